@@ -56,7 +56,7 @@ class ControlOracle:
         reply = self._answer(model, ordered)
         if not reply.succeeded:
             raise self._declined(model, reply)
-        return tuple(self._output(model, reply, name) for name in model.steady())
+        return tuple(self._output(model, reply, name) for name in model.list_comparable_outputs())
 
     def begin_row(self) -> None:
         """Forget the control requests that the previous row used."""
@@ -67,7 +67,7 @@ class ControlOracle:
         latest = list(self._used.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
             again = self.target.send(message, fresh=True)
-            if again.succeeded and _has_other_values(self._answers[name], again, model.steady()):
+            if again.succeeded and _has_other_values(self._answers[name], again, model.list_comparable_outputs()):
                 self._unsteady.add(model.name)
                 return True
         return False

@@ -129,7 +129,7 @@ class DeployedModel(Model):
         variable = [(tensor.shape, specs[tensor.name].index(-1)) for tensor in self.tensors if -1 in specs[tensor.name]]
         return min([length, *(shape[at] for shape, at in variable if at < len(shape))])
 
-    def salted(self, length: int, salt: int) -> list[Tensor]:
+    def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of this length along their first variable dimension; a model of fixed size keeps its own.
 
         Raises:
@@ -277,7 +277,7 @@ class DeployedModel(Model):
         """The outputs to request as binary data."""
         return self.outputs if self.json_trouble else self.binary_only
 
-    def listed(self) -> list[RequestedOutput] | None:
+    def build_outputs_member(self) -> list[RequestedOutput] | None:
         """Return the output list of a plain request: None, unless an output has to be binary data."""
         return [self.plain_output(name) for name in self.outputs] if self.kept_binary else None
 
@@ -287,7 +287,7 @@ class DeployedModel(Model):
 
     def plain(self) -> InferRequest:
         """Return the plain request: JSON both ways, except for values that JSON cannot represent."""
-        return self.request(self.tensors, send=self.sends, outputs=self.listed())
+        return self.request(self.tensors, send=self.sends, outputs=self.build_outputs_member())
 
     def plainest(self) -> InferRequest:
         """Return the plain request that every server has to answer, ignoring known trouble."""
@@ -367,7 +367,7 @@ class DeployedModel(Model):
             a.shape != b.shape or find_first_difference(a.array, b.array, a.datatype) is not None for a, b in pairs
         )
 
-    def steady(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    def list_comparable_outputs(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return the deterministic outputs, of `names` or of all.
 
         Raises:

@@ -35,7 +35,7 @@ class Regression:
         """1 for new failures or vanished rows, else 0."""
         return 1 if self.new or self.vanished else 0
 
-    def lines(self) -> Iterator[str]:
+    def format_lines(self) -> Iterator[str]:
         """Yield the lines to print."""
         for title, entries in (("new failures", self.new), ("vanished", self.vanished), ("fixed", self.fixed)):
             yield f"{title:14}{len(entries):6}"

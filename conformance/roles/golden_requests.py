@@ -120,7 +120,7 @@ class Case:
         """Whether a server must answer it."""
         return self.fault is None
 
-    def path_for(self, model: str) -> str:
+    def build_path(self, model: str) -> str:
         """Return the request's path for a target whose model for the role is called `model`."""
         return self.path.replace(f"/models/{self.role}/", f"/models/{model}/")
 

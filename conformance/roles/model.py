@@ -96,11 +96,11 @@ class Model:
         """The outputs that a plain request must request as binary data; see `sends`."""
         return ()
 
-    def listed(self) -> list[RequestedOutput] | None:
+    def build_outputs_member(self) -> list[RequestedOutput] | None:
         """Return the `outputs` member of a request that does not select their form."""
         return None
 
-    def steady(self) -> tuple[str, ...]:
+    def list_comparable_outputs(self) -> tuple[str, ...]:
         """Return the outputs whose values can be compared: for a role, all."""
         return tuple(spec.name for spec in self.role.outputs)
 
@@ -139,7 +139,7 @@ class Model:
         """Return how many elements to send if `length` are wanted, but fewer are sufficient."""
         return length
 
-    def salted(self, length: int, salt: int) -> list[Tensor]:
+    def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of this number of elements, or items for a batching model; different for each salt."""
         return [
             _build_salted_tensor(spec, (length, *spec.shape) if self.role.batching else (length,), salt)

@@ -26,20 +26,20 @@ class BrokenRequest:
 
     Attributes:
         scope: the purpose of the request.
-        again: the reply to the repeated request; equal to `reply` if it was not repeated.
+        second_reply: the reply to the repeated request; equal to `reply` if it was not repeated.
         lost: why the target became unreachable after it; empty if it did not.
     """
 
     scope: str
     reply: Reply
-    again: Reply
+    second_reply: Reply
     lost: str = ""
 
     @property
     def is_deliberate(self) -> bool:
         """Whether the server refuses this request on purpose: with the same 5xx status each time."""
         status = self.reply.status
-        return not self.lost and status is not None and status >= 500 and self.again.status == status
+        return not self.lost and status is not None and status >= 500 and self.second_reply.status == status
 
     @property
     def expected(self) -> str:
@@ -62,7 +62,7 @@ class BrokenRequest:
             "scope": self.scope,
             "lost": self.lost,
             "reply": _convert_to_dict(self.reply),
-            "again": _convert_to_dict(self.again),
+            "again": _convert_to_dict(self.second_reply),
         }
 
 

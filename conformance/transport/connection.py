@@ -64,7 +64,7 @@ def cut_segments(settings: Settings, message: Message, manner: SendOptions) -> l
     more = (("Connection", "close"),) if manner.closing else ()
     head = sockets.render_head(settings, message, chunked=chunked, version=manner.version, more=more)
     if manner.chunked is not None:
-        return [b"".join([head, *manner.written.written(_cut_body(message.body, manner.chunked))])]
+        return [b"".join([head, *manner.chunk_format.format_chunks(_cut_body(message.body, manner.chunked))])]
     parts = _cut_body(message.body, manner.segments)
     return [head, *parts] if manner.segments else [head + message.body]
 

@@ -127,8 +127,8 @@ class Reply:
     def answer(self) -> Answer:
         """The parsed body; its outputs have the tensor names of the role."""
         if self.is_over_grpc:
-            return grpc_answer.parse(self.body).renamed(self.exchange.message.names)
-        return parse(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
+            return grpc_answer.parse(self.body).rename_outputs(self.exchange.message.names)
+        return parse(self.body, self.header(INFERENCE_HEADER)).rename_outputs(self.exchange.message.names)
 
     @property
     def is_http_1_0(self) -> bool:

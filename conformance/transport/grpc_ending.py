@@ -54,7 +54,7 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
     given = _find_last_value(stream, "grpc-status")
     if stream.failure is not None and given is None:
         return replace(found, failure=stream.failure)
-    if len(set(stream.given("grpc-status"))) > 1:
+    if len(set(stream.list_values("grpc-status"))) > 1:
         return _mark_failed(found, FailureKind.MALFORMED, "more than one status")
     if given is not None:
         return _apply_status(found, stream, given)
@@ -69,7 +69,7 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
 
 def _find_last_value(stream: Stream, name: str) -> str | None:
     """Return the last value of a header of the answer."""
-    return next(reversed(stream.given(name)), None)
+    return next(reversed(stream.list_values(name)), None)
 
 
 def _describe_content_type(stream: Stream) -> str:
@@ -99,7 +99,7 @@ def _apply_status(found: Exchange, stream: Stream, given: str) -> Exchange:
     if (code, status) != OK:
         details = unquote(_find_last_value(stream, "grpc-message") or "", errors="replace")
         return replace(found, status=status, code=code, details=details)
-    wrong_type = not is_grpc(*stream.given("content-type")[-1:])
+    wrong_type = not is_grpc(*stream.list_values("content-type")[-1:])
     body, wrong = (b"", _describe_content_type(stream)) if wrong_type else _parse_single_message(stream.data)
     if wrong:
         return _mark_failed(found, FailureKind.MALFORMED, f"the status OK with {wrong}")

@@ -112,14 +112,14 @@ class Stream:
     failure: TransportFailure | None = None
     elapsed: float = 0.0
 
-    def given(self, name: str) -> list[str]:
+    def list_values(self, name: str) -> list[str]:
         """Return the values of a header of the answer."""
         return [value for key, value in (*self.headers, *self.trailers) if key == name]
 
     @property
     def has_messages(self) -> bool:
         """Whether its data are gRPC messages: a gateway may send an HTML page instead."""
-        return self.given(":status")[-1:] == ["200"] and is_grpc(*self.given("content-type")[-1:])
+        return self.list_values(":status")[-1:] == ["200"] and is_grpc(*self.list_values("content-type")[-1:])
 
     @property
     def is_done(self) -> bool:

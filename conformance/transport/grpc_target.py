@@ -61,9 +61,9 @@ class GrpcTarget:
         """Make all calls at the same time, on one connection; replies are in the same order."""
         return self.over_http.send_together(messages)
 
-    def hope(self) -> None:
+    def reset_silence(self) -> None:
         """Give a target that fell silent another chance."""
-        self.over_http.hope()
+        self.over_http.reset_silence()
 
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""

@@ -42,13 +42,13 @@ class HarError(ValueError):
 class Bodies(Protocol):
     """Converts bodies to members of an entry: a `BodyWriter`, or a store whose bodies are written later."""
 
-    def members(self, body: bytes, encoding: str) -> dict[str, Any]:
+    def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return the members; `encoding` is the name of the member for `base64`."""
 
 
 def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
     """Yield an entry for each exchange of a call; one entry for a call that found no server."""
-    url = settings.where(call.messages[0]) + call.messages[0].path
+    url = settings.find_base_url(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
         started = datetime.now(UTC) - timedelta(seconds=exchange.elapsed)
         time = round(exchange.elapsed * 1000, 3)
@@ -104,7 +104,11 @@ def _format_request(exchange: Exchange, settings: Settings, bodies: Bodies) -> d
         "queryString": [],
         "headersSize": -1,
         "bodySize": len(message.body),
-        **({"postData": {"mimeType": kind, **bodies.members(message.body, REQUEST_ENCODING)}} if message.body else {}),
+        **(
+            {"postData": {"mimeType": kind, **bodies.build_members(message.body, REQUEST_ENCODING)}}
+            if message.body
+            else {}
+        ),
     }
 
 
@@ -118,7 +122,7 @@ def _format_response(exchange: Exchange, hidden: Sequence[str], bodies: Bodies) 
         "httpVersion": "HTTP/2" if _is_call(exchange) else exchange.version,
         "cookies": [],
         "headers": _format_headers(headers, {"set-cookie"}),
-        "content": {"size": len(body), "mimeType": kind, **bodies.members(body, ANSWER_ENCODING)},
+        "content": {"size": len(body), "mimeType": kind, **bodies.build_members(body, ANSWER_ENCODING)},
         "redirectURL": "",
         "headersSize": -1,
         "bodySize": len(body),
@@ -163,7 +167,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
     expect_form(entry)
     request, response = entry["request"], entry["response"]
     url = str(request["url"])
-    body = bodies.body(request["postData"], REQUEST_ENCODING) if "postData" in request else b""
+    body = bodies.read_body(request["postData"], REQUEST_ENCODING) if "postData" in request else b""
     ended = entry.get("_grpc", {})
     return Exchange(
         0,
@@ -171,7 +175,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
         url,
         int(response["status"]) or None,
         _parse_headers(response["headers"]),
-        bodies.body(response["content"], ANSWER_ENCODING),
+        bodies.read_body(response["content"], ANSWER_ENCODING),
         _parse_failure(entry),
         float(entry["time"]) / 1000,
         entry.get("_note", ""),

@@ -92,7 +92,7 @@ class BodyWriter:
     _seen: dict[str, bool] = field(default_factory=dict)  # digest -> whether the body was written whole
     _room: int = MAX_TOTAL_BYTES
 
-    def members(self, body: bytes, encoding: str) -> dict[str, Any]:
+    def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return the members that represent a body.
 
         Args:
@@ -127,12 +127,12 @@ class BodyReader:
 
     _seen: dict[str, bytes] = field(default_factory=dict)
 
-    def body(self, members: Mapping[str, Any], encoding: str) -> bytes:
+    def read_body(self, members: Mapping[str, Any], encoding: str) -> bytes:
         """Return a body: whole, or an excerpt.
 
         Args:
             members: of an entry, written by a `BodyWriter` or an earlier suite.
-            encoding: see `BodyWriter.members`.
+            encoding: see `BodyWriter.build_members`.
 
         Raises:
             BodyError: the body is missing, or does not match its digest.

@@ -52,7 +52,7 @@ class HttpClient:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._context = settings.ssl_context()
+        self._context = settings.build_ssl_context()
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), settings.timeout)
         self._clock = Clock()
         self._pool = self._build_pool()

@@ -43,7 +43,7 @@ class Clock(threading.local):
         """Start an exchange with this time limit."""
         self.until, self.received_bytes, self.has_more = time.monotonic() + seconds, 0, False
 
-    def left(self) -> float:
+    def compute_remaining_s(self) -> float:
         """Return the remaining seconds.
 
         Raises:
@@ -85,7 +85,7 @@ class _ClockedStream(httpcore.NetworkStream):
         return data
 
     def _read_in_time(self, max_bytes: int, timeout: float | None) -> bytes:
-        left = self._clock.left()
+        left = self._clock.compute_remaining_s()
         if timeout is not None and timeout <= left:
             return self._stream.read(max_bytes, timeout)
         try:
@@ -96,7 +96,7 @@ class _ClockedStream(httpcore.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         # httpcore's implementation restarts its timeout with each part that is sent, however small.
         raw: socket.socket = self._stream.get_extra_info("socket")
-        left = self._clock.left()
+        left = self._clock.compute_remaining_s()
         raw.settimeout(left if timeout is None else min(timeout, left))
         try:
             raw.sendall(buffer)

@@ -94,7 +94,7 @@ class _StoredBodies:
     _new: list[bytes] = field(default_factory=list)
     _end: int = 0
 
-    def members(self, body: bytes, encoding: str) -> dict[str, Any]:
+    def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return a reference to the body, which is valid after `flush`."""
         limit = JUDGED_LIMIT if encoding == har.ANSWER_ENCODING else self.requests
         body = shorten(body, limit if self._end + len(body) <= MAX_TOTAL_BYTES else REPEATABLE_LIMIT)
@@ -191,7 +191,9 @@ def _join_lines(lines: Iterator[str]) -> Iterator[bytes]:
 
 def _merge_entries(parts: list[_ProcessFiles], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield the entries of all parts in the order of the archive."""
-    places = sorted((place, number, start) for number, part in enumerate(parts) for place, start in part.places(order))
+    places = sorted(
+        (place, number, start) for number, part in enumerate(parts) for place, start in part.list_places(order)
+    )
     bodies = BodyWriter()
     files = [(part.path.open("rb"), part.bodies.open("rb")) for part in parts]
     try:
@@ -215,7 +217,7 @@ class _ProcessFiles:
     def bodies(self) -> Path:
         return self.path.with_name(BODIES_NAME + self.path.name.removeprefix(PART_NAME))
 
-    def places(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
+    def list_places(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
         """Yield for each entry its position in the run and the offset of its line."""
         start = 0
         with self.path.open("rb") as file:
@@ -245,5 +247,5 @@ def _insert_bodies(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter)
             body = Excerpt.from_part(body, place["length"], place["digest"], place["head"])
         elif compute_digest(body) != place["digest"]:  # data before it were not written completely
             raise ValueError("a body is another")
-        members.update(bodies.members(body, encoding))
+        members.update(bodies.build_members(body, encoding))
     return entry

@@ -48,7 +48,7 @@ class Peer(Protocol):
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order."""
 
-    def hope(self) -> None:
+    def reset_silence(self) -> None:
         """Give a target that fell silent another chance; one that died stays lost."""
 
     def message(self, request: InferRequest, /) -> Message:

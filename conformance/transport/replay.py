@@ -66,7 +66,7 @@ class ReplayTarget(Target):
 
     def _find_difference(self, sent: Message, recorded: Message) -> str | None:
         """Return which part of a message differs from the recorded one, or None; ignore headers of the target."""
-        if (sent.method, self.settings.where(sent) + sent.path) != (recorded.method, recorded.path):
+        if (sent.method, self.settings.find_base_url(sent) + sent.path) != (recorded.method, recorded.path):
             return "path"
         if sent.headers != recorded.headers[: len(sent.headers)]:
             return "header"

@@ -36,7 +36,7 @@ class ChunkFormat:
         }
         return "".join(text for text, holds in deviations.items() if holds)
 
-    def written(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def format_chunks(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the pieces as chunks, then the end of the body; skip empty pieces, which would end it early."""
         yield from (self._format_chunk_size(len(piece)) + piece + b"\r\n" for piece in pieces if piece)
         trailers = "".join(f"{name}: {value}\r\n" for name, value in self.trailers)
@@ -57,14 +57,14 @@ class SendOptions:
     Attributes:
         version: the HTTP version.
         chunked: offsets at which the body is cut into chunks; None sends Content-Length instead.
-        written: how the chunks are written.
+        chunk_format: how the chunks are written.
         segments: offsets at which the body is cut into TCP segments.
         closing: whether the client sends `Connection: close`.
     """
 
     version: str = "1.1"
     chunked: tuple[int, ...] | None = None
-    written: ChunkFormat = PLAIN_CHUNKS
+    chunk_format: ChunkFormat = PLAIN_CHUNKS
     segments: tuple[int, ...] = ()
     closing: bool = False
 
@@ -73,7 +73,7 @@ class SendOptions:
         """The deviations from the default, for a person; empty if there are none."""
         deviations = {
             f"HTTP/{self.version}": self.version != "1.1",
-            f"body in {len(self.chunked or ()) + 1} chunks{self.written.described}": self.chunked is not None,
+            f"body in {len(self.chunked or ()) + 1} chunks{self.chunk_format.described}": self.chunked is not None,
             f"body in {len(self.segments) + 1} TCP segments": bool(self.segments),
         }
         return ", ".join(text for text, holds in deviations.items() if holds)

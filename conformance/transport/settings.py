@@ -32,7 +32,7 @@ class RateLimit:
     _next: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep(self, requests: int = 1) -> None:
+    def wait(self, requests: int = 1) -> None:
         """Wait until this many requests may be sent at once; later callers wait for them as well."""
         if self.rate is None:
             return
@@ -105,7 +105,7 @@ class Settings:
         max_answer: bytes of a body to read before the answer counts as endless.
         grpc: the gRPC address; None if gRPC is not judged. If only gRPC is judged, `url` is its URL.
         segment_pause: seconds between TCP segments of a body, so that the server receives them in separate reads.
-        pace: the rate limit that all users of these settings share.
+        rate_limit: the rate limit that all users of these settings share.
     """
 
     url: str
@@ -116,7 +116,7 @@ class Settings:
     max_answer: int = MAX_ANSWER_BYTES
     grpc: GrpcAddress | None = None
     segment_pause: float = 0.005
-    pace: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
+    rate_limit: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
 
     @property
     def grpc_address(self) -> GrpcAddress:
@@ -129,7 +129,7 @@ class Settings:
             raise SettingsError("--target-grpc is not given")
         return self.grpc
 
-    def where(self, message: Message) -> str:
+    def find_base_url(self, message: Message) -> str:
         """Return the base URL of a message."""
         return self.grpc_address.url if message.method == GRPC_METHOD else self.url
 
@@ -153,7 +153,7 @@ class Settings:
         """The values to hide wherever a server repeats them."""
         return credentials.find_user_secrets(self.headers)
 
-    def ssl_context(self) -> ssl.SSLContext:
+    def build_ssl_context(self) -> ssl.SSLContext:
         """Return the context for https, verifying unless `insecure`.
 
         Raises:
@@ -205,7 +205,7 @@ def make_settings(
     for name, value in sent if listens else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
             raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
-    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, pace=RateLimit(rate))
+    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, rate_limit=RateLimit(rate))
 
 
 def split_grpc(text: str) -> GrpcAddress:

@@ -245,7 +245,7 @@ def connect(settings: Settings) -> Iterator[Connection]:
             yield Connection(settings, raw)
             return
         try:
-            tls_socket = settings.ssl_context().wrap_socket(raw, server_hostname=parts.hostname)
+            tls_socket = settings.build_ssl_context().wrap_socket(raw, server_hostname=parts.hostname)
         except OSError as error:
             raise UnreachableError(
                 f"cannot connect to {settings.url}: {error}", is_untrusted=is_about_trust(error)
@@ -264,32 +264,32 @@ READ_PAUSE_S, RECEIVE_BUFFER_BYTES = 0.3, 65_536
 
 def render_request(settings: Settings, message: Message, *, chunked: bool = False) -> bytes:
     """Return the bytes of a request, its body in one chunk or with Content-Length."""
-    body = b"".join(PLAIN_CHUNKS.written([message.body])) if chunked else message.body
+    body = b"".join(PLAIN_CHUNKS.format_chunks([message.body])) if chunked else message.body
     return render_head(settings, message, chunked=chunked) + body
 
 
 def send_in_pieces(
-    settings: Settings, message: Message, places: Sequence[int], written: ChunkFormat | None, *, at_once: bool
+    settings: Settings, message: Message, places: Sequence[int], chunks: ChunkFormat | None, *, at_once: bool
 ) -> Exchange:
     """Send the body in TCP segments, or in chunks, cut at the given offsets; see `Target.send_in_pieces`."""
     pieces = cut(message.body, places)
-    kind = "chunk" if written else "TCP segment"
+    kind = "chunk" if chunks else "TCP segment"
     note = f"body in {len(pieces)} {kind}s, cut at {list(places)}" if places else f"body in one {kind}"
-    note += (written.described if written else "") + (", all in one write" if at_once else "")
-    sent = pieces if written is None else list(written.written(pieces))
-    head = render_head(settings, message, chunked=written is not None)
+    note += (chunks.described if chunks else "") + (", all in one write" if at_once else "")
+    sent = pieces if chunks is None else list(chunks.format_chunks(pieces))
+    head = render_head(settings, message, chunked=chunks is not None)
     with connect(settings) as connection:
         broken = connection.send([b"".join([head, *sent])] if at_once else [head, *sent])
         answer = connection.receive(message)
     return replace(answer, failure=answer.failure if answer.status else broken or answer.failure, note=note)
 
 
-def send_after_go_ahead(settings: Settings, message: Message, written: ChunkFormat | None) -> Exchange:
+def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkFormat | None) -> Exchange:
     """Hold the body back until the server requests it or the wait ends; skip it after a final answer."""
-    body = [message.body] if written is None else list(written.written([message.body]))
+    body = [message.body] if chunks is None else list(chunks.format_chunks([message.body]))
     broken = None
     with connect(settings) as connection:
-        connection.send([render_head(settings, message, chunked=written is not None)])
+        connection.send([render_head(settings, message, chunked=chunks is not None)])
         go_ahead = connection.await_go_ahead(message, min(MAX_GO_AHEAD_WAIT_S, settings.timeout))
         if go_ahead is not GoAhead.NOT_NEEDED:
             broken = connection.send(body)

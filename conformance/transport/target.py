@@ -83,11 +83,11 @@ class Target(TargetClient):
         """
         key = model.label, transport
         if key not in self._plain_refusals:
-            with self.scope(model.label + (" over gRPC" if transport == GRPC else ""), beside=True):
+            with self.scope(model.label + (" over gRPC" if transport == GRPC else ""), outside_rows=True):
                 self._plain_refusals[key] = self._find_refusal(replace(model, salt=0), transport)
         return self._plain_refusals[key]
 
-    def once(self, name: str, ask: Callable[[], bool]) -> bool:
+    def ask_once(self, name: str, ask: Callable[[], bool]) -> bool:
         """Return the cached result of a question that several rows share; it is evaluated once, in a separate scope."""
         if name not in self._known:
             with self.scope(name):
@@ -117,7 +117,7 @@ class Target(TargetClient):
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server must answer at least one: JSON if possible, then binary both ways."""
         send: Form = "json" if model.is_json_capable else "binary"
-        return model.request(send=send, outputs=model.listed()), model.request(want="binary")
+        return model.request(send=send, outputs=model.build_outputs_member()), model.request(want="binary")
 
     def get(self, path: str) -> Reply:
         """Send a GET request for a path below the base URL."""

@@ -81,15 +81,15 @@ class TargetClient:
         return GrpcClient(self.settings)
 
     @contextmanager
-    def scope(self, name: str, *, beside: bool = False, client: ClientName = OWN_CLIENT) -> Iterator[None]:
+    def scope(self, name: str, *, outside_rows: bool = False, client: ClientName = OWN_CLIENT) -> Iterator[None]:
         """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
 
         Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
-        the previous record continues. `beside` is for requests that no row judges: one that is neither answered nor
-        refused is repeated once, and noted in `broken`.
+        the previous record continues. `outside_rows` is for requests that no row judges: one that is neither answered
+        nor refused is repeated once, and noted in `broken`.
         """
         before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
-        self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = [], name, 0, beside, client
+        self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = [], name, 0, outside_rows, client
         try:
             yield
         finally:
@@ -109,7 +109,7 @@ class TargetClient:
         """Whether the target has become unreachable."""
         return self.lost is not None
 
-    def hope(self) -> None:
+    def reset_silence(self) -> None:
         """Give a target that fell silent another chance; one that died stays lost."""
         if not self.has_died:
             self.lost, self._wait_budget = None, WaitBudget(self.settings.timeout)
@@ -144,7 +144,7 @@ class TargetClient:
     ) -> list[Reply]:
         """Make a call, record it, and return a reply for each exchange; indices in `chunked` mark chunked requests."""
         call = Call(self._scope, self._calls, tuple(messages))
-        self.settings.pace.keep(len(messages))
+        self.settings.rate_limit.wait(len(messages))
         self._calls += 1
         try:
             found = [mask_exchange(one, self.settings.secrets) for one in self._run_call(call, exchange)]
@@ -201,7 +201,7 @@ class TargetClient:
 
     def _probe_target(self, message: Message) -> None:
         """Send a simple request after a few requests in a row without an answer."""
-        self.settings.pace.keep()
+        self.settings.rate_limit.wait()
         plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
         found = self._retry_until_back(lambda: self._send(plain, fresh=True))
         waits = f"{self._wait_budget.waits} requests, and no inference between them,"
@@ -215,14 +215,14 @@ class TargetClient:
         known = self._wait_budget.answered
         if known is None:
             return False
-        self.settings.pace.keep()
+        self.settings.rate_limit.wait()
         repeated = self._retry_until_back(lambda: self._send(known, fresh=True))
         self._wait_budget.count([repeated])
         return not is_wait(repeated)
 
     def _probe_behind_gateway(self, message: Message) -> None:
         """Find out whether a gateway status concerns one request, or the server behind the gateway is gone."""
-        self.settings.pace.keep()
+        self.settings.rate_limit.wait()
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):
             raise UnreachableError(

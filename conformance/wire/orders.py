@@ -80,5 +80,5 @@ def _merge_inputs(inputs: Sequence[Output], placed: Sequence[Output]) -> list[Ou
     in_json = ", ".join(one.label for one in merged if one.binary)
     in_body = ", ".join(one.label for one in placed)
     span = inputs[first].span
-    merged[first] = merged[first].finding(Finding("order", "body", span[0] if span else None, in_json, in_body))
+    merged[first] = merged[first].with_findings(Finding("order", "body", span[0] if span else None, in_json, in_body))
     return merged

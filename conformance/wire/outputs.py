@@ -74,7 +74,7 @@ class Output:
             return None
         return known.size * math.prod(self.shape)
 
-    def finding(self, *found: Finding) -> Output:
+    def with_findings(self, *found: Finding) -> Output:
         """Return the output with more findings."""
         return replace(self, findings=(*self.findings, *found))
 
@@ -261,13 +261,15 @@ def _place_output(output: Output, size: int | None, at: int | None, end: int) ->
     own = size if native is None else native
     if own is not None and declared is not None and own != declared:
         expected = f"{format_value(own)} for {output.datatype} {format_value(list(output.shape or ()))}"
-        output = output.finding(Finding("size-mismatch", field, at, expected, format_value(declared)))
+        output = output.with_findings(Finding("size-mismatch", field, at, expected, format_value(declared)))
     if at is None or size is None:
         return output, None
     if at + size <= end:
         return replace(output, span=(at, at + size)), at + size
     if declared is not None:
-        output = output.finding(Finding("size-beyond-body", field, at, f"at most {end - at}", format_value(declared)))
+        output = output.with_findings(
+            Finding("size-beyond-body", field, at, f"at most {end - at}", format_value(declared))
+        )
     return output, None
 
 
@@ -287,11 +289,11 @@ def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Outpu
         array = tensor.from_json(output.datatype, output.shape, data)
         found = replace(output, array=array)
         if output.datatype == "BOOL" and (wrong := find_number_in_bool(data)) is not None:
-            found = found.finding(Finding("bool-number", f"{output.place}.data", None, "true or false", wrong))
+            found = found.with_findings(Finding("bool-number", f"{output.place}.data", None, "true or false", wrong))
         return found
     except DecodeError as error:
         finding = error.finding
-        return output.finding(replace(finding, field=f"{output.place}.{finding.field}"))
+        return output.with_findings(replace(finding, field=f"{output.place}.{finding.field}"))
 
 
 def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
@@ -303,9 +305,9 @@ def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
     try:
         array = tensor.decode(output.datatype, shape, memoryview(body)[start:end])
     except DecodeError as error:
-        return output.finding(_relocate_finding(error.finding, output, start))
+        return output.with_findings(_relocate_finding(error.finding, output, start))
     found = tensor.find_bool_faults(array) if output.datatype == "BOOL" else ()
-    return replace(output, array=array).finding(*(_relocate_finding(finding, output, start) for finding in found))
+    return replace(output, array=array).with_findings(*(_relocate_finding(finding, output, start) for finding in found))
 
 
 def _relocate_finding(finding: Finding, output: Output, start: int) -> Finding:

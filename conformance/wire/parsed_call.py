@@ -96,11 +96,11 @@ def _decode_raw_input(one: Output, body: bytes, span: Span) -> Output:
     try:
         array = tensor.decode(one.datatype, one.shape, memoryview(body)[slice(*span)])
     except DecodeError as error:
-        return placed.finding(_relocate_finding(error.finding, one, span))
+        return placed.with_findings(_relocate_finding(error.finding, one, span))
     except ValueError:
         return placed  # an empty shape that numpy does not support
     found = tensor.find_bool_faults(array) if one.datatype == "BOOL" else ()
-    return replace(placed, array=array).finding(*(_relocate_finding(finding, one, span) for finding in found))
+    return replace(placed, array=array).with_findings(*(_relocate_finding(finding, one, span) for finding in found))
 
 
 def _relocate_finding(finding: Finding, one: Output, span: Span) -> Finding:
@@ -121,10 +121,10 @@ def _decode_typed_input(index: int, entry: Pb) -> Output:
         if not filled and one.native_size == 0:
             return one
         actual = fields or "no contents"
-        return one.finding(Finding("half-precision-typed", one.place, None, "raw_input_contents", actual))
+        return one.with_findings(Finding("half-precision-typed", one.place, None, "raw_input_contents", actual))
     others = sorted(filled.keys() - {own})
     if others:
-        return one.finding(Finding("field-of-another", f"{one.place}.contents", None, own, ", ".join(others)))
+        return one.with_findings(Finding("field-of-another", f"{one.place}.contents", None, own, ", ".join(others)))
     return _add_elements(one, list(filled.get(own, ())))
 
 
@@ -144,7 +144,7 @@ def _add_elements(one: Output, values: list[Any]) -> Output:
         else:
             array = tensor.from_json(one.datatype, shape, values)
     except DecodeError as error:
-        return one.finding(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
+        return one.with_findings(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
     except ValueError:
         return one  # an empty shape that numpy does not support
     return replace(one, array=array)
@@ -183,5 +183,7 @@ def _mark_first(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
     expected = f"that of {moved[first].label}: {datatype} {format_value(list(moved[first].shape or ()))}"
     span = inputs[first].span
     actual = f"{(span[1] - span[0]) if span else 0} bytes of another input"
-    moved[first] = moved[first].finding(Finding("order", "raw_input_contents", span and span[0], expected, actual))
+    moved[first] = moved[first].with_findings(
+        Finding("order", "raw_input_contents", span and span[0], expected, actual)
+    )
     return moved

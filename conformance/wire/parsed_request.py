@@ -188,7 +188,7 @@ def _parse_tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -
         as_json = {index: _remove_size(item) if index in both else item for index, item in items.items()}
         without, rest = read_tensors(as_json, body, end, "inputs")
         if not _has_unplaced_data(without, rest):
-            return [one.finding(both[one.index]) if one.index in both else one for one in without], None
+            return [one.with_findings(both[one.index]) if one.index in both else one for one in without], None
     swapped = find_matching_order(inputs, body, end) if leftover is None else None
     return (inputs if swapped is None else swapped), leftover
 

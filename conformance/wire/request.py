@@ -1,7 +1,7 @@
 """Encodes inference requests: from tensors to the bytes of an HTTP message. Sans-I/O.
 
 Two steps allow a request to be made invalid in between: `InferRequest.document()` makes the JSON object, and `frame()`
-joins JSON and binary data. `InferRequest.edited()` does both, with a change between them.
+joins JSON and binary data. `InferRequest.encode_with()` does both, with a change between them.
 
 Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Inference".
 """
@@ -163,7 +163,7 @@ class InferRequest:
     model: str = ""
     version: str = ""
 
-    def written(self) -> dict[str, Any]:
+    def build_sent_document(self) -> dict[str, Any]:
         """Return the JSON object to send, with the server's tensor names."""
         return self.names.translate_document(self.document())
 
@@ -181,9 +181,9 @@ class InferRequest:
 
     def message(self) -> Message:
         """Encode the request as a valid message."""
-        return self.edited(lambda _: None)
+        return self.encode_with(lambda _: None)
 
-    def edited(self, edit: Callable[[dict[str, Any]], object]) -> Message:
+    def encode_with(self, edit: Callable[[dict[str, Any]], object]) -> Message:
         """Encode the request with its JSON changed by `edit`; the inference header matches the changed JSON."""
         document = self.document()
         edit(document)

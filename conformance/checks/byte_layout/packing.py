@@ -49,7 +49,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
     if shape is not None:
         expect_side(target, model, [_small(model, shape)], "read")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
         try:
             expect_read(target, model, odd, changed_tensors.move_up(odd), plain=even)
         except UnmetError as unmet:
@@ -66,7 +66,7 @@ def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) ->
     if shape is not None:
         expect_side(target, model, [_small(model, shape)], "written")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
         with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are wrong, too"):
             expect_written(target, model, odd)
 

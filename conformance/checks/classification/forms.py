@@ -91,7 +91,9 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     read_texts(ask(target, model, tensors, RequestedOutput(name, classification=find_count(model, right))), name)
-    reply = target.infer(model.request(tensors, send="json", outputs=[name] if listed else model.listed()))
+    reply = target.infer(
+        model.request(tensors, send="json", outputs=[name] if listed else model.build_outputs_member())
+    )
     _expect_stays(target, model, tensors, reply, RequestedOutput(name))
 
 

@@ -190,7 +190,7 @@ def nothing_breaks_in_the_survey(target: Peer) -> None:
 def _told(found: BrokenRequest) -> str:
     again = (
         ""
-        if found.again is found.reply or found.is_deliberate
-        else f"; sent again: {escape_text(found.again.outcome())}"
+        if found.second_reply is found.reply or found.is_deliberate
+        else f"; sent again: {escape_text(found.second_reply.outcome())}"
     )
     return escape_text(found.outcome) + again

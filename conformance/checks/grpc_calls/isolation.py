@@ -178,15 +178,15 @@ def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRe
         return model.request([scores], send=_form(place), outputs=wanted, request_id=identity)
     if kind == "several-models":
         model = target.model(MODELS[place % len(MODELS)]) or model
-        tensors = model.salted(3, place)
+        tensors = model.build_salted_inputs(3, place)
         return model.request(tensors, send=_form(place), request_id=identity)
     send: Form = "json" if kind == "typed" else "binary"
-    return model.request(model.salted(1 + place, place), send=send, request_id=identity)
+    return model.request(model.build_salted_inputs(1 + place, place), send=send, request_id=identity)
 
 
 def _own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
     """Return a request with an id and unique values for a deployed model."""
-    tensors: Sequence[Tensor] = model.salted(1 + place % 8, place)
+    tensors: Sequence[Tensor] = model.build_salted_inputs(1 + place % 8, place)
     identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
     if kind == "classes":
         tensors, right = choose_inputs(replace(model, salt=place), model.find_rankable()[0])
@@ -207,7 +207,7 @@ def _is_alike(model: Model, found: Reply, usual: Reply) -> bool:
     if not model.is_own_oracle or not found.succeeded:
         return _gist(found) == _gist(usual)
     frames = [(_own_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
-    return frames[0] == frames[1] and not find_differing_outputs(usual, found, model.steady())
+    return frames[0] == frames[1] and not find_differing_outputs(usual, found, model.list_comparable_outputs())
 
 
 def _gist(reply: Reply) -> object:

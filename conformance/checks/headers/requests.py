@@ -61,8 +61,8 @@ FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "
 def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
     """The server reads binary data from where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)
-    request = model.request(tensors, outputs=model.listed())
-    message = request.message().with_json(spell(request.written()))
+    request = model.request(tensors, outputs=model.build_outputs_member())
+    message = request.message().with_json(spell(request.build_sent_document()))
     with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
         expect(target.infer(message)).tensors(model.expected(tensors))
 
@@ -82,8 +82,8 @@ def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strin
 def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """The server reads an inference header with leading zeros as decimal, or refuses it."""
     tensors = model.fill(VALUES)
-    request = model.request(tensors, outputs=model.listed())
-    message = request.message().with_json(_pad_to_octal_length(_text(request.written())))
+    request = model.request(tensors, outputs=model.build_outputs_member())
+    message = request.message().with_json(_pad_to_octal_length(_text(request.build_sent_document())))
     padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
     reply = target.send(padded, fresh=True)
     if not reply.succeeded:
@@ -119,7 +119,11 @@ CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "
 @check("headers.inference-header-in-any-case", answers="BIN-HEADER-CASE", role="identity_uint8")
 @rows(
     *[
-        Row(name, (name, lambda m: m.request(outputs=m.listed()).message()), fit=None if name == CASES[2] else ANY)
+        Row(
+            name,
+            (name, lambda m: m.request(outputs=m.build_outputs_member()).message()),
+            fit=None if name == CASES[2] else ANY,
+        )
         for name in CASES
     ],
     *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
@@ -191,7 +195,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 @rows(("as-json", JSON), ("without-content-type", None))
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
     """The server accepts a binary request with Content-Type application/json, or without any."""
-    message = model.request(outputs=model.listed()).message()
+    message = model.request(outputs=model.build_outputs_member()).message()
     with block_if(lambda: refuses_binary(target, model), "under its own type it is not answered either"):
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
 
@@ -212,7 +216,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
     if form == "json":
         require_json(model)
     tensors = model.sample()
-    message = model.request(tensors, send=form, outputs=model.listed()).message()
+    message = model.request(tensors, send=form, outputs=model.build_outputs_member()).message()
 
     def expect_answer_as(named: ClientName) -> None:
         expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
@@ -253,7 +257,11 @@ def _make_typed_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
 
 FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
     "json": (_as_json, (), JSON_ALONE),
-    "binary": (lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.listed()).message(), BINARY, ANY),
+    "binary": (
+        lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.build_outputs_member()).message(),
+        BINARY,
+        ANY,
+    ),
     "raw": (_as_raw, RAW, RAW_FLOATS),
 }
 

@@ -43,7 +43,7 @@ BLANKS = [0x20, 0x0A, 0x0D, 0x09]
 
 
 def _good(model: Model) -> Message:
-    return model.request(model.fill(VALUES), outputs=model.listed()).message()
+    return model.request(model.fill(VALUES), outputs=model.build_outputs_member()).message()
 
 
 def _says(value: Callable[[Message], int | str]) -> MessageBuilder:
@@ -293,7 +293,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Val
         return "refused"
     expect(reply).answered()
     alone = {value: target.send(_saying(message, value), fresh=True) for value in dict.fromkeys(both)}
-    steady = model.steady()
+    steady = model.list_comparable_outputs()
     taken = [value for value, other in alone.items() if _is_like(reply, other, steady)]
     if not taken:
         model.expected(model.fill(VALUES))  # repeats the control request, to check that the model is steady

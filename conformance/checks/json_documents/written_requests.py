@@ -174,7 +174,9 @@ OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped"
 def request_written_otherwise_is_the_same(target: Target, model: Model, asked: RequestKind, style: JsonStyle) -> None:
     """The server reads a request in any member order, with escapes and with white space."""
     request = asked.request(model)
-    _expect_like_the_usual(target, model, asked, request.message().with_json(style.write(request.written())))
+    _expect_like_the_usual(
+        target, model, asked, request.message().with_json(style.write(request.build_sent_document()))
+    )
 
 
 def _expect_like_the_usual(target: Target, model: Model, asked: RequestKind, message: Message) -> None:
@@ -269,7 +271,7 @@ def undefined_members_change_nothing(
             owner.clear()
             owner.update({**members, **own} if first else {**own, **members})
 
-    _expect_like_the_usual(target, model, asked, asked.request(model).edited(edit))
+    _expect_like_the_usual(target, model, asked, asked.request(model).encode_with(edit))
 
 
 # --- the text ----------------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 
 def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect several binary inputs to be read right; block if two equal inputs are answered wrong as well."""
-    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     with block_if(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
 
@@ -128,7 +128,7 @@ def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> b
     """Say whether a deployed model also misreads this order in JSON, or whether JSON cannot carry all inputs."""
     if not model.is_own_oracle:
         return False
-    request = model.request(tensors, send=model.sends, outputs=model.listed())
+    request = model.request(tensors, send=model.sends, outputs=model.build_outputs_member())
     return bool(model.sends) or not is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
@@ -173,7 +173,7 @@ def _expect_own_apart_beside_empty(target: Target, model: Model) -> None:
     """Expect the inputs of a deployed model to be read in reverse order, the first of which has no elements."""
     declared = require_several(model)
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
-    full = model.request(declared[::-1], outputs=model.listed())
+    full = model.request(declared[::-1], outputs=model.build_outputs_member())
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
         block_if(
@@ -184,11 +184,13 @@ def _expect_own_apart_beside_empty(target: Target, model: Model) -> None:
             lambda: not _is_read_declared(target, model, tensors[::-1]), "in the declared order they are wrong, too"
         ),
     ):
-        expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(model.find_outputs(tensors))
+        expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
+            model.find_outputs(tensors)
+        )
 
 
 def _is_read_declared(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     return is_met(lambda: expect(reply).tensors(model.find_outputs(tensors)))
 
 
@@ -209,7 +211,7 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
     sent = [tensor for tensor in tensors if tensor.name in binary]
     if len(sent) == len(tensors):
         raise NotApplicableError("JSON carries no input beside those that are binary data")
-    reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, send=binary, outputs=model.build_outputs_member()))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
         block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
@@ -219,5 +221,5 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
 
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether the answer is right when all inputs are binary data."""
-    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors)))

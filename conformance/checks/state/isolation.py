@@ -199,7 +199,7 @@ def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
 def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     """Return inputs that depend on `last` in their last element only; short inputs differ in every element."""
     if length <= SMALL_COUNT:
-        return model.salted(length, last)
+        return model.build_salted_inputs(length, last)
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
 
 

@@ -126,7 +126,7 @@ def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[N
 
 def refuses_binary(target: Target, model: Model) -> bool:
     """Say whether a model that is its own oracle refuses a plain binary request; False for a role."""
-    return model.is_own_oracle and not target.infer(model.request(outputs=model.listed())).succeeded
+    return model.is_own_oracle and not target.infer(model.request(outputs=model.build_outputs_member())).succeeded
 
 
 def misreads_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
@@ -142,13 +142,13 @@ def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> 
 
 def _is_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a model answers right when all inputs are binary data."""
-    request = model.request(tensors, outputs=model.listed())
+    request = model.request(tensors, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
     """Say whether a model answers right when only the named input, and those JSON cannot carry, are binary data."""
-    request = model.request(tensors, send={name, *model.sends}, outputs=model.listed())
+    request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 

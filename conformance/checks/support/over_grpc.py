@@ -98,11 +98,17 @@ def _outputs_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tenso
     """Return the outputs of a plain request over HTTP; empty if HTTP is not tested, or the request fails."""
     if HTTP not in target.over_http.settings.transports:
         return []
-    return _steady_outputs(model, target.over_http.infer(model.request(tensors, send=(), outputs=model.listed())))
+    return _steady_outputs(
+        model, target.over_http.infer(model.request(tensors, send=(), outputs=model.build_outputs_member()))
+    )
 
 
 def _steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
-    outputs = [output for output in reply.answer.outputs if output.name in model.steady()] if reply.succeeded else []
+    outputs = (
+        [output for output in reply.answer.outputs if output.name in model.list_comparable_outputs()]
+        if reply.succeeded
+        else []
+    )
     return [tensor for output in outputs if (tensor := as_tensor(output))]
 
 

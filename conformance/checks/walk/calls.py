@@ -127,7 +127,7 @@ def _own_walk(target: GrpcTarget, own: DeployedSteps, *, with_lead: bool = False
 
 def _once(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
     """Return a function that evaluates a named question once and caches the result, for gRPC."""
-    return lambda name, ask: target.over_http.once(f"{name} over gRPC", ask)
+    return lambda name, ask: target.over_http.ask_once(f"{name} over gRPC", ask)
 
 
 def _lead(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:

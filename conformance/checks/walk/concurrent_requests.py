@@ -103,7 +103,7 @@ def _wrong_size(main: StepRequest) -> Message:
 def _refused_option(main: StepRequest) -> Message:
     """Return a request that sets every option, and is refused only for an unknown input."""
     request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_EARLIER)
-    return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
+    return request.encode_with(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
 _OTHERS: Mapping[str, Callable[[StepRequest], Message]] = {

@@ -127,7 +127,7 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
     if plainest is None:
         return Walk(sender)
     leading = replace(_sender(target, plainest), answers=sender.answers)
-    return Walk(sender, lead=BaselineWalker(leading, lambda axis: _single_steps(kind, axis), NEUTRAL, target.once))
+    return Walk(sender, lead=BaselineWalker(leading, lambda axis: _single_steps(kind, axis), NEUTRAL, target.ask_once))
 
 
 def _own_walk(target: Target, own: DeployedSteps, *, with_lead: bool = False) -> Walk:
@@ -142,7 +142,7 @@ def _own_walk(target: Target, own: DeployedSteps, *, with_lead: bool = False) ->
     ):
         raise NotApplicableError(f"a raw request to {own.model.name} is refused")
     sender, forms = _sender(target, own.model), BASELINES[own.kind][1]
-    lead = BaselineWalker(sender, lambda axis: own.single(axis, forms), NEUTRAL, target.once) if with_lead else None
+    lead = BaselineWalker(sender, lambda axis: own.single(axis, forms), NEUTRAL, target.ask_once) if with_lead else None
     return Walk(sender, own.shrinking(SHRINKING), lead=lead)
 
 

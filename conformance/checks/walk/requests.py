@@ -152,7 +152,9 @@ def _form(output: RequestedOutput, by_default: str) -> str:
 def _message(request: InferRequest, step: Step) -> Message:
     """Return the message of a request, with its JSON in the spelling of the step."""
     tensors = [item.tensor for item in request.inputs if item.binary]
-    return _spelled(frame_text(request.path, write_json(request.written(), step), tensors, request.names), step)
+    return _spelled(
+        frame_text(request.path, write_json(request.build_sent_document(), step), tensors, request.names), step
+    )
 
 
 def _spelled(message: Message, step: Step) -> Message:
