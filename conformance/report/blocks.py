@@ -1,4 +1,4 @@
-"""Groups the failing rows of a run into one block per requirement, and sorts the blocks by what to fix first.
+"""Groups the failing rows of a run by requirement, most urgent first.
 
 1. Requirements whose failure pattern covers at least as many rows as any requirement has unexplained rows.
 2. Other requirements: the protocol before its extensions, then by the share of their rows that fail. Requirements that
@@ -52,7 +52,7 @@ class Block:
 
 
 def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Entry] = ()) -> list[Block]:
-    """Return a block for each requirement that rows with these outcomes miss, the one to fix first at the head.
+    """Return a block for each requirement that rows with these outcomes miss, most urgent first.
 
     Args:
         checks: the rows of the run.
@@ -83,7 +83,7 @@ def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
 
 
 def _rank_by_pattern(block: Block, explained: Counter[str], most: int) -> tuple[int, int]:
-    """Return a sort key: 0 and minus the count if the block's pattern explains most, 2 if others explain it, else 1."""
+    """Return a sort key: blocks whose pattern explains most rows first, then others, then those explained by others."""
     rows = max((pattern["rows"] for pattern in block.patterns), default=0)
     if rows and rows >= most:
         return 0, -rows
@@ -108,7 +108,7 @@ def _count_judged_rows(checks: Sequence[Entry]) -> Counter[str]:
 
 
 def _compute_urgency(block: Block) -> tuple[bool, int, float, int]:
-    """Return a sort key that puts the requirement to fix first at the head."""
+    """Return a sort key for blocks, most urgent first."""
     known = list(ledger.load())
     entry = ledger.load().get(block.requirement)
     depth = EXTENSION_ORDER.index(entry.extension) if entry else len(EXTENSION_ORDER)

@@ -122,7 +122,7 @@ def _load_symptoms() -> Mapping[str, str]:
 
 
 def describe_symptom(requirement: Requirement) -> str:
-    """Return what a server does that does not meet the requirement, in a few words."""
+    """Describe in a few words a server that does not meet the requirement."""
     symptom = _load_symptoms().get(requirement.name, f"Does not meet {requirement.id}")
     return f"{symptom} (gRPC)" if requirement.transport == GRPC else symptom
 
@@ -132,7 +132,7 @@ def render(bug: Bug) -> str:
     example = bug.example
     sections = (
         [f"# {text(bug.server, 100)}{': ' if bug.server else ''}{render_prose(describe_symptom(bug.requirement))}"],
-        _summarize(bug),
+        _summarize_bug(bug),
         ["## Reproduce", "", *_describe_role(bug.role), *_format_reproduction(example)],
         ["## Expected and actual", "", *fence_lines(_format_difference(example.failure))],
         ["## What the documents say", "", *_format_sources(bug.requirement)],
@@ -141,7 +141,7 @@ def render(bug: Bug) -> str:
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
-def _summarize(bug: Bug) -> list[str]:
+def _summarize_bug(bug: Bug) -> list[str]:
     sent = bug.example.failure.get("sent", "")
     lines = [f"Request: {code(sent, 600)}", ""] if sent else []
     return [*lines, _WHO_NOTICES[bug.requirement.concern]]
@@ -209,7 +209,7 @@ def _format_reproduction(row: FailedRow) -> Iterator[str]:
 
 
 def _build_curl(row: FailedRow) -> list[str]:
-    """Return a curl command with the body in it, in lines; empty if there is no request or its body is long."""
+    """Return the lines of a curl command with its body; empty without a request or with a long body."""
     evidence, body = row.failure.get("evidence"), _read_body(row)
     if not evidence or body is None or len(body) > MAX_INLINE_BYTES:
         return []

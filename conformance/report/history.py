@@ -95,7 +95,7 @@ class RequirementHistory:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The runs of a product, the earliest first, and every requirement that one of them did not meet."""
+    """The runs of a product, earliest first, and each requirement that some run did not meet."""
 
     title: str
     runs: list[Run]

@@ -1,4 +1,4 @@
-"""Renders a report as Markdown for the summary of a CI step, within a size limit; it notes what was omitted.
+"""Renders a report as Markdown within a size limit, for the summary of a CI step, and notes omissions.
 
 Text from a server is rendered as code, so that it cannot create a link, a mention or a tag.
 """
@@ -37,7 +37,7 @@ class Section:
 
 
 def render(view: View, limit: int = MAX_PAGE_BYTES) -> str:
-    """Render the page in at most `limit` bytes of UTF-8; if its head does not fit, return its first line or nothing."""
+    """Render the page in at most `limit` bytes of UTF-8; without room for the head, only its first line or nothing."""
     page = "\n".join(_format_head(view)) + "\n"
     if _measure_bytes(page) > limit:
         page = page.partition("\n")[0] + "\n"

@@ -53,7 +53,7 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
 
 
 def _is_valid(report: dict[str, Any]) -> bool:
-    """Whether a report matches the schema; for a whole run this takes milliseconds, and a second with jsonschema."""
+    """Return whether a report matches the schema; this takes milliseconds, but a second with jsonschema."""
     try:
         return jsonschema_rs.validator_for(_find_schema(report)).is_valid(report)
     except ValueError:  # text that cannot be encoded as UTF-8

@@ -1,4 +1,4 @@
-"""Terminal output of findings: a block for each unmet requirement, the one to fix first at the head."""
+"""Terminal output of findings: a block for each unmet requirement, most urgent first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view model of report pages, computed from the JSON report alone, so that pages agree and can be rendered later.
+"""The view model of report pages, computed from the JSON report alone, so that all pages agree.
 
 Only the title is escaped here; `page_html`, `page_markdown` and `badge` escape everything else. Texts come from the
 report, which is untrusted; statements and sources of requirements come from the installed ledger.

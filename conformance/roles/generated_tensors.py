@@ -1,4 +1,4 @@
-"""Tensors that Hypothesis drew under fixed seeds, kept as data, so that every run of a version sends the same ones.
+"""Tensors that Hypothesis drew once and the suite stores, so that every run of a version sends the same.
 
 `generated_tensors.json` maps a way of sending and a role to its tensors: the shape, then the binary form of the
 elements as hexadecimal digits, or a list of those of each BYTES element; `tests/support/generated_tensors.py` writes

@@ -50,7 +50,7 @@ class UserInputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _DimensionSizes:
-    """How to fill a shape: the size of a leading variable dimension, of all others, and dimensions to prepend.
+    """The sizes that fill a shape: of a leading variable dimension, of all others, and dimensions to prepend.
 
     The only dimension of a tensor counts as one of the others. `shift` removes a variable leading dimension: a batch
     dimension that requests do not have.
@@ -221,7 +221,7 @@ def _vary_tensor(tensor: Tensor, n: int, salt: int) -> Tensor:
 
 
 def _is_guessed(elements: np.ndarray[Any, Any]) -> bool:
-    """Whether floating-point elements look like those of guesses; a user's own elements are only rotated."""
+    """Return whether floating-point elements look like those of guesses; a user's own elements are only rotated."""
     eighths = elements.astype("<f8") * 8
     return bool(np.all((eighths == np.floor(eighths)) & (np.abs(eighths) <= 8 * _WIDTH)))
 

@@ -83,7 +83,7 @@ class Model:
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether the right answers are known only from its own answers to plain requests."""
+        """Whether only its own answers to plain requests tell the right answers."""
         return False
 
     @property
@@ -165,7 +165,7 @@ class Model:
         return [spec.name for spec in self.role.outputs]
 
     def may_batch(self, output: Tensor) -> bool:
-        """Whether the first dimension of an output may be the batch dimension."""
+        """Return whether the first dimension of an output may be the batch dimension."""
         del output
         return self.role.batching
 
@@ -175,7 +175,7 @@ class Model:
         return tensors
 
     def may_have_rankings(self, output: Tensor) -> bool:
-        """Whether an output may be classified row by row."""
+        """Return whether an output may be classified row by row."""
         return self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:

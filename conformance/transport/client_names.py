@@ -61,7 +61,7 @@ def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
 
 
 def choose_seed(profile: str, settings: Settings, chosen: int | None = None) -> int | None:
-    """Return the seed of a run; None if all rows use the suite's name, or a User-Agent header that the user sets."""
+    """Return the seed of a run; None if all rows use the same name: the suite's, or the user's header."""
     if profile != "certify" or HEADER.lower() in (name.lower() for name, _ in settings.headers):
         return None
     return DEFAULT_SEED if chosen is None else chosen

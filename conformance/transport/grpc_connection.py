@@ -111,7 +111,7 @@ ANSWER_EVENTS = (InformationalResponseReceived, ResponseReceived, TrailersReceiv
 
 
 class GrpcConnection:
-    """A connection that stays open until an error.
+    """An HTTP/2 connection for gRPC calls, which stays open until an error.
 
     Attributes:
         is_usable: whether it accepts further calls.
@@ -167,8 +167,8 @@ class GrpcConnection:
             while not all(stream.is_done for stream in streams):
                 self._open_waiting()
                 self._send_bodies()
-                self._flush()
-                self._receive(limit)
+                self._flush_output()
+                self._receive_frames(limit)
                 for stream in streams:
                     stream.elapsed = stream.elapsed or (time.monotonic() - started if stream.is_done else 0.0)
         except (OSError, FrameError, ProtocolError) as error:
@@ -233,13 +233,13 @@ class GrpcConnection:
         self._restart_silence_timeout()
         return not is_last
 
-    def _flush(self) -> None:
+    def _flush_output(self) -> None:
         if octets := self._http2.data_to_send():
             send_until(self._socket, octets, min(self._silence_deadline, self._calls_deadline))
 
     # --- receiving ---
 
-    def _receive(self, limit: int) -> None:
+    def _receive_frames(self, limit: int) -> None:
         """Process received frames; wait for data if there are none.
 
         Raises:
@@ -260,7 +260,7 @@ class GrpcConnection:
                 continue
             for event in self._http2.receive_data(frame):
                 self._handle_event(event, limit)
-        self._flush()
+        self._flush_output()
 
     def _handle_event(self, event: Event, limit: int) -> None:
         if isinstance(event, RemoteSettingsChanged):

@@ -75,9 +75,9 @@ class HttpClient:
         """
         if fresh:
             with self._build_pool() as connections:
-                return self._exchange(connections, message, share)
+                return self._send_and_receive(connections, message, share)
         connections, used = self._pool, self._used
-        exchange = self._exchange(connections, message)
+        exchange = self._send_and_receive(connections, message)
         if used and self._has_ended_unused(exchange):
             exchange = self._resend(connections, exchange)
         self._used = True
@@ -92,7 +92,7 @@ class HttpClient:
 
     def _resend(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
         try:
-            return self._exchange(self._replace_pool(connections), exchange.message)
+            return self._send_and_receive(self._replace_pool(connections), exchange.message)
         except UnreachableError:
             return exchange  # the server stopped at the first attempt, which is the evidence
 
@@ -109,7 +109,7 @@ class HttpClient:
     def _build_pool(self) -> httpcore.ConnectionPool:
         return make_pool(self._context, self._clock)
 
-    def _exchange(self, connections: httpcore.ConnectionPool, message: Message, share: int = 1) -> Exchange:
+    def _send_and_receive(self, connections: httpcore.ConnectionPool, message: Message, share: int = 1) -> Exchange:
         url = self.settings.url + message.path
         exchange = Exchange(0, message, url)
         started = time.monotonic()

@@ -29,7 +29,7 @@ def find_recording(folder: Path) -> Path:
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]]]:
-    """Return the `log` members of an archive, and an iterator over its entries; the final line adds members at the end.
+    """Return the `log` members of an archive and an iterator over its entries, whose end adds further members.
 
     Raises:
         UnreadableError: immediately or during iteration: the file cannot be read, or is not an archive.

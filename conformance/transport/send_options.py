@@ -1,4 +1,4 @@
-"""How the bytes of a message are sent: version of HTTP, framing of the body, TCP segments.
+"""Options for sending a message: HTTP version, framing of the body, TCP segments.
 
 Source: RFC 9112, 6 "Message Body" and 7.1 "Chunked Transfer Coding".
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ChunkFormat:
-    """How the chunks of a body are written; the defaults are the simplest form.
+    """The format of the chunks of a body; the defaults are the simplest form.
 
     Attributes:
         extension: the chunk extension after each size, including its semicolon.

@@ -1,4 +1,4 @@
-"""How to reach a target: URL, headers, TLS and limits, from the command line or the environment."""
+"""The settings for reaching a target: URL, headers, TLS and limits, from the command line or the environment."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class GrpcAddress:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to reach a target.
+    """The settings for reaching a target.
 
     Attributes:
         url: base URL without credentials, query, or slash at the end.
@@ -120,7 +120,7 @@ class Settings:
 
     @property
     def grpc_address(self) -> GrpcAddress:
-        """Where the server listens for gRPC.
+        """The address on which the server listens for gRPC.
 
         Raises:
             SettingsError: the user did not set it.

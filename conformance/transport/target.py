@@ -133,7 +133,7 @@ class Target(TargetClient):
         return self._repeat_failed(reply) if self._is_outside_rows and is_retryable(reply) else reply
 
     def _repeat_failed(self, reply: Reply) -> Reply:
-        """Repeat a failed request outside of rows, note it if it broke, and return the second reply if there is one."""
+        """Repeat a failed request outside of rows, and note it if it broke; return the second reply if any."""
         second_reply, self._is_outside_rows = reply, False
         try:
             if not is_wait(reply.exchange):

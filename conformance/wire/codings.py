@@ -84,7 +84,7 @@ def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int
 
 
 def _decode_coding(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
-    """Decode one coding; None if the body is truncated or has trailing bytes, the body itself if not in this coding."""
+    """Decode one coding; return None for a truncated body, and the body itself if it is not in this coding."""
     expected = f"a body in {name}"
     inflated = _inflate(body, _WINDOWS[name], limit)
     if inflated is not None and inflated.is_whole:

@@ -22,7 +22,7 @@ Reader = Callable[[Any], Any]
 
 
 def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
-    """Return the elements of `data`, a flat or nested list (or one value for rank 0), as an array of that shape.
+    """Convert `data`, a flat or nested list or one value for rank 0, to an array of that shape.
 
     Integer datatypes accept 1, 1.0 and 1e0 alike. Floats accept integers, NaN and Infinity, and decimals are rounded to
     the nearest value. BOOL also accepts 0 and 1, which `find_number_in_bool` reports. BYTES accepts only strings.

@@ -66,7 +66,7 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
 
 
 def _is_header_plausible(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:
-    """Whether the header covers valid JSON, and no binary data of matching size follow the JSON's own end."""
+    """Return whether the header covers valid JSON, and no binary data of matching size follow the JSON's own end."""
     if not read(length).is_json:
         return False
     return length == own_end or not _has_sizes_of(read(own_end), len(body) - own_end, member)
@@ -104,12 +104,12 @@ def _find_end_by_parsing(body: bytes, own_end: int | None, member: Member, read:
 
 
 def has_sizes_from(body: bytes, end: int, start: int, member: Member) -> bool:
-    """Whether the JSON that ends at `end` declares sizes that fill the body from `start` on."""
+    """Return whether the JSON that ends at `end` declares sizes that fill the body from `start` on."""
     return _has_sizes_of(parse_json(body[:end]), len(body) - start, member)
 
 
 def _has_sizes_of(parsed: ParsedJson, size: int, member: Member) -> bool:
-    """Whether the JSON declares sizes whose sum is `size`."""
+    """Return whether the JSON declares sizes whose sum is `size`."""
     if size == 0:
         return False
     _, items, _ = find_items(parsed, member)

@@ -61,7 +61,7 @@ def parse_json(text: bytes) -> ParsedJson:
     if deep is not None:
         actual = f"depth {MAX_DEPTH + 1}"
         return ParsedJson(None, (Finding("json-too-deep", FIELD, deep, f"at most depth {MAX_DEPTH}", actual),))
-    decoded, findings = _decode(text)
+    decoded, findings = _decode_utf8(text)
     duplicates: Counter[str] = Counter()
     constants: list[str] = []
 
@@ -94,7 +94,7 @@ def parse_json(text: bytes) -> ParsedJson:
 
 
 def parse_json_prefix(body: bytes) -> int | None:
-    """Return the end of the JSON object or array at the start of `body`, None if there is none. Never raises.
+    """Return the end of the JSON object or array at the start of `body`, or None. Never raises.
 
     The bytes after it, usually binary data, are ignored.
     """
@@ -122,7 +122,7 @@ def _find_excess(text: bytes) -> Finding | None:
     return None
 
 
-def _decode(text: bytes) -> tuple[str, list[Finding]]:
+def _decode_utf8(text: bytes) -> tuple[str, list[Finding]]:
     try:
         return text.decode(), []
     except UnicodeDecodeError as error:
@@ -181,7 +181,7 @@ def find_too_deep(text: bytes, limit: int) -> int | None:
 
 
 def find_value_end(text: bytes) -> int | None:
-    """Return the end of the object or array at the start of a text, after blanks; None if absent or unterminated."""
+    """Return the end of the object or array at the start of a text, after blanks, or None."""
     begin = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it always matches
     if text[begin : begin + 1] not in (b"[", b"{"):
         return None

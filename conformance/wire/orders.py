@@ -50,7 +50,7 @@ def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> li
 
 
 def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
-    """Whether the only fault is a BOOL tensor that encodes true as another byte than 1.
+    """Return whether the only fault is a BOOL tensor that encodes true as another byte than 1.
 
     The data of another tensor could look like that as well; the fault is then reported as this one, not as a wrong
     order.

@@ -68,7 +68,7 @@ class Output:
 
     @property
     def native_size(self) -> int | None:
-        """The size in bytes that results from shape and datatype; None for BYTES, or if one of the two is invalid."""
+        """The size in bytes by shape and datatype; None for BYTES, or if one of the two is invalid."""
         known = DATATYPES.get(self.datatype)
         if known is None or known.size is None or self.shape is None:
             return None
@@ -184,7 +184,7 @@ def _is_convertible(size: Any) -> bool:
 
 
 def _is_integer_with_a_point(size: Any) -> bool:
-    """Whether an integral number is written with a point or an exponent; JSON itself has only one type of number."""
+    """Return whether an integral number is written with a point or an exponent; JSON has only one type of number."""
     return isinstance(size, float) and size.is_integer()
 
 
@@ -227,10 +227,10 @@ def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[in
     # also results from shape and datatype. If the two differ, the length of the body decides which one the server used.
     # A wrong declaration is then one finding, and later tensors are still read correctly.
     declared = [output.native_size if output.declared_size is None else output.declared_size for output in outputs]
-    if _sum(declared) == len(body) - start:
+    if _sum_sizes(declared) == len(body) - start:
         return declared
     own = _compute_sizes(outputs, body, start)
-    return own if _sum(own) == len(body) - start else declared
+    return own if _sum_sizes(own) == len(body) - start else declared
 
 
 def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
@@ -249,7 +249,7 @@ def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[i
     return sizes
 
 
-def _sum(sizes: Sequence[int | None]) -> int | None:
+def _sum_sizes(sizes: Sequence[int | None]) -> int | None:
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
 

@@ -123,7 +123,7 @@ def _build_raw_request(
 
 
 def _is_request_in_json(body: bytes) -> bool:
-    """Whether a body with an inference header of 0 is a JSON request with its binary data, not one raw tensor.
+    """Return whether a body with an inference header of 0 is a JSON request instead of a raw tensor.
 
     A raw tensor may look like any JSON. So each input must be described completely, and the sizes must fill the body.
     """
@@ -137,7 +137,7 @@ def _is_request_in_json(body: bytes) -> bool:
 
 
 def _is_bytes(received: ClientRequest, body: bytes) -> bool:
-    """Whether a body has the content type of binary data, and does not begin like JSON in any encoding."""
+    """Return whether a body has the content type of binary data, and does not begin like JSON in any encoding."""
     content_type = (received.header("Content-Type") or "").partition(";")[0].strip().lower()
     return content_type == OCTET_STREAM and bool(body) and not body.lstrip(BLANKS).startswith(_JSON_BEGINS)
 

@@ -20,14 +20,14 @@ OCTET_STREAM: Final = "application/octet-stream"
 JSON: Final = "application/json"
 
 
-class _Absent:
+class _AbsentMarker:
     """Marks an omitted parameter; None would be sent as null."""
 
     def __repr__(self) -> str:
         return "absent"
 
 
-ABSENT: Final = _Absent()
+ABSENT: Final = _AbsentMarker()
 
 Span = tuple[str, str, int, int]
 # The form of a tensor: binary data or JSON; over gRPC raw or typed contents.
@@ -111,7 +111,7 @@ class RequestedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The server's tensor names, where they differ from the suite's: our name -> the server's."""
+    """Maps the suite's tensor names to the server's, where they differ."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)

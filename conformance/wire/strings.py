@@ -20,7 +20,7 @@ from conformance.wire.finding import DecodeError, Finding, format_value
 PREFIX = struct.Struct("<I")
 
 
-class _Prefixes(dict[int, bytes]):
+class _PrefixCache(dict[int, bytes]):
     """A cache of encoded prefixes by length."""
 
     def __missing__(self, length: int) -> bytes:
@@ -40,7 +40,7 @@ def encode(elements: Sequence[bytes]) -> bytes:
     # Prefixes and elements are interleaved in one list by two slice assignments, so that no loop runs in Python. A
     # tensor has few different lengths, so prefixes are cached.
     parts = [b""] * (2 * len(elements))
-    parts[0::2] = map(_Prefixes().__getitem__, map(len, elements))
+    parts[0::2] = map(_PrefixCache().__getitem__, map(len, elements))
     parts[1::2] = elements
     return b"".join(parts)
 
