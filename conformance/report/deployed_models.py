@@ -54,8 +54,8 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
     for reason, found in reasons[:MAX_REASONS]:
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         yield f"{escape_text(reason, MAX_TEXT_CHARS)}  ({found[0].label}{more})"
-    if left := sum(len(found) for _, found in reasons[MAX_REASONS:]):
-        yield f"and {left} rows for {len(reasons) - MAX_REASONS} other reasons"
+    if count := sum(len(found) for _, found in reasons[MAX_REASONS:]):
+        yield f"and {count} rows for {len(reasons) - MAX_REASONS} other reasons"
 
 
 def describe_models(survey: DiscoveryResult) -> dict[str, Any]:

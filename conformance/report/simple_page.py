@@ -153,7 +153,7 @@ def build_environment(*packages: str) -> jinja2.Environment:
     """
     import jinja2
 
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in ("conformance.report", *packages)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -161,9 +161,9 @@ def build_environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["safe_text"] = escape_text
-    made.filters["block_type"] = lambda block: type(block).__name__
-    return made
+    environment.filters["safe_text"] = escape_text
+    environment.filters["block_type"] = lambda block: type(block).__name__
+    return environment
 
 
 def render_markdown(page: SimplePage) -> str:

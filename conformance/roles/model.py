@@ -109,9 +109,9 @@ class Model:
 
         A deployed model receives accepted inputs instead, whatever the values are.
         """
-        given = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
+        by_name = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
         return [
-            Tensor.from_values(tensor.name, tensor.datatype, given[tensor.name]) if tensor.name in given else tensor
+            Tensor.from_values(tensor.name, tensor.datatype, by_name[tensor.name]) if tensor.name in by_name else tensor
             for tensor in self.sample()
         ]
 

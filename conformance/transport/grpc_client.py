@@ -104,8 +104,8 @@ class GrpcClient:
         return [found.get(k, stream) for k, stream in enumerate(streams)]
 
     def _build_headers(self, message: Message) -> list[Header]:
-        given = self.settings.headers
-        host = next((value for name, value in given if name.lower() == "host"), self._address.target)
+        user_headers = self.settings.headers
+        host = next((value for name, value in user_headers if name.lower() == "host"), self._address.target)
         return [
             (":method", "POST"),
             (":scheme", "https" if self._address.tls else "http"),
@@ -115,7 +115,7 @@ class GrpcClient:
             ("content-type", "application/grpc"),
             ("user-agent", message.header("User-Agent") or USER_AGENT),
             ("grpc-timeout", f"{max(int(self.settings.deadline * 1000), 1)}m"),
-            *[(name.lower(), value) for name, value in given if name.lower() != "host"],
+            *[(name.lower(), value) for name, value in user_headers if name.lower() != "host"],
         ]
 
     def _build_exchange(self, message: Message, stream: Stream) -> Exchange:

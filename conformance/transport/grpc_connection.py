@@ -134,8 +134,8 @@ class GrpcConnection:
         self._is_ready = False  # whether the server has announced its limit of streams
         self._silence_deadline = self._calls_deadline = 0.0  # see `call`
         self.is_usable = True
-        given = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
-        self._http2.local_settings = H2Settings(client=True, initial_values=given)
+        initial_settings = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
+        self._http2.local_settings = H2Settings(client=True, initial_values=initial_settings)
         self._http2.initiate_connection()
         self._http2.increment_flow_control_window(WINDOW_BYTES)
 

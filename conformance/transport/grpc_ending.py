@@ -51,13 +51,13 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
     """Return the exchange of a finished stream."""
     pairs = (*stream.headers, *stream.trailers)
     found = replace(exchange, headers=tuple(pair for pair in pairs if not pair[0].startswith(":")))
-    given = _find_last_value(stream, "grpc-status")
-    if stream.failure is not None and given is None:
+    status_text = _find_last_value(stream, "grpc-status")
+    if stream.failure is not None and status_text is None:
         return replace(found, failure=stream.failure)
     if len(set(stream.list_values("grpc-status"))) > 1:
         return _mark_failed(found, FailureKind.MALFORMED, "more than one status")
-    if given is not None:
-        return _apply_status(found, stream, given)
+    if status_text is not None:
+        return _apply_status(found, stream, status_text)
     if stream.reset in CODES_BY_RESET:
         code, status = CODES_BY_RESET[stream.reset]
         return replace(found, status=status, code=code, details="the stream was reset")
@@ -81,8 +81,8 @@ def _classify_by_http_status(found: Exchange, stream: Stream, http: str) -> Exch
     if not re.fullmatch("[2-5][0-9][0-9]", http):
         return _mark_failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")
     if http == "200":
-        what = "the stream ended" if stream.has_messages else f"an answer of {_describe_content_type(stream)}"
-        return _mark_failed(found, FailureKind.STATUSLESS, f"{what} without a status")
+        ending = "the stream ended" if stream.has_messages else f"an answer of {_describe_content_type(stream)}"
+        return _mark_failed(found, FailureKind.STATUSLESS, f"{ending} without a status")
     if http.startswith("2"):
         return _mark_failed(found, FailureKind.STATUSLESS, f"HTTP status {http} without a status of gRPC")
     return replace(
@@ -94,8 +94,8 @@ def _is_code(text: str) -> bool:
     return re.fullmatch("[0-9]{1,3}", text) is not None and int(text) < len(CODES)
 
 
-def _apply_status(found: Exchange, stream: Stream, given: str) -> Exchange:
-    code, status = CODES[int(given)] if _is_code(given) else UNKNOWN
+def _apply_status(found: Exchange, stream: Stream, status_text: str) -> Exchange:
+    code, status = CODES[int(status_text)] if _is_code(status_text) else UNKNOWN
     if (code, status) != OK:
         details = unquote(_find_last_value(stream, "grpc-message") or "", errors="replace")
         return replace(found, status=status, code=code, details=details)

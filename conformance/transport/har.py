@@ -168,7 +168,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
     request, response = entry["request"], entry["response"]
     url = str(request["url"])
     body = bodies.read_body(request["postData"], REQUEST_ENCODING) if "postData" in request else b""
-    ended = entry.get("_grpc", {})
+    grpc_status = entry.get("_grpc", {})
     return Exchange(
         0,
         Message(url, _parse_headers(request["headers"]), body, GRPC_METHOD if "_grpc" in entry else request["method"]),
@@ -181,8 +181,8 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
         entry.get("_note", ""),
         version="HTTP/1.1" if "_grpc" in entry else str(response["httpVersion"]),
         go_ahead=GoAhead(entry["_go_ahead"]) if "_go_ahead" in entry else None,
-        code=str(ended.get("code", "")),
-        details=str(ended.get("details", "")),
+        code=str(grpc_status.get("code", "")),
+        details=str(grpc_status.get("details", "")),
     )
 
 

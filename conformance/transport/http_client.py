@@ -166,11 +166,11 @@ class HttpClient:
     def _build_headers(self, message: Message, host: str) -> list[tuple[str, str]]:
         """Return the default headers, the message's and the target's; the latter two override defaults."""
         headers = [("Host", host), ("User-Agent", USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
-        given = [*message.headers, *self.settings.headers]
-        names = {name.lower() for name, _ in given}
+        overrides = [*message.headers, *self.settings.headers]
+        names = {name.lower() for name, _ in overrides}
         if (message.body or message.method == "POST") and "transfer-encoding" not in names:
             headers.append(("Content-Length", str(len(message.body))))
-        return [*[header for header in headers if header[0].lower() not in names], *given]
+        return [*[header for header in headers if header[0].lower() not in names], *overrides]
 
     def _classify_error(self, error: Exception) -> TransportFailure:
         if isinstance(error, EndlessError):

@@ -260,9 +260,9 @@ class Target(TargetClient):
         chunked = [place for place, manner in enumerate(manners) if manner.chunked is not None]
         return self._call(messages, exchanges, chunked=chunked)
 
-    def _send_concurrently(self, send: Callable[[T], Exchange], what: Iterable[T]) -> list[Exchange]:
+    def _send_concurrently(self, send: Callable[[T], Exchange], items: Iterable[T]) -> list[Exchange]:
         """Send each item in a thread, and wait for all; re-raise the first exception."""
-        pending = [self._threads.submit(send, one) for one in what]
+        pending = [self._threads.submit(send, one) for one in items]
         wait(pending)
         return [one.result() for one in pending]
 

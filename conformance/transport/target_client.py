@@ -195,8 +195,10 @@ class TargetClient:
 
     def _mark_lost(self, requests: str, ending: str = "") -> TargetLostError:
         """Mark the target as lost after this many requests without an answer; return the error to raise."""
-        what = "is silent" if self._wait_budget.is_silent else "never ends an answer"
-        self.lost = f"{self.settings.url} {what}: {requests} had no whole answer in {self.settings.timeout:g} s{ending}"
+        state = "is silent" if self._wait_budget.is_silent else "never ends an answer"
+        self.lost = (
+            f"{self.settings.url} {state}: {requests} had no whole answer in {self.settings.timeout:g} s{ending}"
+        )
         return TargetLostError(self.lost)
 
     def _probe_target(self, message: Message) -> None:

@@ -87,8 +87,8 @@ class ParsedRequest:
 
     def items(self) -> dict[int, dict[str, Any]]:
         """Return the JSON objects of the inputs by index."""
-        given = (self.document or {}).get("inputs")
-        pairs = enumerate(given if isinstance(given, list) else ())
+        inputs = (self.document or {}).get("inputs")
+        pairs = enumerate(inputs if isinstance(inputs, list) else ())
         return {index: item for index, item in pairs if isinstance(item, dict)}
 
 
@@ -198,8 +198,8 @@ def _has_unplaced_data(inputs: list[Output], leftover: int | None) -> bool:
 
 
 def _remove_size(item: dict[str, Any]) -> dict[str, Any]:
-    given = item.get("parameters") or {}
-    return {**item, "parameters": {name: value for name, value in given.items() if name != "binary_data_size"}}
+    parameters = item.get("parameters") or {}
+    return {**item, "parameters": {name: value for name, value in parameters.items() if name != "binary_data_size"}}
 
 
 def _describe_leftover(request: ParsedRequest, leftover: int, kinds: set[str]) -> list[Finding]:
@@ -221,7 +221,7 @@ def _drop_shared_memory_findings(
     elsewhere = {
         f"inputs[{one.index}]"
         for one in request.inputs
-        if isinstance(given := items[one.index].get("parameters"), dict) and _ELSEWHERE & set(given)
+        if isinstance(parameters := items[one.index].get("parameters"), dict) and _ELSEWHERE & set(parameters)
     }
     return [finding for finding in findings if finding.kind != "data-missing" or finding.field not in elsewhere]
 

@@ -69,8 +69,12 @@ class Message:
         """Return the message with its JSON replaced; an existing inference header is adjusted."""
         by = len(head) - self.json_length
         spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in self.spans)
-        made = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
-        return made if made.header(INFERENCE_HEADER) is None else made.with_header(INFERENCE_HEADER, str(len(head)))
+        message = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
+        return (
+            message
+            if message.header(INFERENCE_HEADER) is None
+            else message.with_header(INFERENCE_HEADER, str(len(head)))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +109,8 @@ class RequestedOutput:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object of this requested output."""
-        given = _drop_absent(binary_data=self.binary_data, classification=self.classification)
-        return {"name": self.name, **({"parameters": given} if given else {})}
+        parameters = _drop_absent(binary_data=self.binary_data, classification=self.classification)
+        return {"name": self.name, **({"parameters": parameters} if parameters else {})}
 
 
 @dataclass(frozen=True, slots=True)
