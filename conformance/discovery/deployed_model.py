@@ -150,7 +150,7 @@ class DeployedModel(Model):
 
     # --- classes ---
 
-    def labels_of(self, output: str) -> Sequence[str] | None:
+    def find_labels(self, output: str) -> Sequence[str] | None:
         """Return None: metadata do not contain labels."""
         del output
         return None
@@ -191,11 +191,11 @@ class DeployedModel(Model):
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
-    def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
+    def find_own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return an accepted shape of an input; for a raw request, the shape of a batch of one."""
         return self.items()[0].shape if is_raw else self.tensors[place].shape
 
-    def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
+    def build_shape(self, place: int, count: int) -> tuple[int, ...]:
         """Return the shape of an input with its first variable dimension set to `count`."""
         return self._resized(place, self.tensors[place], count).shape
 
@@ -204,7 +204,7 @@ class DeployedModel(Model):
         shape = self.expected(tensors)[place].shape
         return prod(shape[1:] if len(shape) > 1 else shape)
 
-    def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+    def build_ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
         """Return accepted elements for one input, different for each salt."""
         return np.resize(self.draw(salt)[place].array.reshape(-1), count)
 
@@ -279,9 +279,9 @@ class DeployedModel(Model):
 
     def build_outputs_member(self) -> list[RequestedOutput] | None:
         """Return the output list of a plain request: None, unless an output has to be binary data."""
-        return [self.plain_output(name) for name in self.outputs] if self.kept_binary else None
+        return [self.build_plain_output(name) for name in self.outputs] if self.kept_binary else None
 
-    def plain_output(self, name: str) -> RequestedOutput:
+    def build_plain_output(self, name: str) -> RequestedOutput:
         """Return an output for the list of a plain request: as binary data if JSON cannot represent it."""
         return RequestedOutput(name, True if name in self.kept_binary else ABSENT)
 
@@ -356,7 +356,7 @@ class DeployedModel(Model):
             raise NotApplicableError(f"nobody asks {self.name} what is right")
         return self.control.outputs(self, tensors)
 
-    def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Whether its answers to two inputs differ; a refusal of either counts as a difference."""
         try:
             one, other = self.expected(tensors), self.expected(others)

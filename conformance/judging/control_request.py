@@ -158,7 +158,7 @@ def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, 
 
 def _own(name: str, datatype: str, shape: tuple[int, ...], model: DeployedModel) -> Tensor:
     """Return a tensor of values that a deployed model is known to accept."""
-    return Tensor.from_values(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
+    return Tensor.from_values(name, datatype, model.build_ramp(model.inputs.index(name), prod(shape), 0), shape)
 
 
 def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:

@@ -150,7 +150,7 @@ class ServerLimits:
         if plain is None or not _is_declined(self._answer(_message(plain, reply))):
             return ""
         takes_others = any(
-            self._answer(self._target.message(request)).succeeded for request in self._target.good_requests(model)
+            self._answer(self._target.message(request)).succeeded for request in self._target.build_good_requests(model)
         )
         return f"the target takes no tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
 

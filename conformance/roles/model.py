@@ -152,7 +152,7 @@ class Model:
 
     # --- classes ---
 
-    def labels_of(self, output: str) -> Sequence[str] | None:
+    def find_labels(self, output: str) -> Sequence[str] | None:
         """Return the labels of an output by index; None if unknown."""
         return self.role.labels.get(output, ())
 
@@ -184,11 +184,11 @@ class Model:
             return wanted
         return output.elements // output.shape[0] if self.role.batching else output.elements
 
-    def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
+    def find_own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return an input's shape in samples, or in a raw request, which has a batch of one."""
         return make_sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
 
-    def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
+    def build_shape(self, place: int, count: int) -> tuple[int, ...]:
         """Return an input's shape with one variable dimension of size `count`, which also selects the dimension."""
         shape = self.role.inputs[place].shape
         variable = [index for index, size in enumerate(shape) if size < 0]
@@ -203,7 +203,7 @@ class Model:
         shape = tensors[place].shape
         return prod(shape[1:] if self.role.batching else shape)
 
-    def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+    def build_ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
         """Return elements for one input, in which close ones differ; different for each salt."""
         return make_ramp(self.role.inputs[place].datatype, count, salt)
 
@@ -230,12 +230,12 @@ class Model:
         """Return the right outputs, even if they do not depend on the inputs."""
         return self.expected(tensors)
 
-    def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Return whether its answers distinguish two inputs; for a role they do."""
         del tensors, others
         return True
 
-    def plain_output(self, name: str) -> RequestedOutput:
+    def build_plain_output(self, name: str) -> RequestedOutput:
         """Return an output entry of a request that does not select a form."""
         return RequestedOutput(name)
 

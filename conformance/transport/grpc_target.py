@@ -69,7 +69,7 @@ class GrpcTarget:
         """Encode an inference request for this transport."""
         return make_infer_message(request)
 
-    def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
+    def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server must answer at least one: typed contents if possible, then raw ones."""
         typed = (model.request(send="json"),) if model.is_json_capable else ()
         return (*typed, model.request(send="binary"))

@@ -54,5 +54,5 @@ class Peer(Protocol):
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""
 
-    def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
+    def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server must answer at least one, the simplest first."""

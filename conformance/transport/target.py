@@ -114,7 +114,7 @@ class Target(TargetClient):
         """Encode an inference request for this transport."""
         return request.message()
 
-    def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
+    def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server must answer at least one: JSON if possible, then binary both ways."""
         send: Form = "json" if model.is_json_capable else "binary"
         return model.request(send=send, outputs=model.build_outputs_member()), model.request(want="binary")

@@ -67,7 +67,7 @@ def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary:
     steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
         raise NotApplicableError(f"{model.name} has no other output that is the same each time")
-    listed = {name: model.plain_output(name) for name in names}
+    listed = {name: model.build_plain_output(name) for name in names}
     listed[chosen] = RequestedOutput(chosen, classification=1)
     if binary is True:
         listed[steady[0]] = RequestedOutput(steady[0], True)

@@ -73,7 +73,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
 
 def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:
     """Return the first good request that is answered, and its reply; the last one tried if none is."""
-    for request in target.good_requests(model):
+    for request in target.build_good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
             break

@@ -74,7 +74,7 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
     """The server gives the call after a refused one its own answer, on any connection."""
     first, second = (replace(model, salt=(model.salt + step) % 256) for step in (53, 106))
     right, stale = second.expected(second.sample()), first.expected(first.sample())
-    if not model.tells_apart(first.sample(), second.sample()):
+    if not model.can_distinguish(first.sample(), second.sample()):
         raise NotApplicableError(f"two answers of {model.name} are alike")
     send = find_answer_form(target, model)
     before = target.infer(first.request(send=send, request_id="the-one-before"))

@@ -101,7 +101,7 @@ def _told_by_order(model: Model, order: Order) -> list[Tensor]:
         tensors = sort_tensors(declared, order(tuple(tensor.name for tensor in declared)))
         is_declared = tensors == list(declared)
         misread = read_in_turn(declared, tensors[::-1] if is_declared else tensors)
-        if misread is None or model.tells_apart(declared, misread):
+        if misread is None or model.can_distinguish(declared, misread):
             return tensors
     raise NotApplicableError(f"the answers of {model.name} do not show which input is which")
 

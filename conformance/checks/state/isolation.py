@@ -191,7 +191,7 @@ def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
     """
     first = _alike(model, length, 1)
     for last in OTHER_SALTS:
-        if model.tells_apart(first, second := _alike(model, length, last)):
+        if model.can_distinguish(first, second := _alike(model, length, last)):
             return first, second
     raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
 

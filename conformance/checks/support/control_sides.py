@@ -131,7 +131,7 @@ def expect_distinguished(model: Model, tensors: Sequence[Tensor], misread: Seque
     Raises:
         NotApplicable: it answers both alike, so a right answer would prove nothing.
     """
-    if not model.tells_apart(tensors, misread):
+    if not model.can_distinguish(tensors, misread):
         raise NotApplicableError(f"{model.name} answers inputs alike that are read right and wrong")
 
 

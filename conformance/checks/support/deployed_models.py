@@ -170,7 +170,7 @@ def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
         NotApplicable: the model answers every draw as it would answer it misread.
     """
     for tensors in model.draw_several():
-        if model.tells_apart(tensors, misread(tensors)):
+        if model.can_distinguish(tensors, misread(tensors)):
             return tensors
     raise NotApplicableError(f"{model.name} answers its inputs as it would answer them misread")
 
@@ -181,7 +181,7 @@ def require_telling(model: Model, one: Sequence[Tensor], *others: Sequence[Tenso
     Raises:
         NotApplicable: it answers all alike, so an answer cannot be matched to its request.
     """
-    if not any(model.tells_apart(one, other) for other in others):
+    if not any(model.can_distinguish(one, other) for other in others):
         raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
 
 

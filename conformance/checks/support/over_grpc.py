@@ -64,7 +64,7 @@ def require_reading(
     """
     others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
     for tensors in model.draw_several():
-        if model.tells_apart(tensors, misread(tensors) if misread else others):
+        if model.can_distinguish(tensors, misread(tensors) if misread else others):
             return tensors
     raise NotApplicableError(f"the answers of {model.name} do not show what was read")
 

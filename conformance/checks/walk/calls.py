@@ -172,7 +172,7 @@ class Caller:
 
     def wash(self) -> int:
         """Send a plain call on a new connection and ignore its answer; return its number in the check."""
-        plain = self.target.message(self.target.good_requests(self.model)[0])
+        plain = self.target.message(self.target.build_good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
 
