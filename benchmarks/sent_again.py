@@ -32,8 +32,8 @@ class _Heard(ReplayTarget):
         super().__init__(settings, calls)
         self.messages: list[Message] = []
 
-    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        found = super()._exchanged(call, exchange)
+    def _run_call(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+        found = super()._run_call(call, exchange)
         self.messages += call.messages[: len(found)]
         return found
 

@@ -73,7 +73,7 @@ class Arguments:
                 grpc=self.grpc,
                 rate=self.file.rate,
             )
-            made.ssl_context()
+            made.build_ssl_context()
         except SettingsError as error:
             raise JudgeError(str(error)) from error
         return made

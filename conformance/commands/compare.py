@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     if len(options.reports) != 2 or options.output or options.only_differences:
         raise ReportError("--gate takes two reports, OLD NEW, and prints what got worse, alone")
     found = regression.compare(*map(read, options.reports))
-    return "\n".join(found.lines()), found.exit_status
+    return "\n".join(found.format_lines()), found.exit_status
 
 
 def _render_page(options: argparse.Namespace) -> str:

@@ -186,4 +186,4 @@ def _format_section(title: str, lines: Iterable[Line | str]) -> Iterator[str]:
     shown = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in lines]
     if shown:
         yield f" {title} ".center(RULER, "=")
-        yield from (piece for line in shown for piece in line.wrapped(width))
+        yield from (piece for line in shown for piece in line.wrap(width))

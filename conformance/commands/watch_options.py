@@ -124,7 +124,7 @@ def _read_upstream(options: argparse.Namespace) -> Settings | None:
         )
         if made.headers:
             raise UserError("--upstream: leave user and password out; what clients send is not changed")
-        made.ssl_context()
+        made.build_ssl_context()
     except SettingsError as error:
         raise UserError(str(error).replace("--target-url", "--upstream").replace("--target-", "--upstream-")) from error
     return made

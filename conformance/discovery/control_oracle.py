@@ -56,7 +56,7 @@ class ControlOracle:
         reply = self._send_control(model, ordered)
         if not reply.succeeded:
             raise self._build_refusal_error(model, reply)
-        return tuple(self._read_output(model, reply, name) for name in model.steady())
+        return tuple(self._read_output(model, reply, name) for name in model.list_comparable_outputs())
 
     def begin_row(self) -> None:
         """Forget the control requests that the previous row used."""
@@ -67,7 +67,7 @@ class ControlOracle:
         latest = list(self._row_requests.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
             again = self.target.send(message, fresh=True)
-            if again.succeeded and _has_other_values(self._answers[name], again, model.steady()):
+            if again.succeeded and _has_other_values(self._answers[name], again, model.list_comparable_outputs()):
                 self._unsteady.add(model.name)
                 return True
         return False

@@ -129,7 +129,7 @@ class DeployedModel(Model):
         variable = [(tensor.shape, specs[tensor.name].index(-1)) for tensor in self.tensors if -1 in specs[tensor.name]]
         return min([length, *(shape[at] for shape, at in variable if at < len(shape))])
 
-    def salted(self, length: int, salt: int) -> list[Tensor]:
+    def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of this length along their first variable dimension; a model of fixed size keeps its own.
 
         Raises:
@@ -150,7 +150,7 @@ class DeployedModel(Model):
 
     # --- classes ---
 
-    def labels_of(self, output: str) -> Sequence[str] | None:
+    def find_labels(self, output: str) -> Sequence[str] | None:
         """Return None: metadata do not contain labels."""
         del output
         return None
@@ -191,11 +191,11 @@ class DeployedModel(Model):
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
-    def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
+    def find_own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return an accepted shape of an input; for a raw request, the shape of a batch of one."""
         return self.items()[0].shape if is_raw else self.tensors[place].shape
 
-    def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
+    def build_shape(self, place: int, count: int) -> tuple[int, ...]:
         """Return the shape of an input with its first variable dimension set to `count`."""
         return self._resize(place, self.tensors[place], count).shape
 
@@ -204,7 +204,7 @@ class DeployedModel(Model):
         shape = self.expected(tensors)[place].shape
         return prod(shape[1:] if len(shape) > 1 else shape)
 
-    def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+    def build_ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
         """Return accepted elements for one input, different for each salt."""
         return np.resize(self.draw(salt)[place].array.reshape(-1), count)
 
@@ -269,7 +269,7 @@ class DeployedModel(Model):
         kept = () if self.json_trouble else self.json_capable_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
 
-    def _beyond_json(self) -> Sequence[str]:
+    def _list_binary_only_inputs(self) -> Sequence[str]:
         return self.sends
 
     @property
@@ -277,17 +277,17 @@ class DeployedModel(Model):
         """The outputs to request as binary data."""
         return self.outputs if self.json_trouble else self.binary_only
 
-    def listed(self) -> list[RequestedOutput] | None:
+    def build_outputs_member(self) -> list[RequestedOutput] | None:
         """Return the output list of a plain request: None, unless an output has to be binary data."""
-        return [self.plain_output(name) for name in self.outputs] if self.kept_binary else None
+        return [self.build_plain_output(name) for name in self.outputs] if self.kept_binary else None
 
-    def plain_output(self, name: str) -> RequestedOutput:
+    def build_plain_output(self, name: str) -> RequestedOutput:
         """Return an output for the list of a plain request: as binary data if JSON cannot represent it."""
         return RequestedOutput(name, True if name in self.kept_binary else ABSENT)
 
     def plain(self) -> InferRequest:
         """Return the plain request: JSON both ways, except for values that JSON cannot represent."""
-        return self.request(self.tensors, send=self.sends, outputs=self.listed())
+        return self.request(self.tensors, send=self.sends, outputs=self.build_outputs_member())
 
     def plainest(self) -> InferRequest:
         """Return the plain request that every server has to answer, ignoring known trouble."""
@@ -356,7 +356,7 @@ class DeployedModel(Model):
             raise NotApplicableError(f"nobody asks {self.name} what is right")
         return self.control.outputs(self, tensors)
 
-    def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Whether its answers to two inputs differ; a refusal of either counts as a difference."""
         try:
             one, other = self.expected(tensors), self.expected(others)
@@ -367,7 +367,7 @@ class DeployedModel(Model):
             a.shape != b.shape or find_first_difference(a.array, b.array, a.datatype) is not None for a, b in pairs
         )
 
-    def steady(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    def list_comparable_outputs(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return the deterministic outputs, of `names` or of all.
 
         Raises:

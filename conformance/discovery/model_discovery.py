@@ -345,7 +345,7 @@ def _test_variations(target: Target, model: DeployedModel, given: UserInputs) ->
     )
     longer = replace(model, takes_counts=True)
     shapes = [tensor.shape for tensor in model.tensors]
-    sized = longer.salted(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
+    sized = longer.build_salted_inputs(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
     takes = [tensor.shape for tensor in sized] != shapes and _has_outputs(
         ask(target, replace(model, tensors=tuple(sized)).plain())
     )

@@ -227,7 +227,7 @@ def _probe_own_binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
         yield send_probe(target, model.full(), model.plain())
     else:
         yield Probe(target.infer(model.full()))
-    yield Probe(target.infer(model.request(send="binary", outputs=model.listed())))
+    yield Probe(target.infer(model.request(send="binary", outputs=model.build_outputs_member())))
 
 
 def _probe_own_classes(target: Target, model: DeployedModel) -> Iterator[Probe]:

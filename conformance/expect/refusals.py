@@ -57,7 +57,7 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
         requirement: violated if it does not; depends on the preceding messages, refused or legal.
     """
     try:
-        for request in target.good_requests(model):
+        for request in target.build_good_requests(model):
             reply = target.send(target.message(request), fresh=True)
             if reply.succeeded:
                 return

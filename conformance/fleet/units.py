@@ -174,7 +174,7 @@ def _expect_usable(target: FleetTarget, *, here: bool) -> None:
             url, found.headers, ca_file=found.ca_file, timeout=timeout, grpc=found.grpc, rate=found.rate
         )
         if found.ca_file:
-            made.ssl_context()
+            made.build_ssl_context()
 
 
 def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:

@@ -164,7 +164,7 @@ def _build_input(
 
 def _build_accepted_tensor(name: str, datatype: str, shape: tuple[int, ...], model: DeployedModel) -> Tensor:
     """Return a tensor of values that a deployed model is known to accept."""
-    return Tensor.from_values(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
+    return Tensor.from_values(name, datatype, model.build_ramp(model.inputs.index(name), prod(shape), 0), shape)
 
 
 def _build_harmless_tensor(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:

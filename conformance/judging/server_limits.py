@@ -154,7 +154,8 @@ class ServerLimits:
         if plain is None or not _is_declined(self._send_control(_encode_request(plain, reply))):
             return ""
         takes_others = any(
-            self._send_control(self._target.message(request)).succeeded for request in self._target.good_requests(model)
+            self._send_control(self._target.message(request)).succeeded
+            for request in self._target.build_good_requests(model)
         )
         return f"the target takes no tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
 

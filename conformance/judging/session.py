@@ -103,7 +103,7 @@ class Session:
         """
         found = DiscoveryResult()
         try:
-            with self.target.scope(DISCOVERY_SCOPE, beside=True), self.target.limit_silence():
+            with self.target.scope(DISCOVERY_SCOPE, outside_rows=True), self.target.limit_silence():
                 if subjects.with_roles:
                     found = role_discovery.discover_roles(self.target, wanted, self._placements, progress)
                 if subjects.models:

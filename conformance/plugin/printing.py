@@ -101,7 +101,7 @@ def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
     writer = reporter.config.get_terminal_writer()
     width = writer.fullwidth if reporter.isatty else None
     for line in lines:
-        for piece in line.wrapped(width):
+        for piece in line.wrap(width):
             writer.line(piece, **MARKUP[line.style])
 
 

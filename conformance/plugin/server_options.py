@@ -93,7 +93,7 @@ class ServerOptions(CommonOptions):
                 grpc=grpc,
                 rate=self.rate,
             )
-            made.ssl_context()
+            made.build_ssl_context()
         except SettingsError as error:
             raise pytest.UsageError(str(error)) from error
         return made

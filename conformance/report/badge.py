@@ -43,7 +43,7 @@ TEMPLATE = """\
 def render_svg(view: View) -> str:
     """Return the badge as SVG."""
     title = f"{escape_text(view.title, 120)}: {view.verdict_in_words}, {view.musts.sentence}"
-    return draw_badge(_message(view), COLORS[view.standing], title)
+    return draw_badge(_format_message(view), COLORS[view.standing], title)
 
 
 def draw_badge(message: str, color: str, title: str) -> str:
@@ -54,7 +54,7 @@ def draw_badge(message: str, color: str, title: str) -> str:
         color: six hexadecimal digits.
         title: the alternative text.
     """
-    label_length, message_length = _length(LABEL), _length(message)
+    label_length, message_length = _estimate_width(LABEL), _estimate_width(message)
     left, right = label_length + 2 * PADDING, message_length + 2 * PADDING
     return TEMPLATE.format(
         title=escape(title),
@@ -73,7 +73,7 @@ def draw_badge(message: str, color: str, title: str) -> str:
 
 def render_shields(view: View) -> str:
     """Return the JSON of an endpoint badge of shields.io; on errors its color cannot be overridden in the URL."""
-    return build_endpoint(_message(view), COLORS[view.standing], is_error=view.standing not in GATES)
+    return build_endpoint(_format_message(view), COLORS[view.standing], is_error=view.standing not in GATES)
 
 
 def build_endpoint(message: str, color: str, *, is_error: bool) -> str:
@@ -82,10 +82,10 @@ def build_endpoint(message: str, color: str, *, is_error: bool) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def _message(view: View) -> str:
+def _format_message(view: View) -> str:
     return f"{view.standing} {view.musts.met}/{view.musts.applying}"
 
 
-def _length(text: str) -> float:
+def _estimate_width(text: str) -> float:
     """Return the approximate width of a text in 11px Verdana; `textLength` enforces it."""
     return round(sum(CHAR_WIDTHS.get(character, DEFAULT_CHAR_WIDTH) for character in text), 1)

@@ -1,4 +1,4 @@
-"""Groups the failing rows of a run into one block per requirement, and sorts the blocks by what to fix first.
+"""Groups the failing rows of a run by requirement, most urgent first.
 
 1. Requirements whose failure pattern covers at least as many rows as any requirement has unexplained rows.
 2. Other requirements: the protocol before its extensions, then by the share of their rows that fail. Requirements that
@@ -52,7 +52,7 @@ class Block:
 
 
 def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Entry] = ()) -> list[Block]:
-    """Return a block for each requirement that rows with these outcomes miss, the one to fix first at the head.
+    """Return a block for each requirement that rows with these outcomes miss, most urgent first.
 
     Args:
         checks: the rows of the run.
@@ -61,17 +61,17 @@ def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Ent
     """
     missing = [check for check in checks if check["outcome"] in outcomes and check["failure"]]
     dedicated = {check["failure"]["requirement"] for check in missing if not _is_golden(check)}
-    judged = _judged(checks)
+    judged = _count_judged_rows(checks)
     found = []
-    for rows in group_by(missing, lambda check: _home(check, dedicated)):
-        requirement = _home(rows[0], dedicated)
+    for rows in group_by(missing, lambda check: _choose_requirement(check, dedicated)):
+        requirement = _choose_requirement(rows[0], dedicated)
         ordered = sorted(rows, key=lambda row: (_is_golden(row), row["failure"]["requirement"] != requirement))
         groups = [build_group(own) for own in group_by(ordered, lambda row: row["check"])]
         own_patterns = [pattern for pattern in patterns if pattern["requirement"] == requirement]
         found.append(Block(requirement, groups, max(judged[requirement], len(rows)), own_patterns))
     explained = _count_explained(patterns)
     most = max((block.count - explained[block.requirement] for block in found), default=0)
-    return sorted(found, key=lambda block: (*_rank(block, explained, most), *_urgency(block)))
+    return sorted(found, key=lambda block: (*_rank_by_pattern(block, explained, most), *_compute_urgency(block)))
 
 
 def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
@@ -82,8 +82,8 @@ def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
     return explained
 
 
-def _rank(block: Block, explained: Counter[str], most: int) -> tuple[int, int]:
-    """Return a sort key: 0 and minus the count if the block's pattern explains most, 2 if others explain it, else 1."""
+def _rank_by_pattern(block: Block, explained: Counter[str], most: int) -> tuple[int, int]:
+    """Return a sort key: blocks whose pattern explains most rows first, then others, then those explained by others."""
     rows = max((pattern["rows"] for pattern in block.patterns), default=0)
     if rows and rows >= most:
         return 0, -rows
@@ -94,7 +94,7 @@ def _is_golden(check: Entry) -> bool:
     return bool(check["check"].startswith(GOLDEN_PREFIX))
 
 
-def _home(check: Entry, dedicated: set[str]) -> str:
+def _choose_requirement(check: Entry, dedicated: set[str]) -> str:
     """Return the requirement whose block contains a row."""
     missed: str = check["failure"]["requirement"]
     if not _is_golden(check) or missed in dedicated:
@@ -102,13 +102,13 @@ def _home(check: Entry, dedicated: set[str]) -> str:
     return next((name for name in check["requirements"] if name in dedicated), missed)
 
 
-def _judged(checks: Sequence[Entry]) -> Counter[str]:
+def _count_judged_rows(checks: Sequence[Entry]) -> Counter[str]:
     """Count, per requirement, the rows that reached a verdict."""
     return Counter(name for check in checks if check["outcome"] not in NO_VERDICT for name in check["requirements"])
 
 
-def _urgency(block: Block) -> tuple[bool, int, float, int]:
-    """Return a sort key that puts the requirement to fix first at the head."""
+def _compute_urgency(block: Block) -> tuple[bool, int, float, int]:
+    """Return a sort key for blocks, most urgent first."""
     known = list(ledger.load())
     entry = ledger.load().get(block.requirement)
     depth = EXTENSION_ORDER.index(entry.extension) if entry else len(EXTENSION_ORDER)

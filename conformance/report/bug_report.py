@@ -29,7 +29,7 @@ from conformance.spec.ledger import Concern, Requirement
 MAX_ROWS = 10  # failing rows in a bug report
 MAX_INLINE_BYTES = 2048  # bytes of a body in a command of one line
 MAX_ARCHIVE_BYTES = 32 * 1024  # bytes of a packed reproduction; trackers limit a text to 64 KiB
-_UNCODED = "Accept-Encoding: identity"
+_IDENTITY_HEADER = "Accept-Encoding: identity"
 # The files of an evidence folder that reproduce a failure.
 _PROGRAM_FILES = ("repro.sh", "repro.py", "request.bin", "course")
 
@@ -122,7 +122,7 @@ def _load_symptoms() -> Mapping[str, str]:
 
 
 def describe_symptom(requirement: Requirement) -> str:
-    """Return what a server does that does not meet the requirement, in a few words."""
+    """Describe in a few words a server that does not meet the requirement."""
     symptom = _load_symptoms().get(requirement.name, f"Does not meet {requirement.id}")
     return f"{symptom} (gRPC)" if requirement.transport == GRPC else symptom
 
@@ -132,16 +132,16 @@ def render(bug: Bug) -> str:
     example = bug.example
     sections = (
         [f"# {text(bug.server, 100)}{': ' if bug.server else ''}{render_prose(describe_symptom(bug.requirement))}"],
-        _summarize(bug),
-        ["## Reproduce", "", *_describe_role(bug.role), *_reproduce(example)],
-        ["## Expected and actual", "", *fence_lines(_difference(example.failure))],
-        ["## What the documents say", "", *_source(bug.requirement)],
-        ["## Found with", "", *_more(bug)],
+        _summarize_bug(bug),
+        ["## Reproduce", "", *_describe_role(bug.role), *_format_reproduction(example)],
+        ["## Expected and actual", "", *fence_lines(_format_difference(example.failure))],
+        ["## What the documents say", "", *_format_sources(bug.requirement)],
+        ["## Found with", "", *_list_details(bug)],
     )
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
-def _summarize(bug: Bug) -> list[str]:
+def _summarize_bug(bug: Bug) -> list[str]:
     sent = bug.example.failure.get("sent", "")
     lines = [f"Request: {code(sent, 600)}", ""] if sent else []
     return [*lines, _WHO_NOTICES[bug.requirement.concern]]
@@ -162,7 +162,7 @@ def _list_tensors(specs: Iterable[TensorSpec]) -> str:
     return ", ".join(code(f"{spec.name} {spec.datatype} {list(spec.shape)}") for spec in specs)
 
 
-def _difference(failure: Mapping[str, Any]) -> Iterator[str]:
+def _format_difference(failure: Mapping[str, Any]) -> Iterator[str]:
     yield f"Expected  {failure['expected']}"
     yield f"Actual    {failure['actual']}"
     if failure.get("answer"):
@@ -170,7 +170,7 @@ def _difference(failure: Mapping[str, Any]) -> Iterator[str]:
     yield from failure.get("bytes", ())
 
 
-def _source(requirement: Requirement) -> Iterator[str]:
+def _format_sources(requirement: Requirement) -> Iterator[str]:
     yield render_prose(requirement.statement)
     yield ""
     for sentence in requirement.sources:
@@ -180,7 +180,7 @@ def _source(requirement: Requirement) -> Iterator[str]:
         yield render_prose(requirement.note)
 
 
-def _more(bug: Bug) -> Iterator[str]:
+def _list_details(bug: Bug) -> Iterator[str]:
     labels = [row.label for row in bug.rows]
     shown = ", ".join(map(code, labels[:MAX_ROWS]))
     more = f" and {len(labels) - MAX_ROWS} more" if len(labels) > MAX_ROWS else ""
@@ -193,7 +193,7 @@ def _more(bug: Bug) -> Iterator[str]:
 # --- reproduction -----------------------------------------------------------------------------------------------------
 
 
-def _reproduce(row: FailedRow) -> Iterator[str]:
+def _format_reproduction(row: FailedRow) -> Iterator[str]:
     """Yield Markdown with commands for a shell: curl for one request, else a program of the standard library."""
     if row.is_single_request and (command := _build_curl(row)):
         yield from fence_lines(command, "sh", MAX_ARCHIVE_BYTES)
@@ -205,17 +205,17 @@ def _reproduce(row: FailedRow) -> Iterator[str]:
         yield f"The request is too long for a report, or is one of several: {code(row.failure.get('sent', ''), 600)}."
         yield "A folder of `--conformance-evidence` has programs that repeat it."
         return
-    yield from _unpack(row.folder, needs_grpc=row.is_over_grpc)
+    yield from _format_unpack_commands(row.folder, needs_grpc=row.is_over_grpc)
 
 
 def _build_curl(row: FailedRow) -> list[str]:
-    """Return a curl command with the body in it, in lines; empty if there is no request or its body is long."""
+    """Return the lines of a curl command with its body; empty without a request or with a long body."""
     evidence, body = row.failure.get("evidence"), _read_body(row)
     if not evidence or body is None or len(body) > MAX_INLINE_BYTES:
         return []
     line, *headers = evidence["request"]["head"]
     method, _, path = line.partition(" ")
-    plain = [] if any(header.lower().startswith("accept-encoding:") for header in headers) else [_UNCODED]
+    plain = [] if any(header.lower().startswith("accept-encoding:") for header in headers) else [_IDENTITY_HEADER]
     options = [part for header in (*headers, *plain) if not header.startswith("(") for part in ("-H", header)]
     command = shlex.join(["curl", "-sS", "-i", "-X", method, *options])
     url = shlex.quote(row.url.rstrip("/") + path)
@@ -242,9 +242,9 @@ def _is_text(answer: Mapping[str, Any]) -> bool:
     return all(byte in b"\t\r\n" or 0x20 <= byte < 0x7F for byte in body)
 
 
-def _unpack(folder: Path, *, needs_grpc: bool) -> Iterator[str]:
+def _format_unpack_commands(folder: Path, *, needs_grpc: bool) -> Iterator[str]:
     """Yield commands that unpack the evidence's own program and run it."""
-    packed = _pack(folder)
+    packed = _pack_program(folder)
     if len(packed) > MAX_ARCHIVE_BYTES:
         yield f"`sh repro.sh`, in the attached folder {code(folder.name)}."
         return
@@ -253,17 +253,17 @@ def _unpack(folder: Path, *, needs_grpc: bool) -> Iterator[str]:
     yield from fence_lines(["mkdir repro && cd repro && base64 -d <<'END' | tar xz", *encoded, "END", program], "sh")
 
 
-def _pack(folder: Path) -> bytes:
+def _pack_program(folder: Path) -> bytes:
     """Return the program of the evidence and its requests as tar.gz, the same bytes each time."""
     found = io.BytesIO()
     with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for name in _PROGRAM_FILES:
             if (folder / name).exists():
-                archive.add(folder / name, name, filter=_anonymise)
+                archive.add(folder / name, name, filter=_strip_owner_and_time)
     return found.getvalue()
 
 
-def _anonymise(info: tarfile.TarInfo) -> tarfile.TarInfo:
+def _strip_owner_and_time(info: tarfile.TarInfo) -> tarfile.TarInfo:
     info.uid = info.gid = info.mtime = 0
     info.uname = info.gname = ""
     return info

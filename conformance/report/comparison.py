@@ -139,21 +139,21 @@ def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
         raise UserError("reports of servers and of clients cannot stand side by side: they are judged by other things")
     return Comparison(
         find_labels(next(iter(parties), Party.SERVER)),
-        _titles(reports),
-        _facts(bodies),
+        _build_titles(reports),
+        _build_facts(bodies),
         find_steps(bodies),
-        _areas(bodies),
-        _observations(bodies),
-        [_lines(report, (Outcome.ADVISORY,)) for report in bodies],
-        [_lines(report, NOT_MET) for report in bodies],
-        [_lines(report, STUCK) for report in bodies],
+        _group_by_area(bodies),
+        _collect_observations(bodies),
+        [_merge_rows(report, (Outcome.ADVISORY,)) for report in bodies],
+        [_merge_rows(report, NOT_MET) for report in bodies],
+        [_merge_rows(report, STUCK) for report in bodies],
         list(
             dict.fromkeys(word for report in bodies for level in LEVELS for word in tally_report(report, level).words)
         ),
     )
 
 
-def _titles(reports: Sequence[tuple[str, Report]]) -> list[str]:
+def _build_titles(reports: Sequence[tuple[str, Report]]) -> list[str]:
     """Return unique column titles: server and version, plus the file name and a number if needed."""
     names = [" ".join(filter(None, (r["target"]["name"], r["target"]["version"]))) for _, r in reports]
     unclear = Counter(names)
@@ -171,18 +171,18 @@ def _titles(reports: Sequence[tuple[str, Report]]) -> list[str]:
 # --- facts ------------------------------------------------------------------------------------------------------------
 
 
-def _facts(reports: Sequence[Report]) -> list[Fact]:
+def _build_facts(reports: Sequence[Report]) -> list[Fact]:
     """Return the facts of the runs, without counts that are 0 in all of them."""
     facts = [Fact(label, [read(report) for report in reports]) for label, read in FACTS.items()]
     return [fact for fact in facts if {cell.text for cell in fact.cells} != {"0"}]
 
 
-def _verdict(report: Report) -> Cell:
+def _format_verdict(report: Report) -> Cell:
     words = describe_verdict(report["verdict"], report["interoperable"])
     return Cell(": ".join(filter(None, (words, "; ".join(report["why"])))), report["verdict"])
 
 
-def _extension(name: str) -> Callable[[Report], Cell]:
+def _build_extension_reader(name: str) -> Callable[[Report], Cell]:
     def read(report: Report) -> Cell:
         entry = report["extensions"].get(name)
         if entry is None or not entry["offered"]:
@@ -193,11 +193,11 @@ def _extension(name: str) -> Callable[[Report], Cell]:
     return read
 
 
-def _requirements_met(level: str) -> Callable[[Report], Cell]:
+def _build_met_counter(level: str) -> Callable[[Report], Cell]:
     return lambda report: Cell(tally_report(report, level).brief)
 
 
-def _rows(outcome: str) -> Callable[[Report], Cell]:
+def _build_row_counter(outcome: str) -> Callable[[Report], Cell]:
     return lambda report: Cell(str(sum(count_of(row) for row in report["rows"] if row["outcome"] == outcome)))
 
 
@@ -207,11 +207,11 @@ def count_of(row: Mapping[str, Any]) -> int:
     return count
 
 
-def _suite(report: Report) -> Cell:
+def _format_suite(report: Report) -> Cell:
     return Cell(f"{report['suite']['version']} ({report['suite']['digest'][:8]})")
 
 
-def _options(report: Report) -> Cell:
+def _format_options(report: Report) -> Cell:
     options = report["options"]
     switches = [name for name in ("strict", "dangerous") if options.get(name)]
     named = [f"{name} {', '.join(options[name])}" for name in ("extensions", "models") if options.get(name)]
@@ -219,16 +219,16 @@ def _options(report: Report) -> Cell:
 
 
 FACTS: Mapping[str, Callable[[Report], Cell]] = {
-    "verdict": _verdict,
-    "plain protocol": _extension("protocol"),
-    "binary_tensor_data": _extension("binary_tensor_data"),
-    "raw": _extension("raw"),
-    "classification": _extension("classification"),
-    **{level: _requirements_met(level) for level in LEVELS},
-    **{f"rows: {word}": _rows(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
+    "verdict": _format_verdict,
+    "plain protocol": _build_extension_reader("protocol"),
+    "binary_tensor_data": _build_extension_reader("binary_tensor_data"),
+    "raw": _build_extension_reader("raw"),
+    "classification": _build_extension_reader("classification"),
+    **{level: _build_met_counter(level) for level in LEVELS},
+    **{f"rows: {word}": _build_row_counter(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
     "roles": lambda report: Cell(str(len(report["target"]["roles"]))),
-    "suite": _suite,
-    "profile": _options,
+    "suite": _format_suite,
+    "profile": _format_options,
     "date": lambda report: Cell(report["started"][:10]),
 }
 
@@ -236,7 +236,7 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
 # --- requirements -----------------------------------------------------------------------------------------------------
 
 
-def _areas(reports: Sequence[Report]) -> dict[str, list[Requirement]]:
+def _group_by_area(reports: Sequence[Report]) -> dict[str, list[Requirement]]:
     """Return the requirements by area, in the order of the installed ledger; unknown ones come last."""
     verdicts = [map_verdicts(report) for report in reports]
     entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
@@ -254,7 +254,7 @@ _BODY = re.compile(r"(HTTP \d{3}): .*", re.DOTALL)
 _NUMBERS = re.compile(r"(?<!HTTP )(?<!\d)-?\d+(\.\d+)?(, -?\d+(\.\d+)?)*")
 
 
-def _observations(reports: Sequence[Report]) -> list[Observation]:
+def _collect_observations(reports: Sequence[Report]) -> list[Observation]:
     """Return the observations by requirement, in the order of the ledger."""
     seen: dict[tuple[str, str], list[Counter[str]]] = {}
     for place, report in enumerate(reports):
@@ -272,19 +272,19 @@ def remove_body(observation: str) -> str:
     return _BODY.sub(r"\1", observation)
 
 
-def _lines(report: Report, outcomes: Iterable[str]) -> list[Line]:
+def _merge_rows(report: Report, outcomes: Iterable[str]) -> list[Line]:
     """Return the rows with these outcomes, with equivalent rows of a check merged into one line."""
     lines: dict[tuple[str, ...], Line] = {}
     for check in report["rows"]:
         if check["outcome"] in outcomes:
             requirement = check["failure"]["requirement"] if check["failure"] else check["requirements"][0]
-            key = (check["outcome"], requirement, check["check"], _gist(check))
+            key = (check["outcome"], requirement, check["check"], _simplify_message(check))
             line = lines.setdefault(key, Line(check["outcome"], requirement, check["check"], check["message"]))
             line.rows.append(check["row"])
     return list(lines.values())
 
 
-def _gist(check: Mapping[str, Any]) -> str:
+def _simplify_message(check: Mapping[str, Any]) -> str:
     """Return a message without its row name, its numbers, and the answer's body, to find equivalent messages."""
     row = check["row"].replace("-", " ")
     message: str = check["message"].replace(row, "...") if row else check["message"]
@@ -309,18 +309,18 @@ def keep_differences(comparison: Comparison) -> Comparison:
         comparison,
         facts=[fact for fact in comparison.facts if len({cell.text for cell in fact.cells}) > 1],
         areas=areas,
-        observations=[entry for entry in comparison.observations if _differs(entry.cells)],
-        advice=_about(comparison.advice, names),
-        failures=_about(comparison.failures, names),
-        stuck=_about(comparison.stuck, names),
+        observations=[entry for entry in comparison.observations if _is_different(entry.cells)],
+        advice=_filter_lines(comparison.advice, names),
+        failures=_filter_lines(comparison.failures, names),
+        stuck=_filter_lines(comparison.stuck, names),
         is_whole=False,
     )
 
 
-def _differs(cells: Sequence[Sequence[tuple[str, int]]]) -> bool:
+def _is_different(cells: Sequence[Sequence[tuple[str, int]]]) -> bool:
     """Return whether the observations of columns differ, ignoring their counts."""
     return len({frozenset(what for what, _ in cell) for cell in cells}) > 1
 
 
-def _about(columns: Sequence[Sequence[Line]], names: Collection[str]) -> list[list[Line]]:
+def _filter_lines(columns: Sequence[Sequence[Line]], names: Collection[str]) -> list[list[Line]]:
     return [[line for line in lines if line.requirement in names] for lines in columns]

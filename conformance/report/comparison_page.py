@@ -37,24 +37,26 @@ def build_page(comparison: Comparison) -> SimplePage:
     blocks: list[Block] = [Paragraph([Span(WRITTEN_BY, "own")], is_dim=True)]
     if not comparison.is_whole:
         blocks.append(Paragraph(["Only what differs between the columns is shown."]))
-    facts = [[cell(fact.label), *(_cell(each.text, each.kind) for each in fact.cells)] for fact in comparison.facts]
+    facts = [
+        [cell(fact.label), *(_format_cell(each.text, each.kind) for each in fact.cells)] for fact in comparison.facts
+    ]
     blocks += [
         Table("The runs", ["", *titles], facts, style="columns wide"),
-        *_steps(comparison, titles),
-        *_requirements(comparison, titles),
-        *_section("Advice", titles, comparison.advice),
-        *_observations(comparison, titles),
-        *_section("Failures", titles, comparison.failures),
-        *_section("Blocked, or in error", titles, comparison.stuck),
+        *_build_steps(comparison, titles),
+        *_build_requirements(comparison, titles),
+        *_build_section("Advice", titles, comparison.advice),
+        *_build_observations(comparison, titles),
+        *_build_section("Failures", titles, comparison.failures),
+        *_build_section("Blocked, or in error", titles, comparison.stuck),
     ]
     return SimplePage(comparison.words.title, blocks)
 
 
-def _cell(text: str, kind: str) -> Cell:
+def _format_cell(text: str, kind: str) -> Cell:
     return cell(Span(text, "strong") if kind in BAD else text, kind=kind)
 
 
-def _steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
+def _build_steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
     if comparison.steps:
         yield Heading(2, "From version to version")
         yield Paragraph([STEPS_TEXT.format(comparison.words.judged)])
@@ -66,7 +68,7 @@ def _steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
                 cell(code(each.id)),
                 cell(each.level),
                 *(
-                    _cell(format_change(LEGEND[outcome][0], count), outcome)
+                    _format_cell(format_change(LEGEND[outcome][0], count), outcome)
                     for outcome, count in zip(each.outcomes, each.rows, strict=True)
                 ),
             ]
@@ -76,12 +78,14 @@ def _steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
         yield Table("What changed", head, rows, 2, "columns") if rows else Paragraph(["They meet the same."])
 
 
-def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
+def _build_requirements(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
     yield Heading(2, "Requirements")
     if not comparison.areas and not comparison.is_whole:
         yield NO_DIFFERENCE
         return
-    signs = [[_cell(word, kind), cell(Span(meaning, "own"))] for kind, (word, meaning) in comparison.legend.items()]
+    signs = [
+        [_format_cell(word, kind), cell(Span(meaning, "own"))] for kind, (word, meaning) in comparison.legend.items()
+    ]
     yield Table("The signs", ["sign", "means"], signs)
     for area, requirements in comparison.areas.items():
         yield Heading(3, area)
@@ -90,18 +94,18 @@ def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
                 cell(code(entry.id)),
                 cell(entry.level),
                 cell(Span(entry.statement, "own", is_small=True)),
-                *(_cell(LEGEND[outcome][0], outcome) for outcome in entry.outcomes),
+                *(_format_cell(LEGEND[outcome][0], outcome) for outcome in entry.outcomes),
             ]
             for entry in requirements
         ]
         yield Table(f"Requirements: {area}", ["requirement", "level", "statement", *titles], rows, 3, "columns")
 
 
-def _observations(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
+def _build_observations(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
     yield Heading(2, "Observations")
     yield Paragraph([WAYS_TEXT.format(comparison.words.judged)])
     rows = [
-        [cell(code(entry.requirement)), cell(code(entry.check)), *map(_observed, entry.cells)]
+        [cell(code(entry.requirement)), cell(code(entry.check)), *map(_format_observations, entry.cells)]
         for entry in comparison.observations
     ]
     if rows:
@@ -110,7 +114,7 @@ def _observations(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
         yield Paragraph(["None."]) if comparison.is_whole else NO_DIFFERENCE
 
 
-def _observed(seen: Sequence[tuple[str, int]]) -> Cell:
+def _format_observations(seen: Sequence[tuple[str, int]]) -> Cell:
     """Return a cell with the observations and their counts."""
     shown = [what if count == 1 else f"{what} ({count})" for what, count in seen[:MAX_OBSERVATIONS]]
     if len(seen) > MAX_OBSERVATIONS:
@@ -119,16 +123,16 @@ def _observed(seen: Sequence[tuple[str, int]]) -> Cell:
     return cell(*pieces[1:])
 
 
-def _section(heading: str, titles: list[str], columns: Sequence[Sequence[Line]]) -> Iterator[Block]:
+def _build_section(heading: str, titles: list[str], columns: Sequence[Sequence[Line]]) -> Iterator[Block]:
     if any(columns):
         yield Heading(2, heading)
     for title, lines in zip(titles, columns, strict=True):
         if lines:
             yield Heading(3, title)
-            yield BulletList([list(_line(line)) for line in lines])
+            yield BulletList([list(_format_line(line)) for line in lines])
 
 
-def _line(line: Line) -> Iterator[Piece]:
+def _format_line(line: Line) -> Iterator[Piece]:
     yield from (code(line.requirement), " ", code(line.check))
     if any(line.rows):
         yield from (" (", join_some([row or "-" for row in line.rows], MAX_ROWS), ")")

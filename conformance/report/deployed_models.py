@@ -14,7 +14,7 @@ from conformance.spec.text import escape_text
 MAX_TEXT_CHARS = 160  # characters of a list of tensors
 MAX_REASONS = 12  # shown reasons; the report has the reason of every row
 # Reasons that other parts of the summary show: extensions, and roles to deploy.
-_TOLD = (ReasonKind.NOT_OFFERED, ReasonKind.NO_MODEL)
+_REPORTED_ELSEWHERE = (ReasonKind.NOT_OFFERED, ReasonKind.NO_MODEL)
 
 
 def format_header(survey: DiscoveryResult) -> Iterator[str]:
@@ -30,7 +30,7 @@ def format_header(survey: DiscoveryResult) -> Iterator[str]:
 def format_signature(model: Mapping[str, Any]) -> str:
     """Return the tensors that are sent to a model, and the names of its outputs."""
     outputs = ", ".join(tensor["name"] for tensor in model["outputs"])
-    return f"{_tensors(model['sent'] or model['inputs'])} -> {escape_text(outputs, MAX_TEXT_CHARS)}"
+    return f"{_format_tensors(model['sent'] or model['inputs'])} -> {escape_text(outputs, MAX_TEXT_CHARS)}"
 
 
 def describe_unsteady_model(model: Mapping[str, Any]) -> str:
@@ -38,7 +38,7 @@ def describe_unsteady_model(model: Mapping[str, Any]) -> str:
     return escape_text(f"{model['name']}: {describe_nondeterminism(model['unsteady'])}")
 
 
-def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
+def _format_tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
     return escape_text(", ".join(f"{t['name']} {t['datatype']} {t['shape']}" for t in tensors), MAX_TEXT_CHARS)
 
 
@@ -48,14 +48,14 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
         return
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
-        if result.outcome is Outcome.NOT_APPLICABLE and not any(map(result.is_for, _TOLD)):
+        if result.outcome is Outcome.NOT_APPLICABLE and not any(map(result.is_for, _REPORTED_ELSEWHERE)):
             rows.setdefault(result.message, []).append(result)
     reasons = sorted(rows.items(), key=lambda item: -len(item[1]))
     for reason, found in reasons[:MAX_REASONS]:
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         yield f"{escape_text(reason, MAX_TEXT_CHARS)}  ({found[0].label}{more})"
-    if left := sum(len(found) for _, found in reasons[MAX_REASONS:]):
-        yield f"and {left} rows for {len(reasons) - MAX_REASONS} other reasons"
+    if count := sum(len(found) for _, found in reasons[MAX_REASONS:]):
+        yield f"and {count} rows for {len(reasons) - MAX_REASONS} other reasons"
 
 
 def describe_models(survey: DiscoveryResult) -> dict[str, Any]:

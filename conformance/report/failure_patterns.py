@@ -63,36 +63,36 @@ def find_patterns(rows: Iterable[Entry]) -> list[FailurePattern]:
     """
     sent = [row for row in rows if row.get("sent")]
     failed = [row for row in sent if row["outcome"] in FAILED and row["sent"]["answer"] in ANSWERS]
-    found = [pattern for alike in group_by(failed, _find_kind) for pattern in _explain(alike, sent)]
+    found = [pattern for alike in group_by(failed, _find_failure_kind) for pattern in _explain_failures(alike, sent)]
     return sorted(found, key=lambda pattern: -pattern.rows)
 
 
-def _find_kind(row: Entry) -> tuple[str, str]:
+def _find_failure_kind(row: Entry) -> tuple[str, str]:
     return row["sent"]["over"], row["sent"]["answer"]
 
 
-def _explain(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[FailurePattern]:
+def _explain_failures(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[FailurePattern]:
     """Return a few patterns that explain nearly all rows that failed in the same way, or an empty list."""
-    over, answer = _find_kind(failed[0])
+    over, answer = _find_failure_kind(failed[0])
     others = [row for row in sent if row["sent"]["over"] == over and row["sent"]["answer"] != answer]
-    own, rest = _index(failed), _index(others)
+    own, rest = _map_features(failed), _map_features(others)
     found: list[FailurePattern] = []
-    left = (1 << len(failed)) - 1
-    while left and len(others) >= MIN_OTHERS and len(found) < MAX_PATTERNS:
-        features, hit = _find_best(own, rest, left)
+    remaining = (1 << len(failed)) - 1
+    while remaining and len(others) >= MIN_OTHERS and len(found) < MAX_PATTERNS:
+        features, hit = _find_best_features(own, rest, remaining)
         if not hit:
             break
-        left &= ~hit
+        remaining &= ~hit
         missed = Counter(row["failure"]["requirement"] for k, row in enumerate(failed) if hit >> k & 1)
         text = " and ".join(text for text, _ in features)
         requirement = _choose_requirement(features, missed)
         found.append(
             FailurePattern(text, answer, requirement, dict(missed.most_common()), hit.bit_count(), len(others))
         )
-    return found if left.bit_count() <= len(failed) * MAX_UNEXPLAINED else []
+    return found if remaining.bit_count() <= len(failed) * MAX_UNEXPLAINED else []
 
 
-def _index(rows: Sequence[Entry]) -> dict[Feature, int]:
+def _map_features(rows: Sequence[Entry]) -> dict[Feature, int]:
     """Map each feature to the bit set of the rows that have it."""
     found: dict[Feature, int] = {}
     for place, row in enumerate(rows):
@@ -101,13 +101,13 @@ def _index(rows: Sequence[Entry]) -> dict[Feature, int]:
     return found
 
 
-def _find_best(own: RowsByFeature, rest: RowsByFeature, left: int) -> tuple[tuple[Feature, ...], int]:
+def _find_best_features(own: RowsByFeature, rest: RowsByFeature, remaining: int) -> tuple[tuple[Feature, ...], int]:
     """Return the simplest features that cover the most remaining rows and no other row, and the bit set they cover."""
-    names = [name for name, bits in own.items() if bits & left]
+    names = [name for name, bits in own.items() if bits & remaining]
     best: tuple[Feature, ...] = ()
     covered = 0
     for some in chain(((name,) for name in names), combinations(names, 2)):
-        bits, against = left, -1
+        bits, against = remaining, -1
         for name in some:
             bits, against = bits & own[name], against & rest.get(name, 0)
         if not against and bits.bit_count() >= max(MIN_ROWS[len(some)], covered.bit_count() + 1):

@@ -72,10 +72,10 @@ def group_by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]
 def build_groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
     """Group the rows with these outcomes, in the order of the outcomes; blocked rows are grouped by their cause."""
     found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
-    return [build_group(rows) for rows in group_by(found, _together)]
+    return [build_group(rows) for rows in group_by(found, _compute_group_key)]
 
 
-def _together(check: Entry) -> Hashable:
+def _compute_group_key(check: Entry) -> Hashable:
     failure, reason = check["failure"], check.get("reason")
     if reason and reason["kind"] == ReasonKind.TARGET_LOST:
         return ReasonKind.TARGET_LOST  # all rows lost with the target form one group
@@ -110,10 +110,10 @@ def collect_observations(checks: Iterable[Entry]) -> list[Observation]:
     observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
     ways = group_by(observed, lambda check: (check["requirements"][0], check["observation"]))
     found = [(rows[0]["requirements"][0], rows[0]["observation"], [format_label(row) for row in rows]) for rows in ways]
-    return [Observation(name, _statement(name), what, labels) for name, what, labels in sorted(found)]
+    return [Observation(name, _find_statement(name), what, labels) for name, what, labels in sorted(found)]
 
 
-def _statement(requirement: str) -> str:
+def _find_statement(requirement: str) -> str:
     known = ledger.load().get(requirement)
     return known.statement if known else ""
 

@@ -12,29 +12,29 @@ from conformance.report.output_files import write_atomically
 Report = Mapping[str, Any]
 
 
-def _json(report: Report) -> str:
+def _render_json(report: Report) -> str:
     return json.dumps(report, indent=1, ensure_ascii=True) + "\n"
 
 
-def _html(report: Report) -> str:
+def _render_html(report: Report) -> str:
     from conformance.report import page_html, view  # lazy: Jinja2 is slow to import
 
     return page_html.render(view.build_view(report))
 
 
-def _markdown(report: Report) -> str:
+def _render_markdown(report: Report) -> str:
     from conformance.report import page_markdown, view
 
     return page_markdown.render(view.build_view(report))
 
 
-def _svg(report: Report) -> str:
+def _render_svg(report: Report) -> str:
     from conformance.report import badge, view
 
     return badge.render_svg(view.build_view(report))
 
 
-def _shields(report: Report) -> str:
+def _render_shields(report: Report) -> str:
     from conformance.report import badge, view
 
     return badge.render_shields(view.build_view(report))
@@ -42,11 +42,11 @@ def _shields(report: Report) -> str:
 
 # `.shields.json` must come before `.json`, its own suffix.
 FORMATS: Mapping[str, Callable[[Report], str]] = {
-    ".shields.json": _shields,
-    ".json": _json,
-    ".html": _html,
-    ".md": _markdown,
-    ".svg": _svg,
+    ".shields.json": _render_shields,
+    ".json": _render_json,
+    ".html": _render_html,
+    ".md": _render_markdown,
+    ".svg": _render_svg,
 }
 
 

@@ -34,26 +34,26 @@ def build_commands(report: Report | None, environment: Mapping[str, str]) -> Ite
 
     view = views.build_view(report)
     why = "; ".join(view.report["why"])
-    errors = [_command("error", TITLE, f"{view.verdict}: {why}")] if view.verdict == INCOMPLETE else []
+    errors = [_format_command("error", TITLE, f"{view.verdict}: {why}")] if view.verdict == INCOMPLETE else []
     stale = view.gate["stale"] if view.gate else ()
-    errors += [_command("error", f"{TITLE} baseline", f"stale entry {entry}") for entry in stale]
+    errors += [_format_command("error", f"{TITLE} baseline", f"stale entry {entry}") for entry in stale]
     unknown = [group for group in view.failures if group.outcome != Outcome.KNOWN_FAILURE]
-    errors += [_annotation("error", group) for group in (*unknown, *view.stuck)]
+    errors += [_format_annotation("error", group) for group in (*unknown, *view.stuck)]
     yield from errors[:MAX_ANNOTATIONS]
-    yield from (_annotation("warning", group) for group in view.advice[:MAX_ANNOTATIONS])
+    yield from (_format_annotation("warning", group) for group in view.advice[:MAX_ANNOTATIONS])
 
 
-def _annotation(kind: str, group: Group) -> str:
+def _format_annotation(kind: str, group: Group) -> str:
     first, others = group.rows[0], len(group.rows) - 1
     more = f" (and {others} other row{'s' if others > 1 else ''})" if others else ""
-    return _command(
+    return _format_command(
         kind,
         f"{TITLE} {group.level} {group.requirement}",
         f"{format_label(first)}: {group.claim} {summarize_message(first)}{more}",
     )
 
 
-def _command(kind: str, title: str, message: str) -> str:
+def _format_command(kind: str, title: str, message: str) -> str:
     text = escape_data(escape_text(message, MAX_MESSAGE_CHARS))
     return f"::{kind} title={escape_property(escape_text(title, 200))}::{text}"
 

@@ -95,11 +95,11 @@ class RequirementHistory:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The runs of a product, the earliest first, and every requirement that one of them did not meet."""
+    """The runs of a product, earliest first, and each requirement that some run did not meet."""
 
     title: str
     runs: list[Run]
-    ever: list[RequirementHistory]
+    unmet: list[RequirementHistory]
 
 
 def build_history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
@@ -111,24 +111,24 @@ def build_history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
     products: dict[str, list[tuple[str, Report]]] = {}
     for file, report in reports:
         products.setdefault(report["target"]["name"] or report["target"]["url"], []).append((file, report))
-    return [_product(title, found) for title, found in sorted(products.items())]
+    return [_build_product(title, found) for title, found in sorted(products.items())]
 
 
-def _product(title: str, found: Sequence[tuple[str, Report]]) -> Product:
-    ordered = sorted(found, key=_when)
+def _build_product(title: str, found: Sequence[tuple[str, Report]]) -> Product:
+    ordered = sorted(found, key=_compute_sort_key)
     before = [None, *(report for _, report in ordered)]
-    runs = [_run(file, report, earlier) for (file, report), earlier in zip(ordered, before, strict=False)]
-    return Product(title, runs, list(_ever([report for _, report in ordered])))
+    runs = [_build_run(file, report, earlier) for (file, report), earlier in zip(ordered, before, strict=False)]
+    return Product(title, runs, list(_find_unmet_requirements([report for _, report in ordered])))
 
 
-def _when(named: tuple[str, Report]) -> tuple[date, tuple[int, ...], datetime, str]:
+def _compute_sort_key(named: tuple[str, Report]) -> tuple[date, tuple[int, ...], datetime, str]:
     """Return a sort key: by day, then by version, because an older version may have been tested later that day."""
     file, report = named
-    moment = _moment(report["started"])
+    moment = _parse_time(report["started"])
     return moment.date(), parse_version(report["target"]["version"] or ""), moment, file
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -136,7 +136,7 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _run(file: str, report: Report, earlier: Report | None) -> Run:
+def _build_run(file: str, report: Report, earlier: Report | None) -> Run:
     found = list(find_changes(earlier, report)) if earlier else []
     suite = report["suite"]
     return Run(
@@ -154,7 +154,7 @@ def _run(file: str, report: Report, earlier: Report | None) -> Run:
     )
 
 
-def _ever(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
+def _find_unmet_requirements(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
     """Yield the requirements unmet in some run, in the order of the installed ledger; unknown ones come last."""
     verdicts = [map_verdicts(report) for report in reports]
     levels = {entry["id"]: entry["level"] for report in reports for entry in report["requirements"]}
@@ -174,18 +174,20 @@ def build_page(products: Sequence[Product]) -> SimplePage:
     if words:
         blocks.append(BulletList([[f"{word}: ", Span(MEANINGS[word], "own")] for word in words]))
     for product in products:
-        blocks += _show_product(product)
+        blocks += _build_product_blocks(product)
     return SimplePage("Conformance over time", blocks)
 
 
-def _show_product(product: Product) -> Iterator[Block]:
+def _build_product_blocks(product: Product) -> Iterator[Block]:
     title = escape_text(product.title, 80)
     yield Heading(2, title)
-    yield Table(f"Runs of {title}", RUN_COLUMNS, [_show_run(run) for run in product.runs])
+    yield Table(f"Runs of {title}", RUN_COLUMNS, [_build_run_cells(run) for run in product.runs])
     yield Heading(3, "What changed, and when")
-    yield from list(_show_changes(product.runs)) or [Paragraph(["Nothing that is not met changed from run to run."])]
+    yield from list(_build_change_blocks(product.runs)) or [
+        Paragraph(["Nothing that is not met changed from run to run."])
+    ]
     yield Heading(3, "What was not met in some run")
-    if not product.ever:
+    if not product.unmet:
         yield Paragraph(["Every run met all that it judged."])
         return
     rows = [
@@ -194,13 +196,13 @@ def _show_product(product: Product) -> Iterator[Block]:
             cell(entry.level, Span(entry.statement, "own", is_small=True, is_extra=True)),
             *(cell(LEGEND[outcome][0], kind=outcome) for outcome in entry.outcomes),
         ]
-        for entry in product.ever
+        for entry in product.unmet
     ]
     head = ["requirement", "level", *(run.name for run in product.runs)]
     yield Table(f"Requirements of {title}", head, rows, lead=2)
 
 
-def _show_run(run: Run) -> list[Cell]:
+def _build_run_cells(run: Run) -> list[Cell]:
     return [
         cell(run.day, Span(run.file, is_small=True, is_extra=True, limit=80)),
         cell(run.version),
@@ -211,7 +213,7 @@ def _show_run(run: Run) -> list[Cell]:
     ]
 
 
-def _show_changes(runs: Sequence[Run]) -> Iterator[Block]:
+def _build_change_blocks(runs: Sequence[Run]) -> Iterator[Block]:
     for before, run in pairwise(runs):
         found = (("fixed", run.fixed), ("broke", run.broke), ("otherwise", run.other))
         items: list[list[Piece]] = [

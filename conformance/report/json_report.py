@@ -41,14 +41,14 @@ def compute_suite_digest() -> str:
     # In a wheel, schemas and fixtures are inside the package; they are hashed once, under their own names.
     others = {data_files.PACKAGE_FOLDER: ("schemas", "fixtures")}
     for folder in (data_files.PACKAGE_FOLDER, data_files.find_folder("schemas"), data_files.find_folder("fixtures")):
-        for parts in sorted(_files(str(folder), others.get(folder, ()))):
+        for parts in sorted(_walk_files(str(folder), others.get(folder, ()))):
             with open(os.path.join(folder, *parts), "rb") as file:
                 content = file.read()
             digest.update(f"{folder.name}/{'/'.join(parts)}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()
 
 
-def _files(folder: str, others: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
+def _walk_files(folder: str, others: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the relative path of each file below a folder, except caches and hidden files.
 
     There are about 1,300 files; with pathlib this takes as long as a short run.
@@ -58,7 +58,7 @@ def _files(folder: str, others: Collection[str] = ()) -> Iterator[tuple[str, ...
             if entry.name == "__pycache__" or entry.name.startswith(".") or entry.name in others:
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from ((entry.name, *below) for below in _files(entry.path))
+                yield from ((entry.name, *below) for below in _walk_files(entry.path))
             elif entry.is_file():
                 yield (entry.name,)
 
@@ -104,7 +104,7 @@ def build(
         party: the judged party; only a report of a client contains it.
         about: further members of `target`.
     """
-    rows = _rows(results)
+    rows = _build_rows(results)
     requirements = verdicts.conclude_requirements(results, party, coverage.gaps)
     extensions = verdicts.conclude_extensions(results, survey.offered, missing, coverage, is_narrowed=is_narrowed)
     for name, entry in extensions.items():
@@ -119,7 +119,7 @@ def build(
         "finished": finished,
         "options": dict(options),
         "seed": seed,
-        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_surveyed(survey), **about},
+        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_describe_target(survey), **about},
         "verdict": verdict.verdict,
         "interoperable": verdict.interoperable,
         "why": verdict.why,
@@ -132,7 +132,7 @@ def build(
     }
     if hostile:
         report["robustness"] = robustness.build_report_member(
-            _rows(hostile, sum(result.exchanges for result in results))
+            _build_rows(hostile, sum(result.exchanges for result in results))
         )
     report["footer"] = {"complete": complete, "rows": len(results), "digest": compute_digest(report)}
     return report
@@ -169,7 +169,7 @@ def describe_client_options(*, profile: str, dangerous: bool, strict: bool, time
     return {"profile": profile, "dangerous": dangerous, "strict": strict, "timeout_s": timeout, **of_servers}
 
 
-def _surveyed(survey: DiscoveryResult) -> dict[str, Any]:
+def _describe_target(survey: DiscoveryResult) -> dict[str, Any]:
     """Return the target's name, version, extensions, roles and models."""
     listed = list(dict.fromkeys([*survey.listed, *survey.listed_grpc]))
     return {
@@ -182,12 +182,12 @@ def _surveyed(survey: DiscoveryResult) -> dict[str, Any]:
     }
 
 
-def format_name(said: Any) -> str | None:
+def format_name(name: Any) -> str | None:
     """Escape a name or version from a server for the report; return None if it is not a string."""
-    return escape_text(said, MAX_NAME_CHARS) if isinstance(said, str) else None
+    return escape_text(name, MAX_NAME_CHARS) if isinstance(name, str) else None
 
 
-def _rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
+def _build_rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
     """Return the rows of the report; exchanges are numbered consecutively, starting at `number`."""
     rows = []
     for result in results:

@@ -43,7 +43,7 @@ class Line:
     hang: int = 0
     is_whole: bool = False
 
-    def wrapped(self, width: int | None) -> list[str]:
+    def wrap(self, width: int | None) -> list[str]:
         """Wrap the line to a width; None, for a file, means no wrapping."""
         if width is None or self.is_whole or len(self.text) <= width:
             return [self.text]

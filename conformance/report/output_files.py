@@ -80,7 +80,7 @@ def claim_folder(folder: Path, names: tuple[str, ...]) -> str:
 
 
 def update_baseline(
-    path: Path, baseline: Baseline, results: Sequence[CheckResult], left: OutputWriter, *, is_whole: bool
+    path: Path, baseline: Baseline, results: Sequence[CheckResult], writer: OutputWriter, *, is_whole: bool
 ) -> Baseline:
     """Update a baseline file and return the new baseline; a partial run changes nothing.
 
@@ -88,7 +88,7 @@ def update_baseline(
         path: the baseline file, which need not exist.
         baseline: the current contents of the file.
         results: the results of the run, with the baseline applied.
-        left: writes the file.
+        writer: writes the file.
         is_whole: whether all expected rows ran.
     """
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
@@ -97,5 +97,5 @@ def update_baseline(
         sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
         return baseline
     text = baseline_file.update_text(path.read_text(encoding="utf-8") if path.exists() else "", results)
-    left.attempt(f"the baseline {path}", partial(write_atomically, path, text))
+    writer.attempt(f"the baseline {path}", partial(write_atomically, path, text))
     return baseline_file.from_text(text)

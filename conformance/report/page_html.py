@@ -66,16 +66,16 @@ MARKS: Mapping[str, str] = {
 
 def render(view: View) -> str:
     """Render the page, with a newline at its end."""
-    style, *scripts = (_inline(name) for name in ("page.css", *SCRIPTS))
-    runnable = " ".join(f"'{_digest(script)}'" for script in scripts)
-    return _template().render(
+    style, *scripts = (_read_inline_file(name) for name in ("page.css", *SCRIPTS))
+    runnable = " ".join(f"'{_compute_csp_hash(script)}'" for script in scripts)
+    return _load_template().render(
         view=view,
         report=view.report,
         style=style,
         scripts=scripts,
-        policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src {runnable}",
+        policy=f"default-src 'none'; style-src '{_compute_csp_hash(style)}'; script-src {runnable}",
         sentence=f"{view.musts.sentence}.",
-        explained=_explained(view),
+        explained=_link_words(view),
         meanings={word: MEANINGS[word] for word in view.musts.words},
         gate=view.gate,
         concerns=CONCERNS,
@@ -91,15 +91,15 @@ def render(view: View) -> str:
         most_blocks=MAX_BLOCKS,
         few_rows=MAX_OPEN_ROWS,
         row_names=MAX_ROW_NAMES,
-        **_numbers(view),
-        **_together(view),
-        **_places(view),
+        **_compute_numbers(view),
+        **_build_groups(view),
+        **_build_anchor_variables(view),
     )
 
 
 @cache
-def _template() -> jinja2.Template:
-    environment = build_environment().overlay(finalize=_shown)
+def _load_template() -> jinja2.Template:
+    environment = build_environment().overlay(finalize=_clean_value)
     environment.filters |= {
         "prose": render_prose,
         "brief": summarize_message,
@@ -112,16 +112,16 @@ def _template() -> jinja2.Template:
     return environment.get_template("report/page.html.jinja")
 
 
-def _inline(name: str) -> Markup:
+def _read_inline_file(name: str) -> Markup:
     return Markup((TEMPLATES / "report" / name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
-def _digest(text: str) -> str:
+def _compute_csp_hash(text: str) -> str:
     """Return the hash source of a style or script for the Content Security Policy."""
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _shown(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     """Remove control characters from a text and shorten it; Jinja2 escapes HTML."""
     return escape_text(value, MAX_TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -134,7 +134,7 @@ def render_prose(text: str) -> Markup:
     )
 
 
-def _explained(view: View) -> Markup:
+def _link_words(view: View) -> Markup:
     """Return the sentence about MUSTs, with each defined word linked to its definition."""
     found = f"{view.musts.sentence}."
     for word in view.musts.words:
@@ -145,19 +145,19 @@ def _explained(view: View) -> Markup:
 # --- numbers -------------------------------------------------------------------------------------------------------
 
 
-def _numbers(view: View) -> dict[str, Any]:
+def _compute_numbers(view: View) -> dict[str, Any]:
     counting = [entry for entry in view.requirements if entry.counts]
     found = Counter(entry.verdict for entry in counting)
     return {
         "bar": compute_parts(view.musts.counts),
-        "levels": _levels(view),
-        "seconds": _seconds(view.report),
+        "levels": _count_by_level(view),
+        "seconds": _compute_duration_s(view.report),
         "grid_counts": {verdict: found[verdict] for verdict in WORDS if found[verdict]},
         "beside": len(view.requirements) - len(counting),
     }
 
 
-def _levels(view: View) -> dict[str, list[tuple[str, int]]]:
+def _count_by_level(view: View) -> dict[str, list[tuple[str, int]]]:
     """Count the verdicts of counted requirements by level."""
     counts = {level: Counter[str]() for level in ("MUST", "SHOULD", "MAY", "OBSERVE")}
     for entry in (entry for entry in view.requirements if entry.counts):
@@ -167,7 +167,7 @@ def _levels(view: View) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def _seconds(report: Mapping[str, Any]) -> int:
+def _compute_duration_s(report: Mapping[str, Any]) -> int:
     try:
         return round((datetime.fromisoformat(report["finished"]) - datetime.fromisoformat(report["started"])).seconds)
     except (ValueError, TypeError):
@@ -177,7 +177,7 @@ def _seconds(report: Mapping[str, Any]) -> int:
 # --- groups --------------------------------------------------------------------------------------------------------
 
 
-def _together(view: View) -> dict[str, Any]:
+def _build_groups(view: View) -> dict[str, Any]:
     """Return the template variables with groups: requirements by area and extension, unjudged rows by reason."""
     counting = [entry for entry in view.requirements if entry.counts]
     areas = sorted(
@@ -186,17 +186,17 @@ def _together(view: View) -> dict[str, Any]:
     return {
         "areas": list(areas),
         "grid": {area: own for area in areas if (own := [entry for entry in counting if entry.area == area])},
-        "by_part": _by_part(view),
+        "by_part": _group_by_extension(view),
         "extension_of": {entry.id: entry.extension for entry in view.requirements},
         "area_of": {entry.id: entry.area for entry in view.requirements},
         "fixed": [group for group in view.failures if group.outcome == Outcome.FIXED],
-        "optional_roles": _optional_roles(view),
+        "optional_roles": _count_optional_roles(view),
         "other_reasons": {why: rows for why, rows in view.unjudged.items() if find_missing_role(rows[0]) is None},
         "open_musts": [entry for entry in counting if entry.level == "MUST" and _is_open(entry)],
     }
 
 
-def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]]:
+def _group_by_extension(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]]:
     """Return the requirements by extension and area, in the order of the ledger."""
     names = dict.fromkeys(entry.extension for entry in view.requirements)
     found = []
@@ -206,7 +206,7 @@ def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]
     return found
 
 
-def _optional_roles(view: View) -> dict[str, int]:
+def _count_optional_roles(view: View) -> dict[str, int]:
     """Return the missing roles that no unjudged MUST needs, with the number of rows that need them."""
     needed = {each["role"] for each in view.coverage.get("deploy", ())}
     waiting = ((find_missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
@@ -217,7 +217,7 @@ def _is_open(entry: Requirement) -> bool:
     return entry.verdict not in (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)
 
 
-def _places(view: View) -> dict[str, Any]:
+def _build_anchor_variables(view: View) -> dict[str, Any]:
     """Return the template variables and functions that provide anchors."""
     hostile = view.robustness
     shown = [*view.blocks, *view.advised, *(hostile.blocks if hostile else ())]

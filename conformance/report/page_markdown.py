@@ -1,4 +1,4 @@
-"""Renders a report as Markdown for the summary of a CI step, within a size limit; it notes what was omitted.
+"""Renders a report as Markdown within a size limit, for the summary of a CI step, and notes omissions.
 
 Text from a server is rendered as code, so that it cannot create a link, a mention or a tag.
 """
@@ -37,30 +37,30 @@ class Section:
 
 
 def render(view: View, limit: int = MAX_PAGE_BYTES) -> str:
-    """Render the page in at most `limit` bytes of UTF-8; if its head does not fit, return its first line or nothing."""
-    page = "\n".join(_head(view)) + "\n"
-    if _size(page) > limit:
+    """Render the page in at most `limit` bytes of UTF-8; without room for the head, only its first line or nothing."""
+    page = "\n".join(_format_head(view)) + "\n"
+    if _measure_bytes(page) > limit:
         page = page.partition("\n")[0] + "\n"
-        return page if _size(page) <= limit else ""
-    for section, share in zip(_sections(view), SHARES, strict=True):
+        return page if _measure_bytes(page) <= limit else ""
+    for section, share in zip(_build_sections(view), SHARES, strict=True):
         if section.pieces:
-            page += _fitted(section, int(limit * share) - _size(page))
+            page += _fit_section(section, int(limit * share) - _measure_bytes(page))
     return page
 
 
-def _size(page: str) -> int:
+def _measure_bytes(page: str) -> int:
     return len(page.encode("utf-8"))
 
 
-def _fitted(section: Section, room: int) -> str:
+def _fit_section(section: Section, room: int) -> str:
     """Return a section in at most `room` bytes; empty if its heading does not fit."""
     kept = f"\n## {section.title}\n\n" + (f"{section.intro}\n\n" if section.intro else "")
     note = "\n{} more {} left out: the page may not be longer. The JSON report has them all.\n"
-    room -= _size(kept) + _size(note) + len(section.names[1]) + 20
+    room -= _measure_bytes(kept) + _measure_bytes(note) + len(section.names[1]) + 20
     if room < 0:
         return ""
     for place, piece in enumerate(section.pieces):
-        room -= _size(piece) + 1
+        room -= _measure_bytes(piece) + 1
         if room < 0:
             left = len(section.pieces) - place
             return kept + note.format(left, f"{section.names[0]} is" if left == 1 else f"{section.names[1]} are")
@@ -71,7 +71,7 @@ def _fitted(section: Section, room: int) -> str:
 # --- head ----------------------------------------------------------------------------------------------------------
 
 
-def _head(view: View) -> Iterator[str]:
+def _format_head(view: View) -> Iterator[str]:
     report = view.report
     yield f"# OIP conformance: {view.sentence(code(view.title, 120))}"
     yield ""
@@ -81,15 +81,15 @@ def _head(view: View) -> Iterator[str]:
     why = f" {'; '.join(code(reason, 600) for reason in report['why'])}." if report["why"] else ""
     yield f"**{view.verdict_in_words}**{f':{why}' if why else '.'} {view.musts.sentence}."
     yield ""
-    yield from _words(view)
-    yield from _patterns(view)
-    yield from _gate(view)
-    yield from table(["", ""], [[name, text] for name, text in _facts(view)])
+    yield from _format_definitions(view)
+    yield from _format_patterns(view)
+    yield from _format_gate(view)
+    yield from table(["", ""], [[name, text] for name, text in _list_facts(view)])
     yield ""
-    yield from _parts(view)
+    yield from _format_extensions(view)
 
 
-def _words(view: View) -> Iterator[str]:
+def _format_definitions(view: View) -> Iterator[str]:
     """Yield a collapsed list that defines the words of the sentence about MUSTs."""
     if view.musts.words:
         yield "<details><summary>What the words mean</summary>"
@@ -103,14 +103,14 @@ def _words(view: View) -> Iterator[str]:
         yield ""
 
 
-def _patterns(view: View) -> Iterator[str]:
+def _format_patterns(view: View) -> Iterator[str]:
     """Yield the failure patterns, if there are any."""
     for pattern in view.patterns:
         yield f"- {code(pattern['requirement'])}: {render_prose(format_pattern(pattern))}"
     yield from [""] if view.patterns else []
 
 
-def _gate(view: View) -> Iterator[str]:
+def _format_gate(view: View) -> Iterator[str]:
     """Yield the differences of the run from its baseline; nothing without a baseline."""
     if view.gate is None:
         return
@@ -123,7 +123,7 @@ def _gate(view: View) -> Iterator[str]:
     yield ""
 
 
-def _facts(view: View) -> list[tuple[str, str]]:
+def _list_facts(view: View) -> list[tuple[str, str]]:
     report = view.report
     options, target = report["options"], report["target"]
     profile = [options["profile"], *(["strict"] if options["strict"] else [])]
@@ -140,7 +140,7 @@ def _facts(view: View) -> list[tuple[str, str]]:
     ]
 
 
-def _parts(view: View) -> list[str]:
+def _format_extensions(view: View) -> list[str]:
     outcomes = [outcome for outcome in OUTCOME_WORDINGS if view.counts.get(outcome)]
     if not outcomes:
         return []
@@ -160,60 +160,68 @@ def _parts(view: View) -> list[str]:
 # --- sections ------------------------------------------------------------------------------------------------------
 
 
-def _sections(view: View) -> Sequence[Section]:
+def _build_sections(view: View) -> Sequence[Section]:
     return (
-        Section("Failures", "", [_in_full(view, group) for group in view.failures], ("failure", "failures")),
+        Section("Failures", "", [_format_group(view, group) for group in view.failures], ("failure", "failures")),
         Section(
-            "Not judged: blocked, or in error", "", [_in_full(view, group) for group in view.stuck], ("row", "rows")
+            "Not judged: blocked, or in error",
+            "",
+            [_format_group(view, group) for group in view.stuck],
+            ("row", "rows"),
         ),
-        Section("Advice", "", list(map(_in_short, view.advice)), ("piece of advice", "pieces of advice")),
-        _robustness(view),
+        Section("Advice", "", list(map(_format_advice, view.advice)), ("piece of advice", "pieces of advice")),
+        _build_robustness_section(view),
         Section(
             "Observations",
             f"What the documents leave open, and which way this {view.words.judged} goes. "
             "None of it counts against it.",
-            list(map(_observed, view.observations)),
+            list(map(_format_observation, view.observations)),
             ("observation", "observations"),
         ),
-        Section("Not judged: MUSTs", _deploy(view), list(map(_must, _unjudged_musts(view))), ("MUST", "MUSTs")),
+        Section(
+            "Not judged: MUSTs",
+            _format_roles_to_deploy(view),
+            list(map(_format_must, _list_unjudged_musts(view))),
+            ("MUST", "MUSTs"),
+        ),
         Section(
             "Not judged: not applicable",
             "",
-            [_unjudged(*item) for item in view.unjudged.items()],
+            [_format_unjudged_reason(*item) for item in view.unjudged.items()],
             ("reason", "reasons"),
         ),
     )
 
 
-def _robustness(view: View) -> Section:
+def _build_robustness_section(view: View) -> Section:
     found = view.robustness
     groups = [group for block in found.blocks for group in block.groups] + found.stuck if found else []
-    pieces = [_in_full(view, group) for group in groups]
+    pieces = [_format_group(view, group) for group in groups]
     intro = f"{found.sentence}. No verdict rests on it." if found else ""
     return Section("Robustness", intro, pieces or ([""] if found else []), ("failure", "failures"))
 
 
-def _in_full(view: View, group: Group) -> str:
+def _format_group(view: View, group: Group) -> str:
     first, others = group.rows[0], group.rows[1:]
     lines = [
         f"### {code(format_label(first))}: {OUTCOME_WORDINGS[Outcome(group.outcome)].long}",
         "",
         render_prose(group.claim),
         "",
-        f"{code(group.requirement)} {text(group.level)}: {render_prose(group.statement)} ({_source(group)})",
+        f"{code(group.requirement)} {text(group.level)}: {render_prose(group.statement)} ({_format_source(group)})",
         "",
-        *fence_lines(_evidence(view, first)),
+        *fence_lines(_format_evidence(view, first)),
     ]
-    return "\n".join([*lines, *_others(others), ""])
+    return "\n".join([*lines, *_format_other_rows(others), ""])
 
 
-def _source(group: Group) -> str:
+def _format_source(group: Group) -> str:
     """Return the source of a requirement, and the page or command that explains it, if this version knows it."""
     explained = f"[page]({group.page})" if group.page else code(group.explain) if group.explain else ""
     return "; ".join(filter(None, (text(group.source), explained)))
 
 
-def _others(rows: Sequence[Entry]) -> Iterator[str]:
+def _format_other_rows(rows: Sequence[Entry]) -> Iterator[str]:
     if not rows:
         return
     yield from ("", f"<details><summary>{len(rows)} other row{'s' if len(rows) > 1 else ''}</summary>", "")
@@ -223,7 +231,7 @@ def _others(rows: Sequence[Entry]) -> Iterator[str]:
     yield from ("", "</details>")
 
 
-def _evidence(view: View, row: Entry) -> Iterator[str]:
+def _format_evidence(view: View, row: Entry) -> Iterator[str]:
     failure = row["failure"]
     if failure is None:
         first, *trace = row["message"].splitlines() or [""]
@@ -239,19 +247,19 @@ def _evidence(view: View, row: Entry) -> Iterator[str]:
     yield f"Rerun     {view.rerun(row['check'])}"
 
 
-def _in_short(group: Group) -> str:
+def _format_advice(group: Group) -> str:
     first, others = group.rows[0], len(group.rows) - 1
     more = f" (and {others} other row{'s' if others > 1 else ''})" if others else ""
     message = code(summarize_message(first), 400)
     return f"- {code(group.requirement)} {code(format_label(first))}: {render_prose(group.claim)} {message}{more}"
 
 
-def _observed(entry: Observation) -> str:
+def _format_observation(entry: Observation) -> str:
     more = f" and {len(entry.labels) - 1} more" if len(entry.labels) > 1 else ""
     return f"- {code(entry.requirement)} {code(entry.observation, 400)} ({code(entry.labels[0])}{more})"
 
 
-def _deploy(view: View) -> str:
+def _format_roles_to_deploy(view: View) -> str:
     """Return the sentence that lists the roles to deploy; empty if none is missing."""
     found = [
         f"{code(each['role'])} ({len(each['musts'])})" for each in view.coverage.get("deploy", ()) if each["musts"]
@@ -259,17 +267,17 @@ def _deploy(view: View) -> str:
     return f"Deploy models for these roles, in brackets how many MUSTs each adds: {', '.join(found)}." if found else ""
 
 
-def _unjudged_musts(view: View) -> list[Requirement]:
+def _list_unjudged_musts(view: View) -> list[Requirement]:
     unjudged = set(view.coverage.get("unjudged", ()))
     return [entry for entry in view.requirements if entry.id in unjudged]
 
 
-def _must(entry: Requirement) -> str:
+def _format_must(entry: Requirement) -> str:
     needs = f"; deploy {' or '.join(map(code, entry.needs[:MAX_NEEDS]))}" if entry.needs else ""
     return f"- {code(entry.id)}: {text('; '.join(entry.reasons[:MAX_NEEDS]))}{needs}"
 
 
-def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
+def _format_unjudged_reason(reason: str, rows: Sequence[Entry]) -> str:
     return f"- {code(reason, 400)}: {len(rows)} row{'s' if len(rows) > 1 else ''}"
 
 

@@ -35,7 +35,7 @@ class Regression:
         """1 for new failures or vanished rows, else 0."""
         return 1 if self.new or self.vanished else 0
 
-    def lines(self) -> Iterator[str]:
+    def format_lines(self) -> Iterator[str]:
         """Yield the lines to print."""
         for title, entries in (("new failures", self.new), ("vanished", self.vanished), ("fixed", self.fixed)):
             yield f"{title:14}{len(entries):6}"
@@ -44,30 +44,34 @@ class Regression:
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
     """Return the differences of `new` from `old`; both are reports that match `schemas/report.schema.json`."""
-    before, after = _rows(old), _rows(new)
+    before, after = _map_rows(old), _map_rows(new)
     failing = {key for key, row in after.items() if row["outcome"] in FAILED}
     judged = {key for key, row in before.items() if row["outcome"] in (*FAILED, *MET)}
     still = {key for key, row in after.items() if row["outcome"] in (*FAILED, *MET)}
     return Regression(
-        tuple(_line(after[key]) for key in after if key in failing and _outcome(before, key) not in FAILED),
-        tuple(_gone(before[key], after.get(key)) for key in before if key in judged - still),
-        tuple(_line(before[key]) for key in before if _outcome(before, key) in FAILED and _outcome(after, key) in MET),
+        tuple(_format_row(after[key]) for key in after if key in failing and _find_outcome(before, key) not in FAILED),
+        tuple(_format_change(before[key], after.get(key)) for key in before if key in judged - still),
+        tuple(
+            _format_row(before[key])
+            for key in before
+            if _find_outcome(before, key) in FAILED and _find_outcome(after, key) in MET
+        ),
     )
 
 
-def _rows(report: Mapping[str, Any]) -> Rows:
+def _map_rows(report: Mapping[str, Any]) -> Rows:
     return {(row["check"], row["row"]): row for row in report["rows"]}
 
 
-def _outcome(rows: Rows, key: tuple[str, str]) -> str:
+def _find_outcome(rows: Rows, key: tuple[str, str]) -> str:
     return str(rows[key]["outcome"]) if key in rows else ""
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _format_row(row: Mapping[str, Any]) -> str:
     return escape_text(f"{row['check']} [{row['row']}]: {row['message']}", 400)
 
 
-def _gone(row: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
+def _format_change(row: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
     return escape_text(
         f"{row['check']} [{row['row']}]: " + ("not in the new report" if now is None else now["message"]), 400
     )

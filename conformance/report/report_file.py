@@ -38,7 +38,7 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
         ReportError: the file cannot be read, is not a report, has another schema version, or is a summary although
             every row is needed.
     """
-    report = _parse(path)
+    report = _parse_file(path)
     if not isinstance(report, dict) or "schema" not in report or "suite" not in report:
         raise ReportError(f"{path} is no report of oip-conformance")
     if report["schema"] != SCHEMA_VERSION:
@@ -46,21 +46,21 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
         raise ReportError(f"{path} is a report of schema version {version}, this version reads {SCHEMA_VERSION}")
     if is_whole and SUMMARY in report:
         raise ReportError(f"{path} is the summary of a report; the whole report is needed")
-    fault = None if _is_of_the_form(report) else schemas.find_fault(report, _schema_of(report))
+    fault = None if _is_valid(report) else schemas.find_fault(report, _find_schema(report))
     if fault is not None:
         raise ReportError(f"{path} is no report of oip-conformance: {schemas.describe_fault(fault)}")
     return report
 
 
-def _is_of_the_form(report: dict[str, Any]) -> bool:
-    """Whether a report matches the schema; for a whole run this takes milliseconds, and a second with jsonschema."""
+def _is_valid(report: dict[str, Any]) -> bool:
+    """Return whether a report matches the schema; this takes milliseconds, but a second with jsonschema."""
     try:
-        return jsonschema_rs.validator_for(_schema_of(report)).is_valid(report)
+        return jsonschema_rs.validator_for(_find_schema(report)).is_valid(report)
     except ValueError:  # text that cannot be encoded as UTF-8
         return False
 
 
-def _schema_of(report: dict[str, Any]) -> dict[str, Any]:
+def _find_schema(report: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a report, or the schema of a summary with the report schema embedded in it."""
     whole = schemas.load_schema("report")
     if SUMMARY not in report:
@@ -69,7 +69,7 @@ def _schema_of(report: dict[str, Any]) -> dict[str, Any]:
     return {**summary, "$defs": {**summary["$defs"], "report": whole}}
 
 
-def _parse(path: Path) -> Any:
+def _parse_file(path: Path) -> Any:
     try:
         return files.parse_json(packed_files.read_whole(path, MAX_REPORT_BYTES))
     except files.NotOpenedError as error:

@@ -56,10 +56,12 @@ def build_cases(results: Sequence[CheckResult], rerun: str, party: Party = Party
     """
     rows = group_by_requirement(results)
     verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in conclude_requirements(results, party)}
-    return [_case(entry, verdicts[name], rows[name], rerun) for name, entry in ledger.load().items() if rows.get(name)]
+    return [
+        _build_case(entry, verdicts[name], rows[name], rerun) for name, entry in ledger.load().items() if rows.get(name)
+    ]
 
 
-def _case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rerun: str) -> Case:
+def _build_case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rerun: str) -> Case:
     failing = [row for row in rows if _is_failing(row, entry)]
     status: Status = "failed" if failing else _STATUS.get(verdict, "skipped")
     shown = failing or ([] if status == "passed" else [row for row in rows if row.message])
@@ -69,8 +71,8 @@ def _case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rer
         entry.id,
         f"{entry.id}: {entry.statement}",
         status,
-        _message(entry, verdict, shown),
-        "\n".join(_text(failing, rerun)),
+        _format_message(entry, verdict, shown),
+        "\n".join(_format_failing_rows(failing, rerun)),
         sum(row.duration_s for row in rows if row.requirements[0] == entry.id),
         {
             "requirement": entry.id,
@@ -86,11 +88,11 @@ def _case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rer
 
 def _is_failing(row: CheckResult, entry: Requirement) -> bool:
     """Return whether a row fails the run by this requirement; a lost target is reported once, elsewhere."""
-    said = row.outcome if row.outcome is Outcome.FIXED else find_outcome(row, entry)
-    return said in _FAILING and not row.is_for(ReasonKind.TARGET_LOST)
+    outcome = row.outcome if row.outcome is Outcome.FIXED else find_outcome(row, entry)
+    return outcome in _FAILING and not row.is_for(ReasonKind.TARGET_LOST)
 
 
-def _message(entry: Requirement, verdict: Outcome, shown: Sequence[CheckResult]) -> str:
+def _format_message(entry: Requirement, verdict: Outcome, shown: Sequence[CheckResult]) -> str:
     if not shown:
         return "" if verdict in _STATUS else f"{OUTCOME_WORDINGS[verdict].short}: {OUTCOME_WORDINGS[verdict].meaning}"
     more = f" (and {len(shown) - 1} more row{'s' if len(shown) > 2 else ''})" if shown[1:] else ""
@@ -98,7 +100,7 @@ def _message(entry: Requirement, verdict: Outcome, shown: Sequence[CheckResult])
     return f"{entry.level} {entry.id}: {first}{more}"
 
 
-def _text(failing: Sequence[CheckResult], rerun: str) -> list[str]:
+def _format_failing_rows(failing: Sequence[CheckResult], rerun: str) -> list[str]:
     lines: list[str] = []
     seen: set[str] = set()
     for row in failing:

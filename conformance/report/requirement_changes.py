@@ -55,7 +55,7 @@ class VersionStep:
 def find_steps(reports: Sequence[Report]) -> list[VersionStep]:
     """Return a step from each version of a server to the next version among the reports."""
     found = []
-    for places in _by_server(reports).values():
+    for places in _group_by_server(reports).values():
         found += [
             VersionStep(older, newer, list(find_changes(reports[older], reports[newer])))
             for older, newer in pairwise(places)
@@ -63,7 +63,7 @@ def find_steps(reports: Sequence[Report]) -> list[VersionStep]:
     return found
 
 
-def _by_server(reports: Sequence[Report]) -> dict[str, list[int]]:
+def _group_by_server(reports: Sequence[Report]) -> dict[str, list[int]]:
     """Return the column indexes of each server, sorted by version; the first column of a duplicate version counts."""
     servers: dict[str, dict[tuple[int, ...], int]] = {}
     for place, report in enumerate(reports):

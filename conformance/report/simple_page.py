@@ -153,7 +153,7 @@ def build_environment(*packages: str) -> jinja2.Environment:
     """
     import jinja2
 
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in ("conformance.report", *packages)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -161,35 +161,35 @@ def build_environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["safe_text"] = escape_text
-    made.filters["block_type"] = lambda block: type(block).__name__
-    return made
+    environment.filters["safe_text"] = escape_text
+    environment.filters["block_type"] = lambda block: type(block).__name__
+    return environment
 
 
 def render_markdown(page: SimplePage) -> str:
     """Return the page as Markdown, ending in a newline."""
-    blocks = [f"# {page.title}", *("\n".join(_lines(block)) for block in page.blocks)]
+    blocks = [f"# {page.title}", *("\n".join(_format_block(block)) for block in page.blocks)]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def _lines(block: Block) -> Iterator[str]:
+def _format_block(block: Block) -> Iterator[str]:
     match block:
         case Heading(level, text):
             yield f"{'#' * level} {markdown.text(text)}"
         case Paragraph(pieces):
-            yield _joined(pieces)
+            yield _format_pieces(pieces)
         case BulletList(items):
-            yield from (f"- {_joined(pieces)}" for pieces in items)
+            yield from (f"- {_format_pieces(pieces)}" for pieces in items)
         case Table(head=head, rows=rows):
-            cells = [[_joined(each.pieces) for each in row] for row in rows]
+            cells = [[_format_pieces(each.pieces) for each in row] for row in rows]
             yield from markdown.table([markdown.text(name) for name in head], cells)
 
 
-def _joined(pieces: Sequence[Piece]) -> str:
-    return "".join(map(_markdown, pieces))
+def _format_pieces(pieces: Sequence[Piece]) -> str:
+    return "".join(map(_format_piece, pieces))
 
 
-def _markdown(piece: Piece) -> str:
+def _format_piece(piece: Piece) -> str:
     if isinstance(piece, str):
         return markdown.text(piece)
     if isinstance(piece, Bar) or piece.is_extra:

@@ -54,12 +54,12 @@ def format_header(
         *[f"            {name} is {survey.describe_absence(name)}" for name in survey.refusals],
         *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
         *deployed_models.format_header(survey),
-        f"profile     {profile}{_shown_seed(profile, seed)}",
+        f"profile     {profile}{_format_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
 
 
-def _shown_seed(profile: str, seed: int | None) -> str:
+def _format_seed(profile: str, seed: int | None) -> str:
     """Return the seed and the option that repeats it; empty for the default seed."""
     if profile == "explore":
         return f", seed {seed} (repeat with --hypothesis-seed={seed})"
@@ -92,10 +92,14 @@ def format_summary(conclusion: Conclusion, survey: DiscoveryResult, party: Party
         own = filter_by_extension(results, name)
         if not own:
             continue
-        yield f"{name:34}" + _counts(own, columns) + f"   {entry['verdict'] if entry['offered'] else ABSENT[party]}"
+        yield (
+            f"{name:34}"
+            + _format_counts(own, columns)
+            + f"   {entry['verdict'] if entry['offered'] else ABSENT[party]}"
+        )
         for area in dict.fromkeys(result.area for result in own):
             if entry["offered"]:
-                yield f"  {area:32}" + _counts([result for result in own if result.area == area], columns)
+                yield f"  {area:32}" + _format_counts([result for result in own if result.area == area], columns)
 
 
 def format_concerns(
@@ -123,7 +127,7 @@ def explain_words(
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
     """Yield definitions of the words in the summary and the last line; the arguments are those of `format_verdict`."""
-    found = {word: MEANINGS[word] for word in _musts(conclusion, offered, asked, party).words}
+    found = {word: MEANINGS[word] for word in _count_musts(conclusion, offered, asked, party).words}
     outcomes = {result.outcome for result in conclusion.results}
     own = find_labels(party).meanings
     rows = {outcome: word for outcome, word in OUTCOME_WORDINGS.items() if outcome in outcomes}
@@ -131,7 +135,7 @@ def explain_words(
     yield from (f"{word:16}{meaning}" for word, meaning in found.items())
 
 
-def _counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
+def _format_counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
     counts = Counter(result.outcome for result in results)
     return "".join(f"{counts[outcome] or '.':>9}" for outcome in columns)
 
@@ -170,11 +174,11 @@ def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator
     if idle:
         yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
     if not conclusion.is_narrowed:
-        yield from _deployments(conclusion.coverage)
-        yield from _optional_roles(results, conclusion.coverage)
+        yield from _format_deployments(conclusion.coverage)
+        yield from _format_optional_roles(results, conclusion.coverage)
 
 
-def _optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Iterator[str]:
+def _format_optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Iterator[str]:
     """Yield a line with the missing roles that are optional."""
     needed = {one.role for one in coverage.deployments}
     waiting = [r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.NO_MODEL]
@@ -182,7 +186,7 @@ def _optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Itera
         yield f"{len(optional)} rows have no model for a role that is optional: {', '.join(dict.fromkeys(optional))}."
 
 
-def _deployments(coverage: Coverage) -> Iterator[str]:
+def _format_deployments(coverage: Coverage) -> Iterator[str]:
     """Yield the roles to deploy, the most useful first, with the MUSTs that each adds; nothing if none is missing."""
     needed = [one for one in coverage.deployments if one.musts]
     others = [one.role for one in coverage.deployments if not one.musts]
@@ -218,8 +222,8 @@ def format_verdict(
     if not conclusion.results:
         return f"{verdict.verdict}: {why}" if why else verdict.verdict
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    said = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable)}{scope}"
-    line = f"{said}{_because(conclusion, why, _musts(conclusion, offered, asked, party))}"
+    sentence = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable)}{scope}"
+    line = f"{sentence}{_format_reasons(conclusion, why, _count_musts(conclusion, offered, asked, party))}"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
@@ -227,7 +231,7 @@ def format_verdict(
     return f"{line}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
 
 
-def _because(conclusion: Conclusion, why: str, musts: Tally) -> str:
+def _format_reasons(conclusion: Conclusion, why: str, musts: Tally) -> str:
     """Return the part of the last line after the verdict: the reasons, and how many MUSTs were met."""
     if conclusion.verdict.verdict == NARROWED:
         return f", {why}"
@@ -236,7 +240,7 @@ def _because(conclusion: Conclusion, why: str, musts: Tally) -> str:
     return f"{f': {why}' if why else ''} ({musts.sentence})"
 
 
-def _musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[str], party: Party) -> Tally:
+def _count_musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[str], party: Party) -> Tally:
     """Count the MUSTs; the arguments are those of `format_verdict`."""
     requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     return count_requirements("MUST", requirements, offered, asked, party)

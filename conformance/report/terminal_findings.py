@@ -1,4 +1,4 @@
-"""Terminal output of findings: a block for each unmet requirement, the one to fix first at the head."""
+"""Terminal output of findings: a block for each unmet requirement, most urgent first."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def format_failures(
     """
     found = build_blocks(checks, outcome, patterns=patterns)
     for number, block in enumerate(found[:most], 1):
-        yield from _block(number, block, rerun)
+        yield from _format_block(number, block, rerun)
         yield Line("")
     rest = found[most:] if most is not None else []
     if rest:
         yield Line(
             f"And {format_count(len(rest), 'requirement')} more; --conformance-show=all shows them whole:", Style.HEAD
         )
-        yield from (_short(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
+        yield from (_format_summary(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
 
 
 def format_fix_first(checks: Sequence[Entry], patterns: Sequence[Entry] = ()) -> Iterator[Line]:
     """Yield a line for each of the first few requirements to fix."""
     first = build_blocks(checks, Outcome.FAIL, patterns=patterns)[:MAX_FIRST_BLOCKS]
-    yield from (_short(number, block) for number, block in enumerate(first, 1))
+    yield from (_format_summary(number, block) for number, block in enumerate(first, 1))
 
 
 def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
@@ -68,7 +68,9 @@ def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> I
     for group in found[:most]:
         count = format_count(len(group.rows), "row")
         style = Style.BAD if group.outcome == Outcome.ERROR else Style.WARNING
-        yield Line(f"{OUTCOME_WORDINGS[Outcome(group.outcome)].long}  {count}: {_checks(group)}", style, LABEL_WIDTH)
+        yield Line(
+            f"{OUTCOME_WORDINGS[Outcome(group.outcome)].long}  {count}: {_format_checks(group)}", style, LABEL_WIDTH
+        )
         yield from (Line(f"      {text}", hang=6) for text in str(group.rows[0]["message"]).splitlines())
     if most is not None and len(found) > most:
         rows = sum(len(group.rows) for group in found[most:])
@@ -79,13 +81,13 @@ def format_advice(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> 
     """Yield a few lines for each unmet SHOULD."""
     found = build_blocks(checks, Outcome.ADVISORY)
     for block in found[:most]:
-        yield Line(_head(block), Style.WARNING, 6)
+        yield Line(_format_heading(block), Style.WARNING, 6)
         yield Line(f"      {block.first.statement}", hang=6)
         yield Line(f"      {summarize_message(block.first.rows[0])}", hang=6)
         if block.first.explain:
-            yield _member("Explain", block.first.explain)
-        yield from _rows(block)
-    yield from (Line(_head(block), hang=6) for block in (found[most:] if most is not None else []))
+            yield _format_member("Explain", block.first.explain)
+        yield from _list_rows(block)
+    yield from (Line(_format_heading(block), hang=6) for block in (found[most:] if most is not None else []))
 
 
 def _is_lost(check: Entry) -> bool:
@@ -96,68 +98,68 @@ def _is_lost(check: Entry) -> bool:
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
+def _format_block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     first = block.first.rows[0]
     failure = first["failure"]
-    yield Line(f"{number}. {_head(block)}", Style.BAD, 6)
+    yield Line(f"{number}. {_format_heading(block)}", Style.BAD, 6)
     yield Line(f"      {block.first.statement}", Style.HEAD, 6)
-    yield from (_member("Pattern", format_pattern(pattern), style=Style.WARNING) for pattern in block.patterns)
-    yield _member("Source", _source(block.first), style=Style.ASIDE)
+    yield from (_format_member("Pattern", format_pattern(pattern), style=Style.WARNING) for pattern in block.patterns)
+    yield _format_member("Source", _format_source(block.first), style=Style.ASIDE)
     yield from (
         Line(f"{'':{LABEL_WIDTH}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1]
     )
     if block.first.explain:
-        yield _member("Explain", block.first.explain, style=Style.ASIDE)
-    yield _member("Check", format_label(first))
-    yield from (_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
+        yield _format_member("Explain", block.first.explain, style=Style.ASIDE)
+    yield _format_member("Check", format_label(first))
+    yield from (_format_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
     if failure["repeat"]:
-        yield _member("Repeat", failure["repeat"], is_whole=True)
+        yield _format_member("Repeat", failure["repeat"], is_whole=True)
     if rerun:
-        yield _member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
-    yield from _rows(block)
+        yield _format_member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
+    yield from _list_rows(block)
 
 
-def _head(block: Block) -> str:
+def _format_heading(block: Block) -> str:
     group = block.first
     return f"{block.requirement}  {group.level}  not met in {block.count} of {format_count(block.judged, 'row')}"
 
 
-def _short(number: int, block: Block) -> Line:
-    said = format_pattern(block.patterns[0]) if block.patterns else summarize_message(block.first.rows[0])
-    symptom = escape_text(said, 300)
+def _format_summary(number: int, block: Block) -> Line:
+    message = format_pattern(block.patterns[0]) if block.patterns else summarize_message(block.first.rows[0])
+    symptom = escape_text(message, 300)
     return Line(
         f"{number:>2}. {block.requirement:<24} {block.count:>4} of {block.judged:<4} {symptom}", hang=LABEL_WIDTH
     )
 
 
-def _source(group: Group) -> str:
+def _format_source(group: Group) -> str:
     """Return the first source sentence of a requirement; the `explain` command prints all of them."""
     first, *others = map(str, group.sources) if group.sources else [group.source]
     return f"{first}; and {len(others)} more" if others else first
 
 
-def _rows(block: Block) -> Iterator[Line]:
+def _list_rows(block: Block) -> Iterator[Line]:
     """Yield the failing rows of a block, a line for each check; nothing if there is only one row."""
     if block.count == 1:
         return
     for place, group in enumerate(block.groups[:MAX_LISTED_ROWS]):
-        yield _member("Rows" if place == 0 else "", _names(group))
+        yield _format_member("Rows" if place == 0 else "", _format_row_names(group))
     if len(block.groups) > MAX_LISTED_ROWS:
-        yield _member("", f"and {format_count(len(block.groups) - MAX_LISTED_ROWS, 'more check')}")
+        yield _format_member("", f"and {format_count(len(block.groups) - MAX_LISTED_ROWS, 'more check')}")
 
 
-def _names(group: Group) -> str:
+def _format_row_names(group: Group) -> str:
     rows = [row["row"] for row in group.rows if row["row"]]
     return f"{group.check}: {join_some(rows, MAX_LISTED_ROWS)}" if rows else group.check
 
 
-def _checks(group: Group) -> str:
+def _format_checks(group: Group) -> str:
     """Return the checks of a group with their rows; rows with the same blocking cause can be of several checks."""
     own = group_by(group.rows, lambda row: row["check"])
     names = [f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else format_label(rows[0]) for rows in own]
     return join_some(names, MAX_LISTED_ROWS)
 
 
-def _member(name: str, text: str, *, is_whole: bool = False, style: Style = Style.PLAIN) -> Line:
+def _format_member(name: str, text: str, *, is_whole: bool = False, style: Style = Style.PLAIN) -> Line:
     return Line(f"      {name:<9} {text}", style, LABEL_WIDTH, is_whole)

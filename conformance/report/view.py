@@ -1,4 +1,4 @@
-"""The view model of report pages, computed from the JSON report alone, so that pages agree and can be rendered later.
+"""The view model of report pages, computed from the JSON report alone, so that all pages agree.
 
 Only the title is escaped here; `page_html`, `page_markdown` and `badge` escape everything else. Texts come from the
 report, which is untrusted; statements and sources of requirements come from the installed ledger.
@@ -205,14 +205,14 @@ class View:
             return f"pytest --client-adapter=... -k {shlex.quote(check)}"
         options, roles = self.report["options"], self.report["target"]["roles"]
         headers = [f"{name}: ..." for name in options["headers"]]
-        words = ["pytest", *[_option(address) for address in self.addresses]]
+        words = ["pytest", *[_format_option(address) for address in self.addresses]]
         words += ["--target-config=..."] if any(role != model for role, model in roles.items()) else []
         words += [part for model in options.get("models", []) for part in ("--target-model", model)]
         words += [part for header in headers for part in ("--target-header", header)]
         return shlex.join([*words, "-k", check])
 
 
-def _option(address: str) -> str:
+def _format_option(address: str) -> str:
     """Return the command-line option for an address of the target."""
     kind = "grpc" if address.startswith(("grpc://", "grpcs://")) else "url"
     return f"--target-{kind}={address.removeprefix('grpc://')}"
@@ -229,9 +229,9 @@ def build_view(report: Report) -> View:
             " ".join(part for part in (target["name"], target["version"]) if part) or target["url"], MAX_TITLE_CHARS
         ),
         tally_report(report),
-        _counts(checks),
-        _parts(report),
-        _requirements(report),
+        _count_outcomes(checks),
+        _build_parts(report),
+        _build_requirements(report),
         build_blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, patterns=report.get("failure_patterns", ())),
         build_blocks(checks, Outcome.ADVISORY),
         build_groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
@@ -250,7 +250,7 @@ def describe_gate(gate: Mapping[str, Any]) -> str:
     return f"{'passed' if gate['passed'] else 'not passed'}{': ' if counts else ''}{', '.join(counts)}"
 
 
-def _counts(checks: Iterable[Entry]) -> dict[str, int]:
+def _count_outcomes(checks: Iterable[Entry]) -> dict[str, int]:
     counts = Counter(check["outcome"] for check in checks)
     return {outcome: counts[outcome] for outcome in OUTCOME_WORDINGS if counts[outcome]}
 
@@ -258,19 +258,23 @@ def _counts(checks: Iterable[Entry]) -> dict[str, int]:
 # --- extensions and areas ------------------------------------------------------------------------------------------
 
 
-def _parts(report: Report) -> list[Part]:
+def _build_parts(report: Report) -> list[Part]:
     extension_of = {entry["id"]: entry["extension"] for entry in report["requirements"]}
     parts = []
     for name, entry in report["extensions"].items():
-        own = [check for check in report["rows"] if name in map(extension_of.get, _counted_for(check, report))]
-        areas = [Part(rows[0]["area"], _counts(rows)) for rows in group_by(own, lambda check: check["area"])]
+        own = [
+            check
+            for check in report["rows"]
+            if name in map(extension_of.get, _list_counted_requirements(check, report))
+        ]
+        areas = [Part(rows[0]["area"], _count_outcomes(rows)) for rows in group_by(own, lambda check: check["area"])]
         shown = areas if entry["offered"] else []
         musts = {concern: f"{found['met']}/{found['of']}" for concern, found in entry["musts"].items()}
         words = describe_verdict(entry["verdict"], entry["interoperable"])
         parts.append(
             Part(
                 name,
-                _counts(own),
+                _count_outcomes(own),
                 entry["offered"],
                 describe_absence(report, name),
                 entry["verdict"],
@@ -282,7 +286,7 @@ def _parts(report: Report) -> list[Part]:
     return parts
 
 
-def _counted_for(check: Entry, report: Report) -> list[str]:
+def _list_counted_requirements(check: Entry, report: Report) -> list[str]:
     """Return the requirements whose extensions a row counts for; see `verdict.find_extensions`."""
     requirements: list[str] = check["requirements"]
     if find_party(report) is Party.SERVER:
@@ -293,7 +297,7 @@ def _counted_for(check: Entry, report: Report) -> list[str]:
 # --- requirements ------------------------------------------------------------------------------------------------
 
 
-def _requirements(report: Report) -> list[Requirement]:
+def _build_requirements(report: Report) -> list[Requirement]:
     rows: dict[str, list[Entry]] = {}
     for check in report["rows"]:
         for requirement in check["requirements"]:
@@ -303,19 +307,21 @@ def _requirements(report: Report) -> list[Requirement]:
     for entry in report["requirements"]:
         own = rows.get(entry["id"], [])
         is_run = own or report["footer"]["complete"]
-        found.append(_requirement(entry, own, _came_to(entry) if is_run else NOT_RUN, counts=entry["id"] in counting))
+        found.append(
+            _build_requirement(entry, own, _find_verdict(entry) if is_run else NOT_RUN, counts=entry["id"] in counting)
+        )
     return found
 
 
-def _came_to(entry: Entry) -> str:
+def _find_verdict(entry: Entry) -> str:
     is_unjudged = entry["verdict"] == Outcome.NOT_APPLICABLE and "unjudged" in entry
     return NOT_JUDGED if is_unjudged else str(entry["verdict"])
 
 
-def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: bool) -> Requirement:
+def _build_requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: bool) -> Requirement:
     known = ledger.load().get(entry["id"])
     own = group_by(rows, lambda row: row["check"])
-    checks = [Rows(found[0]["check"], found[0]["claim"], _by_outcome(found)) for found in own]
+    checks = [Rows(found[0]["check"], found[0]["claim"], _group_by_outcome(found)) for found in own]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
     gap = entry.get("unjudged", {"why": [], "needs": []})
     return Requirement(
@@ -331,18 +337,18 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         known.url if known else "",
         known.explain if known else "",
         checks,
-        list(dict.fromkeys(_reasons(rows, gap["why"]))) if is_open else [],
+        list(dict.fromkeys(_list_reasons(rows, gap["why"]))) if is_open else [],
         counts,
         gap["needs"],
     )
 
 
-def _reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
+def _list_reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
     """Yield why a requirement was not judged; rows without a model share one reason."""
     yield from (GAP_REASONS[GapReason(each)] for each in why if each != GapReason.CANNOT)
     yield from (summarize_message(row) for row in rows if row["message"] and find_missing_role(row) is None)
 
 
-def _by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:
+def _group_by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:
     found = {outcome: [row for row in rows if row["outcome"] == outcome] for outcome in OUTCOME_WORDINGS}
     return {outcome: rows for outcome, rows in found.items() if rows}

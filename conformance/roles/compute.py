@@ -26,81 +26,81 @@ def to_object_array(elements: Sequence[bytes], shape: Sequence[int] | None = Non
     return array if shape is None else array.reshape(tuple(shape))
 
 
-def _identity(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_identity(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     return list(inputs.values())
 
 
-def _cast(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_cast(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     return [
         array.astype(DATATYPES[output.datatype].dtype)
         for array, output in zip(inputs.values(), role.outputs, strict=True)
     ]
 
 
-def _add_sub(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_sum_and_difference(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     return [inputs["A"] + inputs["B"], inputs["A"] - inputs["B"]]
 
 
-def _length(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_lengths(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     array = inputs["INPUT"]
     return [np.array([len(element) for element in array.flat], "<i4").reshape(array.shape)]
 
 
-def _weighted_sum(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_weighted_sum(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     flat = inputs["INPUT"].reshape(-1).astype("<i8")
     return [np.array([np.dot(flat, np.arange(1, flat.size + 1))], "<i8")]
 
 
-def _emit(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_counted_outputs(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     numbers, texts = (int(count) for count in inputs["COUNTS"])
     return [np.arange(1, numbers + 1, dtype="<i4"), to_object_array([b"t%d" % k for k in range(1, texts + 1)])]
 
 
-def _text(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_text(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     array = inputs["INPUT"]
     return [array, to_object_array([b"%d" % int(element) for element in array.flat], array.shape)]
 
 
-def _table(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_table_lookup(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     (array,) = inputs.values()
     output = role.outputs[0]
     return [np.array([role.table[int(x) - 1] for x in array.flat], DATATYPES[output.datatype].dtype)]
 
 
-def _documented_binary(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
-    return [_pairs(inputs["input1"], inputs["input0"]).astype("<f4")]
+def _compute_documented_binary(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    return [_stack_pairs(inputs["input1"], inputs["input0"]).astype("<f4")]
 
 
-def _documented_mixed(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_documented_mixed(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     total = inputs["input0"].astype("<f4") + inputs["input1"].astype("<f4")
-    return [_pairs(inputs["input2"], inputs["input0"]).astype("<f2"), total]
+    return [_stack_pairs(inputs["input2"], inputs["input0"]).astype("<f2"), total]
 
 
-def _pairs(first: Array, second: Array) -> Array:
+def _stack_pairs(first: Array, second: Array) -> Array:
     """Return [3, 2]: row k is [element k of first, element k of second], elements in row-major order."""
     return np.stack([first.reshape(-1)[:3].astype("<f8"), second.reshape(-1)[:3].astype("<f8")], axis=1)
 
 
-def _documented_all_outputs(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_documented_all_outputs(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     a, b = inputs["input_tensor"].reshape(-1)
     return [np.array([[a, b], [b, a], [0, 0]], "<f4").astype("<f2"), np.array([[a, b], [b, a]], "<f4")]
 
 
-def _documented_raw(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+def _compute_documented_raw(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     return [inputs["input"][:3].reshape(3, 1), inputs["input"][1:].reshape(3, 1)]
 
 
 COMPUTE: Mapping[str, Compute] = {
-    "identity": _identity,
-    "cast": _cast,
-    "add_sub": _add_sub,
-    "length": _length,
-    "weighted_sum": _weighted_sum,
-    "emit": _emit,
-    "text": _text,
-    "table": _table,
-    "documented_binary": _documented_binary,
-    "documented_mixed": _documented_mixed,
-    "documented_all_outputs": _documented_all_outputs,
-    "documented_raw": _documented_raw,
+    "identity": _compute_identity,
+    "cast": _compute_cast,
+    "add_sub": _compute_sum_and_difference,
+    "length": _compute_lengths,
+    "weighted_sum": _compute_weighted_sum,
+    "emit": _compute_counted_outputs,
+    "text": _compute_text,
+    "table": _compute_table_lookup,
+    "documented_binary": _compute_documented_binary,
+    "documented_mixed": _compute_documented_mixed,
+    "documented_all_outputs": _compute_documented_all_outputs,
+    "documented_raw": _compute_documented_raw,
 }

@@ -12,7 +12,7 @@ def format_formula(role: Role) -> str:
     return FORMULAS[role.compute](role)
 
 
-def _each(role: Role) -> str:
+def _format_conversion(role: Role) -> str:
     """Return the formula of a role whose outputs equal its inputs, converted to their datatypes."""
     pairs = zip(role.outputs, role.inputs, strict=True)
     return ", ".join(
@@ -21,34 +21,34 @@ def _each(role: Role) -> str:
     )
 
 
-def _documented(role: Role) -> str:
+def _format_documented_purpose(role: Role) -> str:
     """Return the part of the purpose after its source reference."""
     return role.purpose.partition(": ")[2]
 
 
-def _make_formula(template: str) -> Callable[[Role], str]:
+def _build_formatter(template: str) -> Callable[[Role], str]:
     """Return a function that inserts the names of the first input and of the outputs, and the table."""
 
-    def filled(role: Role) -> str:
+    def fill_template(role: Role) -> str:
         outputs = {f"out{place}": spec.name for place, spec in enumerate(role.outputs)}
         return template.format(into=role.inputs[0].name, table=list(role.table), **outputs)
 
-    return filled
+    return fill_template
 
 
 FORMULAS: Mapping[str, Callable[[Role], str]] = {
-    "identity": _each,
-    "cast": _each,
-    "add_sub": _make_formula("{out0} = A + B, {out1} = A - B, element by element"),
-    "length": _make_formula("{out0}[k] = the number of bytes in {into}[k]"),
-    "weighted_sum": _make_formula("{out0} = [the sum of (k + 1) * {into}[k] over all k]"),
-    "emit": _make_formula(
+    "identity": _format_conversion,
+    "cast": _format_conversion,
+    "add_sub": _build_formatter("{out0} = A + B, {out1} = A - B, element by element"),
+    "length": _build_formatter("{out0}[k] = the number of bytes in {into}[k]"),
+    "weighted_sum": _build_formatter("{out0} = [the sum of (k + 1) * {into}[k] over all k]"),
+    "emit": _build_formatter(
         '{out0} = [1, 2, ... {into}[0]], {out1} = ["t1", "t2", ... "t" + {into}[1]]; each may be empty'
     ),
-    "text": _make_formula("{out0} = {into}, {out1}[k] = {into}[k] in decimal digits"),
-    "table": _make_formula("{out0}[k] = {table}[{into}[k] - 1]"),
-    "documented_binary": _documented,
-    "documented_mixed": _documented,
-    "documented_all_outputs": _documented,
-    "documented_raw": _documented,
+    "text": _build_formatter("{out0} = {into}, {out1}[k] = {into}[k] in decimal digits"),
+    "table": _build_formatter("{out0}[k] = {table}[{into}[k] - 1]"),
+    "documented_binary": _format_documented_purpose,
+    "documented_mixed": _format_documented_purpose,
+    "documented_all_outputs": _format_documented_purpose,
+    "documented_raw": _format_documented_purpose,
 }

@@ -1,4 +1,4 @@
-"""Tensors that Hypothesis drew under fixed seeds, kept as data, so that every run of a version sends the same ones.
+"""Tensors that Hypothesis drew once and the suite stores, so that every run of a version sends the same.
 
 `generated_tensors.json` maps a way of sending and a role to its tensors: the shape, then the binary form of the
 elements as hexadecimal digits, or a list of those of each BYTES element; `tests/support/generated_tensors.py` writes
@@ -55,16 +55,16 @@ def load_tensors(role: Role, sending: Sending) -> tuple[Tensor, ...]:
     Raises:
         KeyError: none were drawn for it.
     """
-    return tuple(_read(role.inputs[0], *entry) for entry in _load()[sending][role.name])
+    return tuple(_parse_tensor(role.inputs[0], *entry) for entry in _load_file()[sending][role.name])
 
 
 @cache
-def _load() -> Mapping[str, Mapping[str, Sequence[Any]]]:
+def _load_file() -> Mapping[str, Mapping[str, Sequence[Any]]]:
     found: Mapping[str, Mapping[str, Sequence[Any]]] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
-def _read(spec: TensorSpec, shape: Sequence[int], elements: str | Sequence[str]) -> Tensor:
+def _parse_tensor(spec: TensorSpec, shape: Sequence[int], elements: str | Sequence[str]) -> Tensor:
     if not isinstance(elements, str):
         return Tensor.from_values(spec.name, spec.datatype, list(map(bytes.fromhex, elements)), shape)
     return Tensor(spec.name, spec.datatype, tuple(shape), decode(spec.datatype, shape, bytes.fromhex(elements)))

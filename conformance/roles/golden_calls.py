@@ -49,10 +49,10 @@ def load_all() -> tuple[GrpcCase, ...]:
     Raises:
         FileNotFoundError: the installation is incomplete.
     """
-    return tuple(_load(path.parent) for path in sorted((find_folder("fixtures") / "grpc").glob("*/case.json")))
+    return tuple(_load_case(path.parent) for path in sorted((find_folder("fixtures") / "grpc").glob("*/case.json")))
 
 
-def _load(place: Path) -> GrpcCase:
+def _load_case(place: Path) -> GrpcCase:
     case = json.loads((place / "case.json").read_text(encoding="utf-8"))
     outputs = case["answer"].get("outputs", case["answer"].get("otherwise", []))
     return GrpcCase(

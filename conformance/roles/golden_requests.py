@@ -120,7 +120,7 @@ class Case:
         """Whether a server must answer it."""
         return self.fault is None
 
-    def path_for(self, model: str) -> str:
+    def build_path(self, model: str) -> str:
         """Return the request's path for a target whose model for the role is called `model`."""
         return self.path.replace(f"/models/{self.role}/", f"/models/{model}/")
 
@@ -131,7 +131,7 @@ def load_all() -> tuple[Case, ...]:
     Raises:
         FileNotFoundError: the installation is incomplete.
     """
-    return tuple(load(path.parent) for kind in ("valid", "invalid") for path in _case_files(kind))
+    return tuple(load(path.parent) for kind in ("valid", "invalid") for path in _list_case_files(kind))
 
 
 @cache
@@ -155,7 +155,7 @@ def load(place: Path) -> Case:
         headers=request["headers"],
         body=(place / "request.bin").read_bytes(),
         json_length=request["json_length"],
-        parts=tuple(_part(entry) for entry in request["tensors"]),
+        parts=tuple(_parse_part(entry) for entry in request["tensors"]),
         fault=answer.get("fault"),
         may_refuse=answer.get("may_refuse", False),
         outputs=tuple(read_output(place, entry) for entry in outputs),
@@ -164,12 +164,12 @@ def load(place: Path) -> Case:
     )
 
 
-def _case_files(kind: str) -> list[Path]:
+def _list_case_files(kind: str) -> list[Path]:
     return sorted((find_folder("fixtures") / kind).glob("*/case.json"))
 
 
-def _part(entry: dict[str, Any]) -> Part:
-    return Part(**entry | {"shape": tuple(entry["shape"]), "values": _values(entry)})
+def _parse_part(entry: dict[str, Any]) -> Part:
+    return Part(**entry | {"shape": tuple(entry["shape"]), "values": _parse_values(entry)})
 
 
 def read_output(place: Path, entry: dict[str, Any]) -> ExpectedOutput:
@@ -179,7 +179,7 @@ def read_output(place: Path, entry: dict[str, Any]) -> ExpectedOutput:
         datatype=entry["datatype"],
         shape=tuple(entry["shape"]),
         form=entry["form"],
-        values=_values(entry),
+        values=_parse_values(entry),
         binary=(place / entry["binary"]).read_bytes() if "binary" in entry else None,
         classes=tuple(ExpectedClass(**{"label": None} | item) for item in entry["classes"])
         if "classes" in entry
@@ -187,13 +187,13 @@ def read_output(place: Path, entry: dict[str, Any]) -> ExpectedOutput:
     )
 
 
-def _values(entry: dict[str, Any]) -> tuple[Value, ...] | None:
+def _parse_values(entry: dict[str, Any]) -> tuple[Value, ...] | None:
     if "values" not in entry:
         return None
-    return tuple(_value(entry["datatype"], item) for item in entry["values"])
+    return tuple(_parse_value(entry["datatype"], item) for item in entry["values"])
 
 
-def _value(datatype: str, item: Any) -> Value:
+def _parse_value(datatype: str, item: Any) -> Value:
     if isinstance(item, dict):
         return bytes.fromhex(item["hex"]) * int(item.get("times", 1))
     if isinstance(item, str):

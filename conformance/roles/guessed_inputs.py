@@ -49,8 +49,8 @@ class UserInputError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
-    """How to fill a shape: the size of a leading variable dimension, of all others, and dimensions to prepend.
+class _DimensionSizes:
+    """The sizes that fill a shape: of a leading variable dimension, of all others, and dimensions to prepend.
 
     The only dimension of a tensor counts as one of the others. `shift` removes a variable leading dimension: a batch
     dimension that requests do not have.
@@ -70,45 +70,45 @@ class _Sizes:
 
 
 # Batches of two reveal more than batches of one; images and similar inputs need larger sizes.
-_SIZES = (
-    _Sizes(2, 3),
-    _Sizes(1, 3),
-    _Sizes(1, 1),
-    _Sizes(3, 3, (2,)),
-    _Sizes(3, 3, (1,)),
-    _Sizes(1, 1, (1,)),
-    _Sizes(1, 16),
-    _Sizes(1, 64),
-    _Sizes(1, 224),
-    _Sizes(64, 64, (1,)),
-    _Sizes(224, 224, (1,)),
-    _Sizes(3, 3, shift=True),
+_DIMENSION_SIZES = (
+    _DimensionSizes(2, 3),
+    _DimensionSizes(1, 3),
+    _DimensionSizes(1, 1),
+    _DimensionSizes(3, 3, (2,)),
+    _DimensionSizes(3, 3, (1,)),
+    _DimensionSizes(1, 1, (1,)),
+    _DimensionSizes(1, 16),
+    _DimensionSizes(1, 64),
+    _DimensionSizes(1, 224),
+    _DimensionSizes(64, 64, (1,)),
+    _DimensionSizes(224, 224, (1,)),
+    _DimensionSizes(3, 3, shift=True),
 )
 
 _BITS = ("100110101111", "011011000101", "110100101000")
 
 
-def _bit(k: int, n: int) -> int:
+def _compute_bit(k: int, n: int) -> int:
     return int(_BITS[n % 3][(k + k // 12) % 12])
 
 
-def _eighths(k: int, n: int) -> float:
+def _compute_fraction(k: int, n: int) -> float:
     return ((5 * k + 3 * n) % 8 + 1) / 8
 
 
-def _count(k: int, n: int) -> int:
+def _compute_small_integer(k: int, n: int) -> int:
     return (k + n) % 3 + 1
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
+class _ElementFunctions:
     """The elements of a guess, for element k of input n: integers and booleans, floats, strings."""
 
     integer: Callable[[int, int], int]
     fraction: Callable[[int, int], float]
     text: Callable[[int, int], str]
 
-    def element(self, datatype: str, k: int, n: int) -> Any:
+    def compute_element(self, datatype: str, k: int, n: int) -> Any:
         if datatype == "BYTES":
             return self.text(k, n)
         if lookup(datatype).is_float:
@@ -116,63 +116,67 @@ class _Values:
         return bool(self.integer(k, n)) if datatype == "BOOL" else self.integer(k, n)
 
 
-def _same(integer: int, text: str) -> _Values:
-    return _Values(lambda _k, _n: integer, lambda _k, _n: float(integer), lambda _k, _n: text)
+def _build_constant(integer: int, text: str) -> _ElementFunctions:
+    return _ElementFunctions(lambda _k, _n: integer, lambda _k, _n: float(integer), lambda _k, _n: text)
 
 
-_VALUES = (
-    _Values(_bit, _eighths, lambda k, n: f' é "{k}\\{n}"' + "x" * (k % 4)),
-    _Values(_count, lambda k, n: float(_count(k, n)), lambda k, n: str(_count(k, n) * 10 ** (k % 3))),
-    _same(1, "{}"),
-    _same(0, "0"),
+_ELEMENT_FUNCTIONS = (
+    _ElementFunctions(_compute_bit, _compute_fraction, lambda k, n: f' é "{k}\\{n}"' + "x" * (k % 4)),
+    _ElementFunctions(
+        _compute_small_integer,
+        lambda k, n: float(_compute_small_integer(k, n)),
+        lambda k, n: str(_compute_small_integer(k, n) * 10 ** (k % 3)),
+    ),
+    _build_constant(1, "{}"),
+    _build_constant(0, "0"),
 )
 
 
-def guess_inputs(specs: Sequence[TensorSpec], given: UserInputs) -> Iterator[tuple[Tensor, ...]]:
+def guess_inputs(specs: Sequence[TensorSpec], user_inputs: UserInputs) -> Iterator[tuple[Tensor, ...]]:
     """Yield complete sets of inputs for a model, until one is accepted: all sizes, then other elements.
 
     Args:
         specs: the inputs from the metadata; -1 is a variable dimension.
-        given: inputs from the user, part of every guess. The first guess consists only of them, for a model whose other
+        user_inputs: part of every guess. The first guess consists only of them, for a model whose other
             inputs are optional.
 
     Raises:
-        GivenInputError: a given input is not a tensor of the model.
+        UserInputError: an input of the user is not a tensor of the model.
     """
-    fixed = build_user_tensors(specs, given)
+    fixed = build_user_tensors(specs, user_inputs)
     if fixed:
         yield tuple(fixed[spec.name] for spec in specs if spec.name in fixed)
     seen: set[tuple[object, ...]] = set()
-    for place, values in enumerate(_VALUES if len(fixed) < len(specs) else ()):
-        for sizes in _SIZES:
+    for place, values in enumerate(_ELEMENT_FUNCTIONS if len(fixed) < len(specs) else ()):
+        for sizes in _DIMENSION_SIZES:
             shapes = tuple(sizes.fill(spec.shape) for spec in specs if spec.name not in fixed)
             if (place, shapes) in seen or sum(map(prod, shapes)) > MAX_GUESSED_ELEMENTS:
                 continue
             seen.add((place, shapes))
             yield tuple(
-                fixed[spec.name] if spec.name in fixed else _tensor(spec, sizes.fill(spec.shape), values, n)
+                fixed[spec.name] if spec.name in fixed else _build_tensor(spec, sizes.fill(spec.shape), values, n)
                 for n, spec in enumerate(specs)
             )
 
 
-def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
+def _build_tensor(spec: TensorSpec, shape: Shape, values: _ElementFunctions, n: int) -> Tensor:
     count = prod(shape)
-    elements = [values.element(spec.datatype, k, n) for k in range(min(count, PERIOD))]
+    elements = [values.compute_element(spec.datatype, k, n) for k in range(min(count, PERIOD))]
     array = np.resize(Tensor.from_values(spec.name, spec.datatype, elements).array, count)
     return Tensor.from_values(spec.name, spec.datatype, array, shape)
 
 
-def build_user_tensors(specs: Sequence[TensorSpec], given: UserInputs, place: int = 0) -> dict[str, Tensor]:
+def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, place: int = 0) -> dict[str, Tensor]:
     """Return the user's tensors by name; of several samples the one at index `place`.
 
     Raises:
-        GivenInputError: a given input is not a tensor of the model.
+        UserInputError: an input of the user is not a tensor of the model.
     """
     datatypes = {spec.name: spec.datatype for spec in specs}
-    return {name: _given_tensor(name, datatypes, entry, place) for name, entry in given.items()}
+    return {name: _build_user_tensor(name, datatypes, entry, place) for name, entry in user_inputs.items()}
 
 
-def _given_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, place: int) -> Tensor:
+def _build_user_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, place: int) -> Tensor:
     shape, data, datatype = entry.shape, entry.samples[place % len(entry.samples)], entry.datatype
     if name not in datatypes:
         raise UserInputError(f"inputs.{name}: the model has no such input, but {', '.join(datatypes)}")
@@ -196,38 +200,38 @@ def vary(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
 
     Integers stay between the minimum and maximum of the accepted ones, or are 0 and 1; strings get a number appended.
     """
-    return tuple(_varied(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
+    return tuple(_vary_tensor(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
 
 
-def _varied(tensor: Tensor, n: int, salt: int) -> Tensor:
+def _vary_tensor(tensor: Tensor, n: int, salt: int) -> Tensor:
     flat, dtype = tensor.array.reshape(-1), tensor.array.dtype
     count = min(flat.size, PERIOD)
     if tensor.datatype == "BYTES":
-        elements: Any = [_varied_text(flat[k], salt + k) for k in range(count)]
+        elements: Any = [_vary_text(flat[k], salt + k) for k in range(count)]
     elif lookup(tensor.datatype).is_float and not _is_guessed(flat):
         elements = np.roll(flat[:count], salt)
     elif lookup(tensor.datatype).is_float:
-        elements = [(_mixed(k, n, salt) % _WIDTH + 1) / 8 for k in range(count)]
+        elements = [(_mix_bits(k, n, salt) % _WIDTH + 1) / 8 for k in range(count)]
     else:
         least, most = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
         least, most = (least, most) if least < most else (min(least, 0), max(least, 1))
-        elements = [least + _mixed(k, n, salt) % (most - least + 1) for k in range(count)]
+        elements = [least + _mix_bits(k, n, salt) % (most - least + 1) for k in range(count)]
     values = np.resize(Tensor.from_values(tensor.name, tensor.datatype, elements).array.astype(dtype), flat.size)
     return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
 def _is_guessed(elements: np.ndarray[Any, Any]) -> bool:
-    """Whether floating-point elements look like those of guesses; a user's own elements are only rotated."""
+    """Return whether floating-point elements look like those of guesses; a user's own elements are only rotated."""
     eighths = elements.astype("<f8") * 8
     return bool(np.all((eighths == np.floor(eighths)) & (np.abs(eighths) <= 8 * _WIDTH)))
 
 
-def _varied_text(element: bytes, number: int) -> bytes:
+def _vary_text(compute_element: bytes, number: int) -> bytes:
     """Return a different string; a number stays a number."""
-    return b"%d" % (int(element) + number) if element.isdigit() else element + b"%d" % number
+    return b"%d" % (int(compute_element) + number) if compute_element.isdigit() else compute_element + b"%d" % number
 
 
-def _mixed(k: int, n: int, salt: int) -> int:
+def _mix_bits(k: int, n: int, salt: int) -> int:
     """Return a pseudo-random number, unrelated to its neighbours."""
     mixed = (k * 0x9E3779B1 + n * 0x85EBCA77 + salt * 0xC2B2AE3D) & 0xFFFFFFFF
     return (mixed ^ mixed >> 15) * 0x2C1B3C6D >> 12 & 0xFFFF

@@ -83,7 +83,7 @@ class Model:
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether the right answers are known only from its own answers to plain requests."""
+        """Whether only its own answers to plain requests tell the right answers."""
         return False
 
     @property
@@ -96,11 +96,11 @@ class Model:
         """The outputs that a plain request must request as binary data; see `sends`."""
         return ()
 
-    def listed(self) -> list[RequestedOutput] | None:
+    def build_outputs_member(self) -> list[RequestedOutput] | None:
         """Return the `outputs` member of a request that does not select their form."""
         return None
 
-    def steady(self) -> tuple[str, ...]:
+    def list_comparable_outputs(self) -> tuple[str, ...]:
         """Return the outputs whose values can be compared: for a role, all."""
         return tuple(spec.name for spec in self.role.outputs)
 
@@ -109,9 +109,9 @@ class Model:
 
         A deployed model receives accepted inputs instead, whatever the values are.
         """
-        given = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
+        by_name = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
         return [
-            Tensor.from_values(tensor.name, tensor.datatype, given[tensor.name]) if tensor.name in given else tensor
+            Tensor.from_values(tensor.name, tensor.datatype, by_name[tensor.name]) if tensor.name in by_name else tensor
             for tensor in self.sample()
         ]
 
@@ -139,10 +139,11 @@ class Model:
         """Return how many elements to send if `length` are wanted, but fewer are sufficient."""
         return length
 
-    def salted(self, length: int, salt: int) -> list[Tensor]:
+    def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of this number of elements, or items for a batching model; different for each salt."""
         return [
-            _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
+            _build_salted_tensor(spec, (length, *spec.shape) if self.role.batching else (length,), salt)
+            for spec in self.role.inputs
         ]
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
@@ -151,7 +152,7 @@ class Model:
 
     # --- classes ---
 
-    def labels_of(self, output: str) -> Sequence[str] | None:
+    def find_labels(self, output: str) -> Sequence[str] | None:
         """Return the labels of an output by index; None if unknown."""
         return self.role.labels.get(output, ())
 
@@ -164,7 +165,7 @@ class Model:
         return [spec.name for spec in self.role.outputs]
 
     def may_batch(self, output: Tensor) -> bool:
-        """Whether the first dimension of an output may be the batch dimension."""
+        """Return whether the first dimension of an output may be the batch dimension."""
         del output
         return self.role.batching
 
@@ -174,7 +175,7 @@ class Model:
         return tensors
 
     def may_have_rankings(self, output: Tensor) -> bool:
-        """Whether an output may be classified row by row."""
+        """Return whether an output may be classified row by row."""
         return self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
@@ -183,11 +184,11 @@ class Model:
             return wanted
         return output.elements // output.shape[0] if self.role.batching else output.elements
 
-    def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
+    def find_own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return an input's shape in samples, or in a raw request, which has a batch of one."""
         return make_sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
 
-    def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
+    def build_shape(self, place: int, count: int) -> tuple[int, ...]:
         """Return an input's shape with one variable dimension of size `count`, which also selects the dimension."""
         shape = self.role.inputs[place].shape
         variable = [index for index, size in enumerate(shape) if size < 0]
@@ -202,7 +203,7 @@ class Model:
         shape = tensors[place].shape
         return prod(shape[1:] if self.role.batching else shape)
 
-    def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+    def build_ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
         """Return elements for one input, in which close ones differ; different for each salt."""
         return make_ramp(self.role.inputs[place].datatype, count, salt)
 
@@ -229,12 +230,12 @@ class Model:
         """Return the right outputs, even if they do not depend on the inputs."""
         return self.expected(tensors)
 
-    def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Return whether its answers distinguish two inputs; for a role they do."""
         del tensors, others
         return True
 
-    def plain_output(self, name: str) -> RequestedOutput:
+    def build_plain_output(self, name: str) -> RequestedOutput:
         """Return an output entry of a request that does not select a form."""
         return RequestedOutput(name)
 
@@ -262,13 +263,13 @@ class Model:
         """
         tensors = self.sample() if tensors is None else tensors
         if isinstance(send, str):
-            send = [tensor.name for tensor in tensors] if send == "binary" else self._beyond_json()
+            send = [tensor.name for tensor in tensors] if send == "binary" else self._list_binary_only_inputs()
         if want is not None and outputs is None:
             outputs = [spec.name for spec in self.role.outputs]
         return InferRequest(
             self.infer_path,
             tuple(Input(tensor, tensor.name in send, nested) for tensor in tensors),
-            None if outputs is None else tuple(_output(output, want) for output in outputs),
+            None if outputs is None else tuple(_build_output(output, want) for output in outputs),
             binary_data_output,
             request_id,
             names=self.names,
@@ -276,7 +277,7 @@ class Model:
             version=self.version,
         )
 
-    def _beyond_json(self) -> Sequence[str]:
+    def _list_binary_only_inputs(self) -> Sequence[str]:
         """Return the inputs that stay binary data if the others are JSON: none for a role."""
         return ()
 
@@ -285,13 +286,13 @@ class Model:
         return make_raw_message(self.infer_path, body, self.names)
 
 
-def _salted(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
+def _build_salted_tensor(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
     if spec.datatype == "BYTES":  # sample strings grow with each element, too much for a long tensor
         return Tensor.from_values(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
     return make_sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
 
-def _output(output: RequestedOutput | str, want: str | None) -> RequestedOutput:
+def _build_output(output: RequestedOutput | str, want: str | None) -> RequestedOutput:
     if isinstance(output, RequestedOutput):
         return output
     return RequestedOutput(output, ABSENT if want is None else want == "binary")

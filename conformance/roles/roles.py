@@ -62,21 +62,21 @@ class Role:
 @cache
 def load() -> Mapping[str, Role]:
     """Return every role by name, in the order of `roles.toml`."""
-    return {name: _role(name, entry) for name, entry in data_files.load_toml("roles/roles.toml").items()}
+    return {name: _parse_role(name, entry) for name, entry in data_files.load_toml("roles/roles.toml").items()}
 
 
-def _role(name: str, entry: Mapping[str, Any]) -> Role:
+def _parse_role(name: str, entry: Mapping[str, Any]) -> Role:
     return Role(
         name,
         entry["purpose"],
         entry["compute"],
-        _specs(entry["inputs"]),
-        _specs(entry["outputs"]),
+        _parse_specs(entry["inputs"]),
+        _parse_specs(entry["outputs"]),
         entry.get("batching", False),
         entry.get("labels", {}),
         tuple(entry.get("table", ())),
     )
 
 
-def _specs(entries: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
+def _parse_specs(entries: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(entry["name"], entry["datatype"], tuple(entry["shape"])) for entry in entries)

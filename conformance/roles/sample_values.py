@@ -16,7 +16,7 @@ from conformance.wire.datatypes import DATATYPES, lookup
 from conformance.wire.tensor import Tensor
 
 # A single variable dimension becomes 3; several become 2, 3, 4, 2 from the left.
-_SEVERAL = (2, 3, 4, 2)
+_DIMENSION_SIZES = (2, 3, 4, 2)
 # Elements after which a long tensor repeats, so that its recording can be compressed. A prime, so that blocks of a
 # power of two differ; FP16 can represent this many values exactly.
 PERIOD = 997
@@ -24,20 +24,20 @@ PERIOD = 997
 
 def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
     """Fill the variable dimensions of `shape`, and prepend a batch dimension if there is one."""
-    sizes = iter(_SEVERAL if sum(size < 0 for size in shape) > 1 else (3,))
+    sizes = iter(_DIMENSION_SIZES if sum(size < 0 for size in shape) > 1 else (3,))
     filled = tuple(next(sizes) if size < 0 else size for size in shape)
     return filled if batch is None else (batch, *filled)
 
 
 def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
     """Return a tensor with sample values; `shape` has no variable dimensions, `salt` is 0 .. 255."""
-    value, count = _find_value(datatype), prod(shape)
+    value, count = _find_value_function(datatype), prod(shape)
     period = Tensor.from_values(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
     array = np.resize(period, count) if count > PERIOD else period
     return Tensor(name, datatype, tuple(shape), array.reshape(tuple(shape)))
 
 
-def _integer(bits: int, signed: bool) -> Callable[[int, int], int]:
+def _build_integer_function(bits: int, signed: bool) -> Callable[[int, int], int]:
     """Return a function for integers with distinct bytes; beyond 2**53 for 64 bits; alternately negative if signed."""
     start, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
     room: int = 2 ** (bits - 1)
@@ -49,17 +49,17 @@ def _integer(bits: int, signed: bool) -> Callable[[int, int], int]:
     return value
 
 
-def _exact(k: int, salt: int) -> float:
+def _compute_exact_number(k: int, salt: int) -> float:
     """Return a number that FP16 and BF16 represent exactly for the first elements, so that a cast is lossless."""
     return 1.5 + k * 0.25 + (salt % 16) / 8
 
 
-def _inexact(k: int, salt: int) -> float:
+def _compute_long_number(k: int, salt: int) -> float:
     """Return a number that needs all the digits of a double."""
     return 0.1 + k + salt
 
 
-def _find_value(datatype: str) -> Callable[[int, int], Any]:
+def _find_value_function(datatype: str) -> Callable[[int, int], Any]:
     """Return a function that computes element k for a salt."""
     info = lookup(datatype)
     if info.kind == "bool":
@@ -67,8 +67,8 @@ def _find_value(datatype: str) -> Callable[[int, int], Any]:
     if info.kind == "text":
         return lambda k, salt: (f"{salt}é" + "x" * (k % 23)).encode()
     if info.is_integer:
-        return _integer(8 * info.dtype.itemsize, signed=info.dtype.kind == "i")
-    return _inexact if info.dtype.itemsize == 8 else _exact
+        return _build_integer_function(8 * info.dtype.itemsize, signed=info.dtype.kind == "i")
+    return _compute_long_number if info.dtype.itemsize == 8 else _compute_exact_number
 
 
 def make_ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:

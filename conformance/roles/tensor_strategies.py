@@ -48,12 +48,12 @@ def shapes(pattern: Shape | None = None, max_elements: int = MAX_ELEMENTS) -> Se
     small = st.integers(0, min(limit, 6))
     edge = st.sampled_from([size for size in _EDGES if size <= limit])
     sizes = st.lists(small | edge, min_size=variable, max_size=variable)
-    return sizes.map(lambda drawn: _filled(pattern, drawn))
+    return sizes.map(lambda drawn: _fill_shape(pattern, drawn))
 
 
-def _filled(pattern: Shape, sizes: Sequence[int]) -> tuple[int, ...]:
-    left = iter(sizes)
-    return tuple(next(left) if size < 0 else size for size in pattern)
+def _fill_shape(pattern: Shape, sizes: Sequence[int]) -> tuple[int, ...]:
+    remaining = iter(sizes)
+    return tuple(next(remaining) if size < 0 else size for size in pattern)
 
 
 @st.composite
@@ -72,8 +72,8 @@ def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = Non
     if datatype == "BYTES":
         elements = draw(st.lists(byte_strings(json=json), min_size=count, max_size=count))
         return Tensor.from_values(name, datatype, elements, dimensions)
-    array = _from_octets(datatype, draw(_octets(count * _size(datatype))), json=json)
-    return Tensor(name, datatype, dimensions, draw(_with_corners(datatype, array, json=json)).reshape(dimensions))
+    array = _from_octets(datatype, draw(_draw_octets(count * _find_element_size(datatype))), json=json)
+    return Tensor(name, datatype, dimensions, draw(_insert_corners(datatype, array, json=json)).reshape(dimensions))
 
 
 def byte_strings(*, json: bool = False) -> SearchStrategy[bytes]:
@@ -87,11 +87,11 @@ def byte_strings(*, json: bool = False) -> SearchStrategy[bytes]:
     return st.binary(max_size=40) | texts | corners | octets
 
 
-def _size(datatype: str) -> int:
+def _find_element_size(datatype: str) -> int:
     return DATATYPES[datatype].size or 0
 
 
-def _octets(size: int) -> SearchStrategy[bytes]:
+def _draw_octets(size: int) -> SearchStrategy[bytes]:
     if size <= _MAX_BYTEWISE_BYTES:
         return st.binary(min_size=size, max_size=size)
     return st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).bytes(size))
@@ -108,17 +108,17 @@ def _from_octets(datatype: str, octets: bytes, *, json: bool) -> Array:
     return array
 
 
-def _with_corners(datatype: str, array: Array, *, json: bool) -> SearchStrategy[Array]:
+def _insert_corners(datatype: str, array: Array, *, json: bool) -> SearchStrategy[Array]:
     """Replace up to four elements by corner values."""
     if not array.size:
         return st.just(array)
     corners = get_all_corners(datatype, json=json)
     one = st.tuples(st.integers(0, array.size - 1), st.integers(0, len(corners) - 1))
 
-    def laid(places: list[tuple[int, int]]) -> Array:
+    def place_corners(places: list[tuple[int, int]]) -> Array:
         result = array.copy()
         for place, corner in places:
             result[place : place + 1] = corners[corner : corner + 1]
         return result
 
-    return st.lists(one, max_size=_MAX_CORNERS).map(laid)
+    return st.lists(one, max_size=_MAX_CORNERS).map(place_corners)

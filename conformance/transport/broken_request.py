@@ -26,20 +26,20 @@ class BrokenRequest:
 
     Attributes:
         scope: the purpose of the request.
-        again: the reply to the repeated request; equal to `reply` if it was not repeated.
+        second_reply: the reply to the repeated request; equal to `reply` if it was not repeated.
         lost: why the target became unreachable after it; empty if it did not.
     """
 
     scope: str
     reply: Reply
-    again: Reply
+    second_reply: Reply
     lost: str = ""
 
     @property
     def is_deliberate(self) -> bool:
         """Whether the server refuses this request on purpose: with the same 5xx status each time."""
         status = self.reply.status
-        return not self.lost and status is not None and status >= 500 and self.again.status == status
+        return not self.lost and status is not None and status >= 500 and self.second_reply.status == status
 
     @property
     def expected(self) -> str:
@@ -58,12 +58,17 @@ class BrokenRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-compatible data for workers and evidence."""
-        return {"scope": self.scope, "lost": self.lost, "reply": _plain(self.reply), "again": _plain(self.again)}
+        return {
+            "scope": self.scope,
+            "lost": self.lost,
+            "reply": _convert_to_dict(self.reply),
+            "again": _convert_to_dict(self.second_reply),
+        }
 
 
 def from_dict(data: Mapping[str, Any]) -> BrokenRequest:
     """Rebuild a broken request from the result of `to_dict`."""
-    return BrokenRequest(data["scope"], _reply(data["reply"]), _reply(data["again"]), data["lost"])
+    return BrokenRequest(data["scope"], _parse_reply(data["reply"]), _parse_reply(data["again"]), data["lost"])
 
 
 def is_broken(reply: Reply) -> bool:
@@ -81,7 +86,7 @@ def is_retryable(reply: Reply) -> bool:
     return is_broken(reply) or reply.status == UNAVAILABLE
 
 
-def _plain(reply: Reply) -> dict[str, Any]:
+def _convert_to_dict(reply: Reply) -> dict[str, Any]:
     found = reply.exchange
     message = found.message
     return {
@@ -99,7 +104,7 @@ def _plain(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _reply(data: Mapping[str, Any]) -> Reply:
+def _parse_reply(data: Mapping[str, Any]) -> Reply:
     headers = tuple((name, value) for name, value in data["sent_headers"])
     failure = data["failure"]
     return Reply(

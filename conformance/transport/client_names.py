@@ -20,7 +20,7 @@ HEADER: Final = "User-Agent"
 DEFAULT_SEED: Final = 0
 MAX_SEED: Final = 2**32 - 1
 # One row in this many uses the suite's own name.
-_ONE_IN = 4
+_OWN_NAME_INTERVAL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
     One of the two is the suite's own name. Without a seed it is the first.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
-    usual = tuple(COMMON_NAMES.values())[number // _ONE_IN % len(COMMON_NAMES)]
-    return (OWN_CLIENT, usual) if seed is None or number % _ONE_IN == 0 else (usual, OWN_CLIENT)
+    usual = tuple(COMMON_NAMES.values())[number // _OWN_NAME_INTERVAL % len(COMMON_NAMES)]
+    return (OWN_CLIENT, usual) if seed is None or number % _OWN_NAME_INTERVAL == 0 else (usual, OWN_CLIENT)
 
 
 def choose_seed(profile: str, settings: Settings, chosen: int | None = None) -> int | None:
-    """Return the seed of a run; None if all rows use the suite's name, or a User-Agent header that the user sets."""
+    """Return the seed of a run; None if all rows use the same name: the suite's, or the user's header."""
     if profile != "certify" or HEADER.lower() in (name.lower() for name, _ in settings.headers):
         return None
     return DEFAULT_SEED if chosen is None else chosen

@@ -67,13 +67,13 @@ def read_entries(path: Path) -> dict[str, Any]:
     """
     try:
         entries = files.parse_toml(files.read_text(path))
-        _fits_schema(entries)
+        _validate_schema(entries)
     except (files.UnreadableError, SettingsError) as error:
         raise SettingsError(f"--target-config {path}: {error}") from error
     return entries
 
 
-def _fits_schema(entries: Mapping[str, Any]) -> None:
+def _validate_schema(entries: Mapping[str, Any]) -> None:
     from jsonschema import Draft202012Validator  # slow to import, and only needed with a file
     from jsonschema.exceptions import best_match
 
@@ -108,7 +108,7 @@ def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
         insecure=tls.get("insecure", False),
         extensions=tuple(entries.get("extensions", ())),
         never=tuple(entries.get("never", ())),
-        roles={role: _placement(role, entry) for role, entry in entries["roles"].items()}
+        roles={role: _parse_placement(role, entry) for role, entry in entries["roles"].items()}
         if "roles" in entries
         else None,
         models=build_user_inputs(entries.get("models", {})),
@@ -129,27 +129,28 @@ def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
 def to_tables(models: Mapping[str, UserInputs]) -> dict[str, Any]:
     """Convert models to tables that `build_user_inputs` reads."""
     return {
-        model: {"inputs": {name: _table(tensor) for name, tensor in given.items()}} for model, given in models.items()
+        model: {"inputs": {name: _build_table(tensor) for name, tensor in given.items()}}
+        for model, given in models.items()
     }
 
 
-def _table(tensor: UserTensor) -> dict[str, Any]:
+def _build_table(tensor: UserTensor) -> dict[str, Any]:
     datatype = {"datatype": tensor.datatype} if tensor.datatype else {}
     return {**datatype, "shape": list(tensor.shape), "data": list(tensor.data)}
 
 
-def _placement(role: str, entry: str | Mapping[str, Any]) -> Placement:
-    _known(role, roles.load(), "roles", "role")
+def _parse_placement(role: str, entry: str | Mapping[str, Any]) -> Placement:
+    _require_known(role, roles.load(), "roles", "role")
     if isinstance(entry, str):
         return Placement(entry)
     found = roles.load()[role]
     for member, specs in (("inputs", found.inputs), ("outputs", found.outputs)):
         for name in entry.get(member, {}):
-            _known(name, [spec.name for spec in specs], f"roles.{role}.{member}", "tensor")
+            _require_known(name, [spec.name for spec in specs], f"roles.{role}.{member}", "tensor")
     return Placement(entry["model"], entry.get("version", ""), Names(entry.get("inputs", {}), entry.get("outputs", {})))
 
 
-def _known(name: str, names: Collection[str], place: str, kind: str) -> None:
+def _require_known(name: str, names: Collection[str], place: str, kind: str) -> None:
     if name not in names:
         like = difflib.get_close_matches(name, names, 1) or sorted(names)[:4]
         raise SettingsError(f"{place}: there is no {kind} {name!r}, but {', '.join(like)}")

@@ -18,7 +18,7 @@ class PersistentConnection:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stack = ExitStack()
-        self._open: sockets.Connection | None = None
+        self._current: sockets.Connection | None = None
 
     def exchange(self, message: Message, manner: SendOptions = PLAIN) -> Exchange:
         """Send a message, and read its answer.
@@ -26,15 +26,15 @@ class PersistentConnection:
         The server may have closed a kept connection in the meantime (RFC 9112, 9.3). In that case the message is sent
         once more on a new one.
         """
-        was_kept = self._open is not None
-        found = self._sent(message, manner)
+        was_kept = self._current is not None
+        found = self._send_once(message, manner)
         if was_kept and found.status is None and Reply(found).has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
-            found = self._sent(message, manner)
+            found = self._send_once(message, manner)
         return replace(found, note=manner.note, manner=manner)
 
-    def _sent(self, message: Message, manner: SendOptions) -> Exchange:
-        connection = self._open or self._stack.enter_context(sockets.connect(self._settings))
-        self._open = connection
+    def _send_once(self, message: Message, manner: SendOptions) -> Exchange:
+        connection = self._current or self._stack.enter_context(sockets.connect(self._settings))
+        self._current = connection
         broken = connection.send(cut_segments(self._settings, message, manner))
         found = connection.receive(message)
         if found.status is None and broken:
@@ -46,7 +46,7 @@ class PersistentConnection:
     def close(self) -> None:
         """Close the connection; the next message opens a new one."""
         self._stack.close()
-        self._open = None
+        self._current = None
 
 
 def send_alone(settings: Settings, message: Message, manner: SendOptions = PLAIN) -> Exchange:
@@ -64,10 +64,10 @@ def cut_segments(settings: Settings, message: Message, manner: SendOptions) -> l
     more = (("Connection", "close"),) if manner.closing else ()
     head = sockets.render_head(settings, message, chunked=chunked, version=manner.version, more=more)
     if manner.chunked is not None:
-        return [b"".join([head, *manner.written.written(_cut(message.body, manner.chunked))])]
-    parts = _cut(message.body, manner.segments)
+        return [b"".join([head, *manner.chunk_format.format_chunks(_cut_body(message.body, manner.chunked))])]
+    parts = _cut_body(message.body, manner.segments)
     return [head, *parts] if manner.segments else [head + message.body]
 
 
-def _cut(body: bytes, places: tuple[int, ...]) -> list[bytes]:
+def _cut_body(body: bytes, places: tuple[int, ...]) -> list[bytes]:
     return sockets.cut(body, [place for place in places if place < len(body)])

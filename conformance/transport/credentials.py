@@ -24,18 +24,26 @@ MIN_DISTINCT_CHARS = 4  # different characters
 
 def find_secrets(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the secrets in headers whose names suggest credentials, the longest first."""
-    return _worth(part for name, value in headers if is_credential(name) for part in _parts(name, value))
+    return _select_hideable(
+        part for name, value in headers if is_credential(name) for part in _list_secret_parts(name, value)
+    )
 
 
 @lru_cache(maxsize=64)
 def find_user_secrets(headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """Return the secrets in the user's headers, whatever their names; the longest first."""
-    return _worth(part for name, value in headers if _is_hidden(name) for part in _parts(name, value))
+    return _select_hideable(
+        part for name, value in headers if _is_hidden(name) for part in _list_secret_parts(name, value)
+    )
 
 
 def find_unmaskable_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the user's headers whose values cannot be hidden if a server repeats them, each with the reason."""
-    return [(name, why) for name, value in headers if _is_hidden(name) and (why := _unfit(_bare(name, value)))]
+    return [
+        (name, why)
+        for name, value in headers
+        if _is_hidden(name) and (why := _explain_unmaskable(_strip_scheme(name, value)))
+    ]
 
 
 def is_credential(name: str) -> bool:
@@ -47,28 +55,30 @@ def _is_hidden(name: str) -> bool:
     return name.lower() not in PUBLIC_HEADERS
 
 
-def _parts(name: str, value: str) -> Iterator[str]:
+def _list_secret_parts(name: str, value: str) -> Iterator[str]:
     """Yield the secret parts of a value: all of it without its scheme, passwords, and the values behind equal signs."""
-    bare = _bare(name, value)
+    bare = _strip_scheme(name, value)
     yield bare
     if not is_credential(name):
         return
     yield from (part.partition("=")[2].strip('"') for part in re.split(r"[;,\s]+", value))
     if value.lower().startswith("basic "):
-        yield _decoded(bare)
-        yield _decoded(bare).partition(":")[2]
+        yield _decode_basic(bare)
+        yield _decode_basic(bare).partition(":")[2]
 
 
-def _bare(name: str, value: str) -> str:
+def _strip_scheme(name: str, value: str) -> str:
     """Return a header's value; for an Authorization header without the scheme."""
     return _SCHEME.sub("", value, count=1) if "authorization" in name.lower() else value
 
 
-def _worth(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({secret for secret in found if not _unfit(secret)}, key=lambda each: (-len(each), each)))
+def _select_hideable(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(
+        sorted({secret for secret in found if not _explain_unmaskable(secret)}, key=lambda each: (-len(each), each))
+    )
 
 
-def _unfit(secret: str) -> str:
+def _explain_unmaskable(secret: str) -> str:
     """Return why hiding this text could damage correct answers; empty if it can be hidden."""
     if len(secret) < MIN_SECRET_CHARS:
         return f"it has fewer than {MIN_SECRET_CHARS} characters"
@@ -79,7 +89,7 @@ def _unfit(secret: str) -> str:
     return "it is a word of the protocol" if is_word(secret) else ""
 
 
-def _decoded(encoded: str) -> str:
+def _decode_basic(encoded: str) -> str:
     """Decode a basic credential to `user:password`; empty if it is malformed."""
     try:
         return b64decode(encoded, validate=True).decode("utf-8", "replace")

@@ -15,7 +15,7 @@ from conformance.wire.response import Answer, parse
 
 
 class FailureKind(StrEnum):
-    """What can go wrong while a request or its answer is transferred."""
+    """The kinds of failures during the transfer of a request or its answer."""
 
     TIMEOUT = "timeout"  # no connection, no answer, or no further byte of it before the timeout
     CLOSED = "closed"  # the connection ended before the first byte of an answer
@@ -89,12 +89,12 @@ class Exchange:
     as_octets: bool = False
 
 
-_connections = count(1)
+_connection_numbers = count(1)
 
 
 def take_connection_number() -> int:
     """Return a number for a new connection."""
-    return next(_connections)
+    return next(_connection_numbers)
 
 
 class Reply:
@@ -127,8 +127,8 @@ class Reply:
     def answer(self) -> Answer:
         """The parsed body; its outputs have the tensor names of the role."""
         if self.is_over_grpc:
-            return grpc_answer.parse(self.body).renamed(self.exchange.message.names)
-        return parse(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
+            return grpc_answer.parse(self.body).rename_outputs(self.exchange.message.names)
+        return parse(self.body, self.header(INFERENCE_HEADER)).rename_outputs(self.exchange.message.names)
 
     @property
     def is_http_1_0(self) -> bool:
@@ -148,7 +148,7 @@ class Reply:
         return "" if is_asked or self.is_over_grpc or coding.lower() == "identity" else coding
 
     def has_failed(self, *kinds: FailureKind) -> bool:
-        """Whether the exchange failed with one of these kinds."""
+        """Return whether the exchange failed with one of these kinds."""
         return self.exchange.failure is not None and self.exchange.failure.kind in kinds
 
     @property
@@ -162,15 +162,15 @@ class Reply:
         return self.exchange.code or f"HTTP {self.status}"
 
     def outcome(self) -> str:
-        """The outcome on one line, for a person."""
+        """Return the outcome on one line, for a person."""
         if self.status is None:
             return str(self.exchange.failure or "no answer")
         cut = f", {self.exchange.failure}" if self.exchange.failure else ""
-        text = self._error_text() if not self.succeeded else f"{len(self.body)} bytes"
+        text = self._format_error_text() if not self.succeeded else f"{len(self.body)} bytes"
         return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
 
-    def _error_text(self) -> str:
-        """The server's error text."""
+    def _format_error_text(self) -> str:
+        """Return the server's error text."""
         return self.exchange.details[:200] if self.is_over_grpc else self.body[:200].decode("utf-8", "replace")
 
 

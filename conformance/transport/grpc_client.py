@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024  # bytes, for all answers to concurrent calls together; grpc's own limit is 4 MiB
 MAX_ATTEMPTS = 5  # for a call that the server reports as unprocessed (RFC 9113, 8.7)
-_UNCOMPRESSED = b"\0"
-_LENGTH = 4
+_UNCOMPRESSED_FLAG = b"\0"
+_LENGTH_BYTES = 4
 
 
 class GrpcClient:
@@ -48,7 +48,7 @@ class GrpcClient:
             fresh: use a new connection.
 
         Raises:
-            Unreachable: the connection failed.
+            UnreachableError: the connection failed.
         """
         return self.send_together([message], fresh=fresh)[0]
 
@@ -58,17 +58,17 @@ class GrpcClient:
         All attempts share one deadline.
         """
         if fresh or self._connection is None or not self._connection.is_usable:
-            self._renew()
+            self._open_connection()
             was_kept = False
         else:
             was_kept = True
         until = time.monotonic() + self.settings.deadline
-        streams = self._made(messages, until)
+        streams = self._make_calls(messages, until)
         for _ in range(MAX_ATTEMPTS - 1):
-            again = _not_begun(streams, was_kept=was_kept)
-            if again and time.monotonic() < until:
-                streams, was_kept = self._made_again(messages, streams, again, until), False
-        exchanges = [self._exchange(message, stream) for message, stream in zip(messages, streams, strict=True)]
+            retry_indices = _find_unprocessed(streams, was_kept=was_kept)
+            if retry_indices and time.monotonic() < until:
+                streams, was_kept = self._repeat_calls(messages, streams, retry_indices, until), False
+        exchanges = [self._build_exchange(message, stream) for message, stream in zip(messages, streams, strict=True)]
         if any(exchange.failure for exchange in exchanges):
             self.close()
         return exchanges
@@ -79,33 +79,33 @@ class GrpcClient:
             self._connection.close()
         self._connection = None
 
-    def _renew(self) -> GrpcConnection:
+    def _open_connection(self) -> GrpcConnection:
         from conformance.transport.grpc_connection import GrpcConnection  # its dependencies come with the extra
 
         self.close()
         self._connection, self._number = GrpcConnection(self.settings), take_connection_number()
         return self._connection
 
-    def _made(self, messages: Sequence[Message], until: float) -> list[Stream]:
+    def _make_calls(self, messages: Sequence[Message], until: float) -> list[Stream]:
         """Make calls on the current connection, or on a new one if there is none."""
-        streams = [Stream(self._headers(message), _framed(message.body)) for message in messages]
-        (self._connection or self._renew()).call(streams, MAX_ANSWER_BYTES, until)
+        streams = [Stream(self._build_headers(message), _frame_message(message.body)) for message in messages]
+        (self._connection or self._open_connection()).call(streams, MAX_ANSWER_BYTES, until)
         return streams
 
-    def _made_again(
-        self, messages: Sequence[Message], streams: Sequence[Stream], again: Sequence[int], until: float
+    def _repeat_calls(
+        self, messages: Sequence[Message], streams: Sequence[Stream], retry_indices: Sequence[int], until: float
     ) -> list[Stream]:
         """Repeat some of the calls; if the connection fails, the earlier attempt is the evidence."""
         try:
-            self._renew()
+            self._open_connection()
         except UnreachableError:
             return list(streams)
-        found = dict(zip(again, self._made([messages[k] for k in again], until), strict=True))
+        found = dict(zip(retry_indices, self._make_calls([messages[k] for k in retry_indices], until), strict=True))
         return [found.get(k, stream) for k, stream in enumerate(streams)]
 
-    def _headers(self, message: Message) -> list[Header]:
-        given = self.settings.headers
-        host = next((value for name, value in given if name.lower() == "host"), self._address.target)
+    def _build_headers(self, message: Message) -> list[Header]:
+        user_headers = self.settings.headers
+        host = next((value for name, value in user_headers if name.lower() == "host"), self._address.target)
         return [
             (":method", "POST"),
             (":scheme", "https" if self._address.tls else "http"),
@@ -115,20 +115,20 @@ class GrpcClient:
             ("content-type", "application/grpc"),
             ("user-agent", message.header("User-Agent") or USER_AGENT),
             ("grpc-timeout", f"{max(int(self.settings.deadline * 1000), 1)}m"),
-            *[(name.lower(), value) for name, value in given if name.lower() != "host"],
+            *[(name.lower(), value) for name, value in user_headers if name.lower() != "host"],
         ]
 
-    def _exchange(self, message: Message, stream: Stream) -> Exchange:
+    def _build_exchange(self, message: Message, stream: Stream) -> Exchange:
         exchange = Exchange(0, message, self._address.url + message.path, connection=self._number)
         return finish_exchange(replace(exchange, elapsed=stream.elapsed), stream)
 
 
-def _framed(body: bytes) -> bytes:
+def _frame_message(body: bytes) -> bytes:
     """Frame a message for a stream: an uncompressed flag, the length, the body."""
-    return _UNCOMPRESSED + len(body).to_bytes(_LENGTH, "big") + body
+    return _UNCOMPRESSED_FLAG + len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
-def _not_begun(streams: Sequence[Stream], *, was_kept: bool) -> list[int]:
+def _find_unprocessed(streams: Sequence[Stream], *, was_kept: bool) -> list[int]:
     """Return the indices of calls that the server has not begun, and of those that failed on a kept connection.
 
     A connection that was closed while idle breaks before any answer arrives. Bytes that are not HTTP/2 may belong to an

@@ -50,11 +50,11 @@ def connect(settings: Settings) -> socket.socket:
     """Return a connected socket, with TLS if the target uses it.
 
     Raises:
-        Unreachable: the connection fails, or the certificate is not trusted.
+        UnreachableError: the connection fails, or the certificate is not trusted.
     """
     address = settings.grpc_address
     try:
-        context = _context(settings) if address.tls else None
+        context = _build_tls_context(settings) if address.tls else None
         plain = socket.create_connection((address.host, address.port), settings.timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return context.wrap_socket(plain, server_hostname=address.host) if context else plain
@@ -66,7 +66,7 @@ def connect(settings: Settings) -> socket.socket:
         ) from error
 
 
-def _context(settings: Settings) -> ssl.SSLContext:
+def _build_tls_context(settings: Settings) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=settings.ca_file)
     context.set_alpn_protocols(["h2"])
     if settings.insecure:
@@ -89,11 +89,11 @@ def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
     """
     left = memoryview(octets)
     while left:
-        connection.settimeout(seconds_until(until))
+        connection.settimeout(compute_seconds_until(until))
         left = left[connection.send(left) :]
 
 
-def seconds_until(until: float) -> float:
+def compute_seconds_until(until: float) -> float:
     """Return the seconds that remain until this time.
 
     Raises:
@@ -111,7 +111,7 @@ ANSWER_EVENTS = (InformationalResponseReceived, ResponseReceived, TrailersReceiv
 
 
 class GrpcConnection:
-    """A connection that stays open until an error.
+    """An HTTP/2 connection for gRPC calls, which stays open until an error.
 
     Attributes:
         is_usable: whether it accepts further calls.
@@ -121,7 +121,7 @@ class GrpcConnection:
         """Connect, and wait for the server's first frame.
 
         Raises:
-            Unreachable: the connection fails.
+            UnreachableError: the connection fails.
         """
         self._settings = settings
         self._socket = connect(settings)
@@ -132,10 +132,10 @@ class GrpcConnection:
         self._waiting: deque[Stream] = deque()
         self._unread = bytearray()
         self._is_ready = False  # whether the server has announced its limit of streams
-        self._quiet_until = self._until = 0.0  # see `call`
+        self._silence_deadline = self._calls_deadline = 0.0  # see `call`
         self.is_usable = True
-        given = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
-        self._http2.local_settings = H2Settings(client=True, initial_values=given)
+        initial_settings = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
+        self._http2.local_settings = H2Settings(client=True, initial_values=initial_settings)
         self._http2.initiate_connection()
         self._http2.increment_flow_control_window(WINDOW_BYTES)
 
@@ -160,29 +160,29 @@ class GrpcConnection:
             until: the deadline of all calls, on the monotonic clock.
         """
         started = time.monotonic()
-        self._until = until
-        self._hear()
+        self._calls_deadline = until
+        self._restart_silence_timeout()
         self._waiting.extend(streams)
         try:
             while not all(stream.is_done for stream in streams):
                 self._open_waiting()
                 self._send_bodies()
-                self._flush()
-                self._receive(limit)
+                self._flush_output()
+                self._receive_frames(limit)
                 for stream in streams:
                     stream.elapsed = stream.elapsed or (time.monotonic() - started if stream.is_done else 0.0)
         except (OSError, FrameError, ProtocolError) as error:
-            self._give_up(streams, self._failure(error))  # a finished call keeps its answer
+            self._fail_streams(streams, self._classify_error(error))  # a finished call keeps its answer
         self._streams.clear()
 
-    def _hear(self) -> None:
+    def _restart_silence_timeout(self) -> None:
         """Restart the timeout of silence."""
-        self._quiet_until = time.monotonic() + self._settings.timeout
+        self._silence_deadline = time.monotonic() + self._settings.timeout
 
-    def _failure(self, error: Exception) -> TransportFailure:
+    def _classify_error(self, error: Exception) -> TransportFailure:
         """Return the failure for calls without an answer."""
         if isinstance(error, TimeoutError):
-            if time.monotonic() < self._until:
+            if time.monotonic() < self._calls_deadline:
                 return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self._settings.timeout:g} s")
             late = f"answer not complete within {self._settings.deadline:g} s"
             return TransportFailure(FailureKind.ENDLESS, late)
@@ -194,7 +194,7 @@ class GrpcConnection:
             text = "more headers than anybody reads"
         return TransportFailure(FailureKind.MALFORMED, f"what came is no HTTP/2 ({text})")
 
-    def _give_up(self, streams: Sequence[Stream], failure: TransportFailure) -> None:
+    def _fail_streams(self, streams: Sequence[Stream], failure: TransportFailure) -> None:
         self.is_usable = False
         self._waiting.clear()
         for stream in streams:
@@ -230,16 +230,16 @@ class GrpcConnection:
         is_last = stream.at + len(piece) == len(stream.body)
         self._http2.send_data(stream.number, piece, end_stream=is_last)
         stream.at += len(piece) + is_last  # one past the end means that the end of the stream is sent
-        self._hear()
+        self._restart_silence_timeout()
         return not is_last
 
-    def _flush(self) -> None:
+    def _flush_output(self) -> None:
         if octets := self._http2.data_to_send():
-            send_until(self._socket, octets, min(self._quiet_until, self._until))
+            send_until(self._socket, octets, min(self._silence_deadline, self._calls_deadline))
 
     # --- receiving ---
 
-    def _receive(self, limit: int) -> None:
+    def _receive_frames(self, limit: int) -> None:
         """Process received frames; wait for data if there are none.
 
         Raises:
@@ -249,33 +249,33 @@ class GrpcConnection:
         """
         if all(stream.is_done for stream in self._streams.values()) and self._streams and not self._waiting:
             return
-        self._socket.settimeout(seconds_until(min(self._quiet_until, self._until)))
+        self._socket.settimeout(compute_seconds_until(min(self._silence_deadline, self._calls_deadline)))
         octets = self._socket.recv(256 * 1024)
         if not octets:
             raise ConnectionError("closed by the server")
         self._unread += octets
         for frame in cut_frames(self._unread):
-            if gone := parse_goaway(frame):
-                self._go_away(gone)  # h2 would reject further frames, but calls that were begun continue
+            if goaway := parse_goaway(frame):
+                self._handle_goaway(goaway)  # h2 would reject further frames, but calls that were begun continue
                 continue
             for event in self._http2.receive_data(frame):
-                self._take(event, limit)
-        self._flush()
+                self._handle_event(event, limit)
+        self._flush_output()
 
-    def _take(self, event: Event, limit: int) -> None:
+    def _handle_event(self, event: Event, limit: int) -> None:
         if isinstance(event, RemoteSettingsChanged):
             self._is_ready = True
         stream = self._streams.get(getattr(event, "stream_id", None) or 0)
         if stream is None:
             return
         if isinstance(event, ANSWER_EVENTS):
-            self._hear()
+            self._restart_silence_timeout()
         if isinstance(event, ResponseReceived):
-            stream.headers = _decoded(event.headers)
+            stream.headers = _decode_headers(event.headers)
         elif isinstance(event, TrailersReceived):
-            stream.trailers = _decoded(event.headers)
+            stream.trailers = _decode_headers(event.headers)
         elif isinstance(event, DataReceived):
-            self._take_data(stream, event, limit)
+            self._handle_data(stream, event, limit)
         elif isinstance(event, StreamEnded):
             stream.has_ended = True
             self._stop_sending(stream)
@@ -283,9 +283,9 @@ class GrpcConnection:
             stream.reset = int(event.error_code or 0)
             stream.unprocessed = stream.reset == 7  # REFUSED_STREAM (RFC 9113, 8.7)
 
-    def _take_data(self, stream: Stream, event: DataReceived, limit: int) -> None:
+    def _handle_data(self, stream: Stream, event: DataReceived, limit: int) -> None:
         if event.data:
-            self._hear()
+            self._restart_silence_timeout()
         stream.data += event.data or b""
         with suppress(StreamClosedError):
             self._http2.acknowledge_received_data(event.flow_controlled_length or 0, stream.number)
@@ -294,11 +294,11 @@ class GrpcConnection:
             and len(stream.data) >= PREFIX_BYTES
             and (length := read_declared_length(stream.data)) > limit
         ):
-            self._stop(stream, f"a message of {length} bytes, and {limit} are read at most")
+            self._stop_reading(stream, f"a message of {length} bytes, and {limit} are read at most")
         elif sum(len(one.data) - PREFIX_BYTES for one in self._streams.values()) > limit:
-            self._stop(stream, f"answer longer than {limit} bytes")
+            self._stop_reading(stream, f"answer longer than {limit} bytes")
 
-    def _stop(self, stream: Stream, text: str) -> None:
+    def _stop_reading(self, stream: Stream, text: str) -> None:
         """Stop reading a stream, and discard its data."""
         stream.failure = TransportFailure(FailureKind.ENDLESS, text)
         stream.data.clear()
@@ -310,21 +310,21 @@ class GrpcConnection:
             with suppress(ProtocolError):
                 self._http2.reset_stream(stream.number)
 
-    def _go_away(self, said: GoAway) -> None:
+    def _handle_goaway(self, goaway: GoAway) -> None:
         """Mark the connection as unusable; fail calls that the server has not begun (RFC 9113, 6.8)."""
         self.is_usable = False
-        failure = TransportFailure(FailureKind.BROKEN, f"connection broken (GOAWAY, error code {said.code})")
+        failure = TransportFailure(FailureKind.BROKEN, f"connection broken (GOAWAY, error code {goaway.code})")
         for stream in (*self._waiting, *self._streams.values()):
-            if not stream.is_done and (stream.number == 0 or stream.number > said.last):
+            if not stream.is_done and (stream.number == 0 or stream.number > goaway.last):
                 stream.failure, stream.unprocessed = failure, True
         self._waiting.clear()
 
 
-def _decoded(headers: object) -> tuple[Header, ...]:
+def _decode_headers(headers: object) -> tuple[Header, ...]:
     """Decode a header block to texts."""
     pairs: list[tuple[str | bytes, str | bytes]] = list(headers or ())  # type: ignore[call-overload]
-    return tuple((_text(name), _text(value)) for name, value in pairs)
+    return tuple((_decode_text(name), _decode_text(value)) for name, value in pairs)
 
 
-def _text(octets: str | bytes) -> str:
+def _decode_text(octets: str | bytes) -> str:
     return octets if isinstance(octets, str) else octets.decode("latin-1")

@@ -51,40 +51,40 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
     """Return the exchange of a finished stream."""
     pairs = (*stream.headers, *stream.trailers)
     found = replace(exchange, headers=tuple(pair for pair in pairs if not pair[0].startswith(":")))
-    given = _last(stream, "grpc-status")
-    if stream.failure is not None and given is None:
+    status_text = _find_last_value(stream, "grpc-status")
+    if stream.failure is not None and status_text is None:
         return replace(found, failure=stream.failure)
-    if len(set(stream.given("grpc-status"))) > 1:
-        return _failed(found, FailureKind.MALFORMED, "more than one status")
-    if given is not None:
-        return _with_status(found, stream, given)
+    if len(set(stream.list_values("grpc-status"))) > 1:
+        return _mark_failed(found, FailureKind.MALFORMED, "more than one status")
+    if status_text is not None:
+        return _apply_status(found, stream, status_text)
     if stream.reset in CODES_BY_RESET:
         code, status = CODES_BY_RESET[stream.reset]
         return replace(found, status=status, code=code, details="the stream was reset")
     if stream.reset is not None:
         name = RESET_NAMES.get(stream.reset, f"error code {stream.reset}")
-        return _failed(found, FailureKind.STATUSLESS, f"the stream was reset ({name}) without a status")
-    return _end_by_http(found, stream, _last(stream, ":status") or "")
+        return _mark_failed(found, FailureKind.STATUSLESS, f"the stream was reset ({name}) without a status")
+    return _classify_by_http_status(found, stream, _find_last_value(stream, ":status") or "")
 
 
-def _last(stream: Stream, name: str) -> str | None:
+def _find_last_value(stream: Stream, name: str) -> str | None:
     """Return the last value of a header of the answer."""
-    return next(reversed(stream.given(name)), None)
+    return next(reversed(stream.list_values(name)), None)
 
 
-def _content_type(stream: Stream) -> str:
-    return f"the content type {(_last(stream, 'content-type') or '')[:60]}"
+def _describe_content_type(stream: Stream) -> str:
+    return f"the content type {(_find_last_value(stream, 'content-type') or '')[:60]}"
 
 
-def _end_by_http(found: Exchange, stream: Stream, http: str) -> Exchange:
+def _classify_by_http_status(found: Exchange, stream: Stream, http: str) -> Exchange:
     """Classify an answer without a gRPC status by its HTTP status: an error status is a refusal as well."""
     if not re.fullmatch("[2-5][0-9][0-9]", http):
-        return _failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")
+        return _mark_failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")
     if http == "200":
-        what = "the stream ended" if stream.has_messages else f"an answer of {_content_type(stream)}"
-        return _failed(found, FailureKind.STATUSLESS, f"{what} without a status")
+        ending = "the stream ended" if stream.has_messages else f"an answer of {_describe_content_type(stream)}"
+        return _mark_failed(found, FailureKind.STATUSLESS, f"{ending} without a status")
     if http.startswith("2"):
-        return _failed(found, FailureKind.STATUSLESS, f"HTTP status {http} without a status of gRPC")
+        return _mark_failed(found, FailureKind.STATUSLESS, f"HTTP status {http} without a status of gRPC")
     return replace(
         found, status=int(http), code=CODES_BY_HTTP_STATUS.get(int(http), "UNKNOWN"), details=f"HTTP status {http}"
     )
@@ -94,19 +94,19 @@ def _is_code(text: str) -> bool:
     return re.fullmatch("[0-9]{1,3}", text) is not None and int(text) < len(CODES)
 
 
-def _with_status(found: Exchange, stream: Stream, given: str) -> Exchange:
-    code, status = CODES[int(given)] if _is_code(given) else UNKNOWN
+def _apply_status(found: Exchange, stream: Stream, status_text: str) -> Exchange:
+    code, status = CODES[int(status_text)] if _is_code(status_text) else UNKNOWN
     if (code, status) != OK:
-        details = unquote(_last(stream, "grpc-message") or "", errors="replace")
+        details = unquote(_find_last_value(stream, "grpc-message") or "", errors="replace")
         return replace(found, status=status, code=code, details=details)
-    wrong_type = not is_grpc(*stream.given("content-type")[-1:])
-    body, wrong = (b"", _content_type(stream)) if wrong_type else _message(stream.data)
+    wrong_type = not is_grpc(*stream.list_values("content-type")[-1:])
+    body, wrong = (b"", _describe_content_type(stream)) if wrong_type else _parse_single_message(stream.data)
     if wrong:
-        return _failed(found, FailureKind.MALFORMED, f"the status OK with {wrong}")
+        return _mark_failed(found, FailureKind.MALFORMED, f"the status OK with {wrong}")
     return replace(found, status=status, code=code, body=body)
 
 
-def _message(data: bytearray) -> tuple[bytes, str]:
+def _parse_single_message(data: bytearray) -> tuple[bytes, str]:
     """Return the single message of an answer, or a description of what is wrong."""
     if not data:
         return b"", "no message"
@@ -120,5 +120,5 @@ def _message(data: bytearray) -> tuple[bytes, str]:
     return bytes(memoryview(data)[PREFIX_BYTES:]), ""
 
 
-def _failed(exchange: Exchange, kind: FailureKind, text: str) -> Exchange:
+def _mark_failed(exchange: Exchange, kind: FailureKind, text: str) -> Exchange:
     return replace(exchange, failure=TransportFailure(kind, text))

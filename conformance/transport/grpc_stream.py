@@ -15,7 +15,7 @@ from conformance.transport.exchange import TransportFailure
 FRAME_HEAD_BYTES = 9  # bytes of a frame header; the first three are the length
 MAX_FRAME_BYTES = 16 * 1024  # bytes of data in one frame: the limit that every peer accepts, and ours
 GOAWAY_TYPE = 7  # the type of a frame
-_LENGTH, _GOAWAY_SIZE = 3, 8
+_LENGTH_BYTES, _GOAWAY_SIZE = 3, 8
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake
 
 
@@ -37,15 +37,15 @@ class GoAway:
 
 
 def cut_frames(octets: bytearray) -> Iterator[bytes]:
-    """Remove and yield complete frames from the front, one at a time: an error in one does not affect earlier ones.
+    """Remove and yield complete frames one at a time, so that an error in one does not affect earlier ones.
 
     Raises:
         FrameError: the next frame exceeds the agreed length; raised before the frame is complete.
     """
-    while len(octets) >= _LENGTH:
-        size = int.from_bytes(octets[:_LENGTH], "big")
+    while len(octets) >= _LENGTH_BYTES:
+        size = int.from_bytes(octets[:_LENGTH_BYTES], "big")
         if size > MAX_FRAME_BYTES:
-            raise FrameError(_describe_octets(bytes(octets[:_LENGTH]), size))
+            raise FrameError(_describe_octets(bytes(octets[:_LENGTH_BYTES]), size))
         if len(octets) < FRAME_HEAD_BYTES + size:
             return
         frame = bytes(octets[: FRAME_HEAD_BYTES + size])
@@ -69,10 +69,10 @@ def parse_goaway(frame: bytes) -> GoAway | None:
     """
     if frame[3] != GOAWAY_TYPE:
         return None
-    said = frame[FRAME_HEAD_BYTES:]
-    if len(said) < _GOAWAY_SIZE:
-        raise FrameError(f"a GOAWAY of {len(said)} bytes")
-    return GoAway(int.from_bytes(said[:4], "big") & 0x7FFFFFFF, int.from_bytes(said[4:8], "big"))
+    payload = frame[FRAME_HEAD_BYTES:]
+    if len(payload) < _GOAWAY_SIZE:
+        raise FrameError(f"a GOAWAY of {len(payload)} bytes")
+    return GoAway(int.from_bytes(payload[:4], "big") & 0x7FFFFFFF, int.from_bytes(payload[4:8], "big"))
 
 
 Header = tuple[str, str]
@@ -112,14 +112,14 @@ class Stream:
     failure: TransportFailure | None = None
     elapsed: float = 0.0
 
-    def given(self, name: str) -> list[str]:
+    def list_values(self, name: str) -> list[str]:
         """Return the values of a header of the answer."""
         return [value for key, value in (*self.headers, *self.trailers) if key == name]
 
     @property
     def has_messages(self) -> bool:
         """Whether its data are gRPC messages: a gateway may send an HTML page instead."""
-        return self.given(":status")[-1:] == ["200"] and is_grpc(*self.given("content-type")[-1:])
+        return self.list_values(":status")[-1:] == ["200"] and is_grpc(*self.list_values("content-type")[-1:])
 
     @property
     def is_done(self) -> bool:

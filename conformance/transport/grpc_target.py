@@ -61,15 +61,15 @@ class GrpcTarget:
         """Make all calls at the same time, on one connection; replies are in the same order."""
         return self.over_http.send_together(messages)
 
-    def hope(self) -> None:
+    def reset_silence(self) -> None:
         """Give a target that fell silent another chance."""
-        self.over_http.hope()
+        self.over_http.reset_silence()
 
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""
         return make_infer_message(request)
 
-    def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
+    def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server must answer at least one: typed contents if possible, then raw ones."""
         typed = (model.request(send="json"),) if model.is_json_capable else ()
         return (*typed, model.request(send="binary"))

@@ -42,31 +42,33 @@ class HarError(ValueError):
 class Bodies(Protocol):
     """Converts bodies to members of an entry: a `BodyWriter`, or a store whose bodies are written later."""
 
-    def members(self, body: bytes, encoding: str) -> dict[str, Any]:
+    def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return the members; `encoding` is the name of the member for `base64`."""
 
 
 def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
     """Yield an entry for each exchange of a call; one entry for a call that found no server."""
-    url = settings.where(call.messages[0]) + call.messages[0].path
+    url = settings.find_base_url(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
         started = datetime.now(UTC) - timedelta(seconds=exchange.elapsed)
         time = round(exchange.elapsed * 1000, 3)
         yield {
             "startedDateTime": started.isoformat(timespec="milliseconds"),
             "time": time,
-            "request": _request(exchange, settings, bodies),
-            "response": _response(exchange, settings.secrets, bodies),
+            "request": _format_request(exchange, settings, bodies),
+            "response": _format_response(exchange, settings.secrets, bodies),
             "cache": {},
             "timings": {"send": 0, "wait": time, "receive": 0},
             "_scope": call.scope,
             "_call": call.index,
             "_place": place,
-            **_without_none(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
+            **_drop_empty(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
             **({"_died": True} if call.has_died else {}),
-            **_failed(exchange),
+            **_format_failure(exchange),
             **(
-                {"_grpc": {"code": exchange.code, "details": _hidden(exchange, settings)}} if _is_call(exchange) else {}
+                {"_grpc": {"code": exchange.code, "details": _hide_details(exchange, settings)}}
+                if _is_call(exchange)
+                else {}
             ),
         }
 
@@ -75,21 +77,21 @@ def _is_call(exchange: Exchange) -> bool:
     return exchange.message.method == GRPC_METHOD
 
 
-def _hidden(exchange: Exchange, settings: Settings) -> str:
+def _hide_details(exchange: Exchange, settings: Settings) -> str:
     return credentials.hide(exchange.details, settings.secrets)
 
 
-def _failed(exchange: Exchange) -> dict[str, Any]:
+def _format_failure(exchange: Exchange) -> dict[str, Any]:
     if exchange.failure is None:
         return {}
     return {"_failure": exchange.failure.text, "_failure_kind": str(exchange.failure.kind)}
 
 
-def _without_none(**members: str | None) -> dict[str, str]:
+def _drop_empty(**members: str | None) -> dict[str, str]:
     return {name: value for name, value in members.items() if value}
 
 
-def _request(exchange: Exchange, settings: Settings, bodies: Bodies) -> dict[str, Any]:
+def _format_request(exchange: Exchange, settings: Settings, bodies: Bodies) -> dict[str, Any]:
     message = exchange.message
     hidden = {name.lower() for name, _ in settings.headers if name.lower() != "host"}
     kind = message.header("Content-Type") or ""
@@ -98,15 +100,19 @@ def _request(exchange: Exchange, settings: Settings, bodies: Bodies) -> dict[str
         "url": exchange.url,
         "httpVersion": "HTTP/2" if _is_call(exchange) else "HTTP/1.1",
         "cookies": [],
-        "headers": [*_headers(message.headers, ()), *_headers(settings.headers, hidden)],
+        "headers": [*_format_headers(message.headers, ()), *_format_headers(settings.headers, hidden)],
         "queryString": [],
         "headersSize": -1,
         "bodySize": len(message.body),
-        **({"postData": {"mimeType": kind, **bodies.members(message.body, REQUEST_ENCODING)}} if message.body else {}),
+        **(
+            {"postData": {"mimeType": kind, **bodies.build_members(message.body, REQUEST_ENCODING)}}
+            if message.body
+            else {}
+        ),
     }
 
 
-def _response(exchange: Exchange, hidden: Sequence[str], bodies: Bodies) -> dict[str, Any]:
+def _format_response(exchange: Exchange, hidden: Sequence[str], bodies: Bodies) -> dict[str, Any]:
     headers = tuple((name, credentials.hide(value, hidden)) for name, value in exchange.headers)
     kind = next((value for name, value in headers if name.lower() == "content-type"), "")
     body = credentials.hide_bytes(exchange.body, hidden)
@@ -115,15 +121,15 @@ def _response(exchange: Exchange, hidden: Sequence[str], bodies: Bodies) -> dict
         "statusText": exchange.code,
         "httpVersion": "HTTP/2" if _is_call(exchange) else exchange.version,
         "cookies": [],
-        "headers": _headers(headers, {"set-cookie"}),
-        "content": {"size": len(body), "mimeType": kind, **bodies.members(body, ANSWER_ENCODING)},
+        "headers": _format_headers(headers, {"set-cookie"}),
+        "content": {"size": len(body), "mimeType": kind, **bodies.build_members(body, ANSWER_ENCODING)},
         "redirectURL": "",
         "headersSize": -1,
         "bodySize": len(body),
     }
 
 
-def _headers(headers: Sequence[tuple[str, str]], hidden: Collection[str]) -> list[dict[str, str]]:
+def _format_headers(headers: Sequence[tuple[str, str]], hidden: Collection[str]) -> list[dict[str, str]]:
     return [{"name": name, "value": HIDDEN if name.lower() in hidden else value} for name, value in headers]
 
 
@@ -159,34 +165,34 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
         ValueError, LookupError, TypeError: the entry is malformed.
     """
     expect_form(entry)
-    sent, came = entry["request"], entry["response"]
-    url = str(sent["url"])
-    body = bodies.body(sent["postData"], REQUEST_ENCODING) if "postData" in sent else b""
-    ended = entry.get("_grpc", {})
+    request, response = entry["request"], entry["response"]
+    url = str(request["url"])
+    body = bodies.read_body(request["postData"], REQUEST_ENCODING) if "postData" in request else b""
+    grpc_status = entry.get("_grpc", {})
     return Exchange(
         0,
-        Message(url, _pairs(sent["headers"]), body, GRPC_METHOD if "_grpc" in entry else sent["method"]),
+        Message(url, _parse_headers(request["headers"]), body, GRPC_METHOD if "_grpc" in entry else request["method"]),
         url,
-        int(came["status"]) or None,
-        _pairs(came["headers"]),
-        bodies.body(came["content"], ANSWER_ENCODING),
-        _failure(entry),
+        int(response["status"]) or None,
+        _parse_headers(response["headers"]),
+        bodies.read_body(response["content"], ANSWER_ENCODING),
+        _parse_failure(entry),
         float(entry["time"]) / 1000,
         entry.get("_note", ""),
-        version="HTTP/1.1" if "_grpc" in entry else str(came["httpVersion"]),
+        version="HTTP/1.1" if "_grpc" in entry else str(response["httpVersion"]),
         go_ahead=GoAhead(entry["_go_ahead"]) if "_go_ahead" in entry else None,
-        code=str(ended.get("code", "")),
-        details=str(ended.get("details", "")),
+        code=str(grpc_status.get("code", "")),
+        details=str(grpc_status.get("details", "")),
     )
 
 
-def _failure(entry: Mapping[str, Any]) -> TransportFailure | None:
+def _parse_failure(entry: Mapping[str, Any]) -> TransportFailure | None:
     """Return the failure of an entry; earlier recordings have no kind."""
     text = entry.get("_failure")
     return TransportFailure(FailureKind(entry.get("_failure_kind", FailureKind.BROKEN)), str(text)) if text else None
 
 
-def _pairs(headers: Sequence[Mapping[str, str]]) -> tuple[tuple[str, str], ...]:
+def _parse_headers(headers: Sequence[Mapping[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple((header["name"], header["value"]) for header in headers)
 
 
@@ -236,30 +242,32 @@ def expect_form(entry: Any) -> None:
     Raises:
         ValueError: a type is wrong; the message is one line that names the member.
     """
-    _expect(entry, "entry", _ENTRY, _OPTIONAL)
+    _expect_members(entry, "entry", _ENTRY, _OPTIONAL)
     if not isfinite(entry["time"]) or entry["time"] < 0:
         raise ValueError("time is no number of milliseconds")
-    sent, came = entry["request"], entry["response"]
-    _expect(sent, "request", _REQUEST, {"postData": dict})
-    _expect(came, "response", _RESPONSE)
-    _expect(came["content"], "content", {}, _BODY)
-    if "postData" in sent:
-        _expect(sent["postData"], "postData", {}, _BODY)
+    request, response = entry["request"], entry["response"]
+    _expect_members(request, "request", _REQUEST, {"postData": dict})
+    _expect_members(response, "response", _RESPONSE)
+    _expect_members(response["content"], "content", {}, _BODY)
+    if "postData" in request:
+        _expect_members(request["postData"], "postData", {}, _BODY)
     if "_grpc" in entry:
-        _expect(entry["_grpc"], "_grpc", _GRPC)
-    for header in (*sent["headers"], *came["headers"]):
+        _expect_members(entry["_grpc"], "_grpc", _GRPC)
+    for header in (*request["headers"], *response["headers"]):
         if not _is_header(header):  # a fast path for recordings with a hundred thousand headers
-            _expect(header, "header", _HEADER)
+            _expect_members(header, "header", _HEADER)
 
 
-def _expect(found: Any, name: str, members: Mapping[str, Kinds], optional: Mapping[str, Kinds] | None = None) -> None:
+def _expect_members(
+    found: Any, name: str, members: Mapping[str, Kinds], optional: Mapping[str, Kinds] | None = None
+) -> None:
     if not isinstance(found, dict):
         raise ValueError(f"{name} is no object")
     missing = next((member for member in members if member not in found), None)
     if missing is not None:
         raise ValueError(f"{name} has no {missing}")
     for member, kinds in (*members.items(), *(optional or {}).items()):
-        if member in found and not _is_of(found[member], kinds):
+        if member in found and not _is_instance(found[member], kinds):
             raise ValueError(f"{name}: {member} is of another type")
 
 
@@ -267,6 +275,6 @@ def _is_header(found: Any) -> bool:
     return type(found) is dict and type(found.get("name")) is str and type(found.get("value")) is str
 
 
-def _is_of(value: Any, kinds: Kinds) -> bool:
+def _is_instance(value: Any, kinds: Kinds) -> bool:
     """Return whether a value is of one of these types; booleans do not count as numbers."""
     return isinstance(value, kinds) and (not isinstance(value, bool) or kinds is bool)

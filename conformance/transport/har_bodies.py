@@ -92,7 +92,7 @@ class BodyWriter:
     _seen: dict[str, bool] = field(default_factory=dict)  # digest -> whether the body was written whole
     _room: int = MAX_TOTAL_BYTES
 
-    def members(self, body: bytes, encoding: str) -> dict[str, Any]:
+    def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return the members that represent a body.
 
         Args:
@@ -100,7 +100,7 @@ class BodyWriter:
             encoding: the name of the member for `base64`.
         """
         if len(body) < MIN_SHARED_BYTES and not isinstance(body, Excerpt):
-            return _written(body, encoding)
+            return _encode_body(body, encoding)
         digest = compute_digest(body)
         body = shorten(body, JUDGED_LIMIT if len(body) <= self._room else REPEATABLE_LIMIT)
         is_whole = not isinstance(body, Excerpt)
@@ -112,10 +112,10 @@ class BodyWriter:
             pieces = {"_head": body[: body.head], "_tail": body[body.head :]}
             coded = {name: b64encode(piece).decode() for name, piece in pieces.items()}
             return {"_sha256": digest, "_length": body.length, **coded}
-        return {**_written(body, encoding), "_sha256": digest}
+        return {**_encode_body(body, encoding), "_sha256": digest}
 
 
-def _written(body: bytes, encoding: str) -> dict[str, str]:
+def _encode_body(body: bytes, encoding: str) -> dict[str, str]:
     if _NO_TEXT.search(body) or body.count(b"[") + body.count(b"{") > _MAX_BRACKETS:
         return {"text": b64encode(body).decode(), encoding: "base64"}
     return {"text": body.decode("ascii")}
@@ -127,12 +127,12 @@ class BodyReader:
 
     _seen: dict[str, bytes] = field(default_factory=dict)
 
-    def body(self, members: Mapping[str, Any], encoding: str) -> bytes:
+    def read_body(self, members: Mapping[str, Any], encoding: str) -> bytes:
         """Return a body: whole, or an excerpt.
 
         Args:
             members: of an entry, written by a `BodyWriter` or an earlier suite.
-            encoding: see `BodyWriter.members`.
+            encoding: see `BodyWriter.build_members`.
 
         Raises:
             BodyError: the body is missing, or does not match its digest.
@@ -140,9 +140,9 @@ class BodyReader:
         """
         digest = members.get("_sha256")
         if "_length" in members:
-            found: bytes = _excerpt(members)
+            found: bytes = _parse_excerpt(members)
         elif "text" in members:
-            found = _read(members, encoding)
+            found = _decode_body(members, encoding)
             if digest is not None and compute_digest(found) != digest:
                 raise BodyError("a body is not the one that its digest says")
         elif digest in self._seen:
@@ -154,12 +154,12 @@ class BodyReader:
         return found
 
 
-def _excerpt(members: Mapping[str, Any]) -> Excerpt:
+def _parse_excerpt(members: Mapping[str, Any]) -> Excerpt:
     head, tail = (b64decode(members[name], validate=True) for name in ("_head", "_tail"))
     return Excerpt.from_part(head + tail, int(members["_length"]), str(members["_sha256"]), len(head))
 
 
-def _read(members: Mapping[str, Any], encoding: str) -> bytes:
+def _decode_body(members: Mapping[str, Any], encoding: str) -> bytes:
     text = members["text"]
     if members.get(encoding) == "base64":
         return b64decode(text, validate=True)

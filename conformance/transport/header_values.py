@@ -19,7 +19,7 @@ from conformance.spec import files
 from conformance.transport.settings import SettingsError
 
 _MAX_FILE_BYTES: Final = 64 * 1024  # bytes of a file that holds a value
-_PLACE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
+_VARIABLE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
 
 
 def from_command_line(headers: Iterable[str]) -> list[str]:
@@ -28,10 +28,10 @@ def from_command_line(headers: Iterable[str]) -> list[str]:
     Raises:
         SettingsError: a variable is not set, or a file cannot be read.
     """
-    return [_header(header) for header in headers]
+    return [_expand_header(header) for header in headers]
 
 
-def _header(header: str) -> str:
+def _expand_header(header: str) -> str:
     name, colon, value = header.partition(":")
     return f"{name}:{expand(value.strip(), f'--target-header {name!r}')}" if colon else header
 
@@ -70,7 +70,7 @@ def expand_variables(text: str, place: str) -> str:
             raise SettingsError(f"{place}: the environment has no variable {found[2]}")
         return os.environ[found[2]]
 
-    return _PLACE.sub(value, text)
+    return _VARIABLE.sub(value, text)
 
 
 def _read_file(path: Path, place: str) -> str:

@@ -14,7 +14,7 @@ from conformance.wire.request import Message
 
 
 class ConnectionEnd(Enum):
-    """What the client does with its connection after it has sent everything."""
+    """The client's action on its connection after it has sent everything."""
 
     OPEN = auto()  # it stays open, as if more data followed
     DONE = auto()  # its sending side is closed, and the answer is read
@@ -56,7 +56,7 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
     """Send the bytes, and read answers until the connection ends or the maximum is reached.
 
     Raises:
-        Unreachable: the connection failed.
+        UnreachableError: the connection failed.
     """
     note = f"{octets.described} ({octets.size} bytes)"
     answers: list[Exchange] = []
@@ -81,7 +81,7 @@ def hold_connections(settings: Settings, pieces: Sequence[bytes]) -> Iterator[No
     """Open a connection for each piece, send the piece, and keep all open until the context ends.
 
     Raises:
-        Unreachable: the connection failed.
+        UnreachableError: the connection failed.
     """
     with ExitStack() as stack:
         for piece in pieces:

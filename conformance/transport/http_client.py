@@ -27,20 +27,20 @@ USER_AGENT = f"oip-conformance/{__version__}"
 
 MAX_KEPT_BYTES = 1 << 20  # bytes that are kept of an answer that is too long
 # The failures that occur if the peer has closed the connection.
-_ENDS = (FailureKind.CLOSED, FailureKind.BROKEN)
+_CONNECTION_ENDS = (FailureKind.CLOSED, FailureKind.BROKEN)
 # Characters that a path or query may contain literally (RFC 3986, 3.3 and 3.4); a percent sign only if it begins an
 # escape.
-_AS_IT_IS = "!$&'()*+,;=:@/?%~"
+_SAFE_CHARACTERS = "!$&'()*+,;=:@/?%~"
 _BARE_PER_CENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 @lru_cache(maxsize=256)
-def _parsed(url: str) -> tuple[httpcore.URL, str]:
+def _parse_url(url: str) -> tuple[httpcore.URL, str]:
     """Parse a URL; return it with the value of the Host header."""
     parts = urlsplit(url)
     host = (parts.hostname or "").encode("idna")
     written = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    target = quote(_BARE_PER_CENT.sub("%25", written), safe=_AS_IT_IS)
+    target = quote(_BARE_PER_CENT.sub("%25", written), safe=_SAFE_CHARACTERS)
     parsed = httpcore.URL(scheme=parts.scheme.encode(), host=host, port=parts.port, target=target.encode("ascii"))
     name = f"[{host.decode()}]" if b":" in host else host.decode()
     is_usual = parts.port in (None, {"http": 80, "https": 443}[parts.scheme])
@@ -52,10 +52,10 @@ class HttpClient:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._context = settings.ssl_context()
+        self._context = settings.build_ssl_context()
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), settings.timeout)
         self._clock = Clock()
-        self._pool = self._new_pool()
+        self._pool = self._build_pool()
         self._used = False
 
     def send(self, message: Message, *, fresh: bool = False, share: int = 1) -> Exchange:
@@ -71,28 +71,28 @@ class HttpClient:
             share: the number of concurrent messages, which share the limit of answer bytes.
 
         Raises:
-            Unreachable: the connection failed.
+            UnreachableError: the connection failed.
         """
         if fresh:
-            with self._new_pool() as connections:
-                return self._exchange(connections, message, share)
+            with self._build_pool() as connections:
+                return self._send_and_receive(connections, message, share)
         connections, used = self._pool, self._used
-        exchange = self._exchange(connections, message)
+        exchange = self._send_and_receive(connections, message)
         if used and self._has_ended_unused(exchange):
-            exchange = self._again(connections, exchange)
+            exchange = self._resend(connections, exchange)
         self._used = True
         if exchange.failure or (exchange.status or 0) >= 400 or self._clock.has_more:
-            self._renew(connections)
+            self._replace_pool(connections)
         return exchange
 
     def _has_ended_unused(self, exchange: Exchange) -> bool:
         """Return whether a connection ended without a byte of an answer, which is allowed for a kept one."""
         failure = exchange.failure
-        return failure is not None and failure.kind in _ENDS and not self._clock.came
+        return failure is not None and failure.kind in _CONNECTION_ENDS and not self._clock.received_bytes
 
-    def _again(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
+    def _resend(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
         try:
-            return self._exchange(self._renew(connections), exchange.message)
+            return self._send_and_receive(self._replace_pool(connections), exchange.message)
         except UnreachableError:
             return exchange  # the server stopped at the first attempt, which is the evidence
 
@@ -100,22 +100,22 @@ class HttpClient:
         """Close every connection."""
         self._pool.close()
 
-    def _renew(self, connections: httpcore.ConnectionPool) -> httpcore.ConnectionPool:
+    def _replace_pool(self, connections: httpcore.ConnectionPool) -> httpcore.ConnectionPool:
         if connections is self._pool:
-            self._pool, self._used = self._new_pool(), False
+            self._pool, self._used = self._build_pool(), False
             connections.close()
         return self._pool
 
-    def _new_pool(self) -> httpcore.ConnectionPool:
+    def _build_pool(self) -> httpcore.ConnectionPool:
         return make_pool(self._context, self._clock)
 
-    def _exchange(self, connections: httpcore.ConnectionPool, message: Message, share: int = 1) -> Exchange:
+    def _send_and_receive(self, connections: httpcore.ConnectionPool, message: Message, share: int = 1) -> Exchange:
         url = self.settings.url + message.path
         exchange = Exchange(0, message, url)
         started = time.monotonic()
         self._clock.start(self.settings.deadline)
         try:
-            response = connections.handle_request(self._request(message, url))
+            response = connections.handle_request(self._build_request(message, url))
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise UnreachableError(
                 f"cannot connect to {self.settings.url}: {error}",
@@ -123,9 +123,9 @@ class HttpClient:
                 is_refused=is_about_refusal(error),
             ) from error
         except ERRORS as error:
-            return replace(exchange, failure=self._failure(error), elapsed=time.monotonic() - started)
+            return replace(exchange, failure=self._classify_error(error), elapsed=time.monotonic() - started)
         try:
-            body, failure = self._read(response, self.settings.max_answer // share)
+            body, failure = self._read_body(response, self.settings.max_answer // share)
             self._clock.has_more = has_more(response)
         finally:
             response.close()
@@ -140,17 +140,17 @@ class HttpClient:
             version=response.extensions.get("http_version", b"HTTP/1.1").decode("latin-1"),
         )
 
-    def _request(self, message: Message, url: str) -> httpcore.Request:
-        parsed, host = _parsed(url)
+    def _build_request(self, message: Message, url: str) -> httpcore.Request:
+        parsed, host = _parse_url(url)
         return httpcore.Request(
             message.method,
             parsed,
-            headers=encode_headers(self._headers(message, host)),
+            headers=encode_headers(self._build_headers(message, host)),
             content=message.body or None,
             extensions={"timeout": self._timeout},
         )
 
-    def _read(self, response: httpcore.Response, most: int) -> tuple[bytes, TransportFailure | None]:
+    def _read_body(self, response: httpcore.Response, most: int) -> tuple[bytes, TransportFailure | None]:
         """Read the body without decoding it, so that a gzip bomb stays compressed."""
         body = BytesIO()  # returns its content without a copy, unlike joined parts
         try:
@@ -158,30 +158,30 @@ class HttpClient:
                 body.write(part)
                 if body.tell() > most:
                     body.truncate(MAX_KEPT_BYTES)
-                    return body.getvalue(), _endless(f"answer longer than {most} bytes")
+                    return body.getvalue(), _build_endless_failure(f"answer longer than {most} bytes")
         except ERRORS as error:
-            return body.getvalue(), self._failure(error)
+            return body.getvalue(), self._classify_error(error)
         return body.getvalue(), None
 
-    def _headers(self, message: Message, host: str) -> list[tuple[str, str]]:
+    def _build_headers(self, message: Message, host: str) -> list[tuple[str, str]]:
         """Return the default headers, the message's and the target's; the latter two override defaults."""
         headers = [("Host", host), ("User-Agent", USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
-        given = [*message.headers, *self.settings.headers]
-        names = {name.lower() for name, _ in given}
+        overrides = [*message.headers, *self.settings.headers]
+        names = {name.lower() for name, _ in overrides}
         if (message.body or message.method == "POST") and "transfer-encoding" not in names:
             headers.append(("Content-Length", str(len(message.body))))
-        return [*[header for header in headers if header[0].lower() not in names], *given]
+        return [*[header for header in headers if header[0].lower() not in names], *overrides]
 
-    def _failure(self, error: Exception) -> TransportFailure:
+    def _classify_error(self, error: Exception) -> TransportFailure:
         if isinstance(error, EndlessError):
-            return _endless(f"answer not complete within {self.settings.deadline:g} s")
+            return _build_endless_failure(f"answer not complete within {self.settings.deadline:g} s")
         if isinstance(error, httpcore.TimeoutException):
             return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self.settings.timeout:g} s")
         if not isinstance(error, httpcore.RemoteProtocolError):
             return TransportFailure(FailureKind.BROKEN, f"connection broken ({type(error).__name__})")
         if _is_malformed(error):
             return TransportFailure(FailureKind.MALFORMED, f"malformed HTTP answer: {error}")
-        if self._clock.came:
+        if self._clock.received_bytes:
             return TransportFailure(FailureKind.BROKEN, "connection closed before the head of an answer was whole")
         return TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
 
@@ -195,5 +195,5 @@ def _is_malformed(error: BaseException | None) -> bool:
     return False
 
 
-def _endless(text: str) -> TransportFailure:
+def _build_endless_failure(text: str) -> TransportFailure:
     return TransportFailure(FailureKind.ENDLESS, text)

@@ -31,19 +31,19 @@ class Clock(threading.local):
 
     Attributes:
         until: the deadline, on the clock of `time.monotonic`.
-        came: the number of bytes received in the exchange.
+        received_bytes: the number of bytes received in the exchange.
         has_more: whether bytes followed the complete answer.
     """
 
     until = inf
-    came = 0
+    received_bytes = 0
     has_more = False
 
     def start(self, seconds: float) -> None:
         """Start an exchange with this time limit."""
-        self.until, self.came, self.has_more = time.monotonic() + seconds, 0, False
+        self.until, self.received_bytes, self.has_more = time.monotonic() + seconds, 0, False
 
-    def left(self) -> float:
+    def compute_remaining_s(self) -> float:
         """Return the remaining seconds.
 
         Raises:
@@ -61,31 +61,31 @@ def make_pool(context: ssl.SSLContext, clock: Clock) -> httpcore.ConnectionPool:
         ssl_context=context,
         max_connections=MAX_CONNECTIONS,
         max_keepalive_connections=MAX_KEPT_CONNECTIONS,
-        network_backend=_Backend(clock),
+        network_backend=_ClockedBackend(clock),
     )
 
 
-class _Backend(httpcore.SyncBackend):
+class _ClockedBackend(httpcore.SyncBackend):
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self._clock = clock
 
     def connect_tcp(self, *arguments: Any, **options: Any) -> httpcore.NetworkStream:
-        return _Stream(super().connect_tcp(*arguments, **options), self._clock)
+        return _ClockedStream(super().connect_tcp(*arguments, **options), self._clock)
 
 
-class _Stream(httpcore.NetworkStream):
+class _ClockedStream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream, clock: Clock) -> None:
         self._stream = stream
         self._clock = clock
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data = self._read(max_bytes, timeout)
-        self._clock.came += len(data)
+        data = self._read_in_time(max_bytes, timeout)
+        self._clock.received_bytes += len(data)
         return data
 
-    def _read(self, max_bytes: int, timeout: float | None) -> bytes:
-        left = self._clock.left()
+    def _read_in_time(self, max_bytes: int, timeout: float | None) -> bytes:
+        left = self._clock.compute_remaining_s()
         if timeout is not None and timeout <= left:
             return self._stream.read(max_bytes, timeout)
         try:
@@ -96,7 +96,7 @@ class _Stream(httpcore.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         # httpcore's implementation restarts its timeout with each part that is sent, however small.
         raw: socket.socket = self._stream.get_extra_info("socket")
-        left = self._clock.left()
+        left = self._clock.compute_remaining_s()
         raw.settimeout(left if timeout is None else min(timeout, left))
         try:
             raw.sendall(buffer)
@@ -111,7 +111,7 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._clock)
+        return _ClockedStream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._clock)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

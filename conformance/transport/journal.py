@@ -94,7 +94,7 @@ class _StoredBodies:
     _new: list[bytes] = field(default_factory=list)
     _end: int = 0
 
-    def members(self, body: bytes, encoding: str) -> dict[str, Any]:
+    def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return a reference to the body, which is valid after `flush`."""
         limit = JUDGED_LIMIT if encoding == har.ANSWER_ENCODING else self.requests
         body = shorten(body, limit if self._end + len(body) <= MAX_TOTAL_BYTES else REPEATABLE_LIMIT)
@@ -141,7 +141,7 @@ def merge(
     Raises:
         OSError: writing failed; only the parts remain, unchanged.
     """
-    parts = [_Part(path) for path in sorted(folder.glob(f"{PART_NAME}*"))]
+    parts = [_ProcessFiles(path) for path in sorted(folder.glob(f"{PART_NAME}*"))]
     log: dict[str, Any] = {
         "version": "1.2",
         "creator": {"name": "oip-conformance", "version": __version__},
@@ -154,7 +154,7 @@ def merge(
     partial = folder / f"{har.NAME}.partial"
     try:
         with lzma.open(partial, "wb", preset=XZ_PRESET) as file:
-            _pack(har.format_document(log, _in_order(parts, order)), file)
+            _compress_lines(har.format_document(log, _merge_entries(parts, order)), file)
         partial.replace(folder / har.NAME)
     except (ValueError, LookupError, TypeError) as error:  # the disk was full when a part was written
         partial.unlink(missing_ok=True)
@@ -166,19 +166,19 @@ def merge(
         part.remove()
 
 
-def _pack(lines: Iterator[str], file: lzma.LZMAFile) -> None:
+def _compress_lines(lines: Iterator[str], file: lzma.LZMAFile) -> None:
     """Write lines to a compressed file, in a thread: compression takes as long as assembling the lines."""
     with ThreadPoolExecutor(1) as packing:
-        under_way: Future[int] | None = None
-        for piece in _pieces(lines):
-            if under_way:
-                under_way.result()
-            under_way = packing.submit(file.write, piece)
-        if under_way:
-            under_way.result()
+        pending: Future[int] | None = None
+        for piece in _join_lines(lines):
+            if pending:
+                pending.result()
+            pending = packing.submit(file.write, piece)
+        if pending:
+            pending.result()
 
 
-def _pieces(lines: Iterator[str]) -> Iterator[bytes]:
+def _join_lines(lines: Iterator[str]) -> Iterator[bytes]:
     """Join lines into pieces that are large enough for a thread."""
     piece = bytearray()
     for line in lines:
@@ -189,16 +189,18 @@ def _pieces(lines: Iterator[str]) -> Iterator[bytes]:
     yield bytes(piece)
 
 
-def _in_order(parts: list[_Part], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _merge_entries(parts: list[_ProcessFiles], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield the entries of all parts in the order of the archive."""
-    places = sorted((place, number, start) for number, part in enumerate(parts) for place, start in part.places(order))
+    places = sorted(
+        (place, number, start) for number, part in enumerate(parts) for place, start in part.list_places(order)
+    )
     bodies = BodyWriter()
     files = [(part.path.open("rb"), part.bodies.open("rb")) for part in parts]
     try:
         for _, number, start in places:
             lines, stored = files[number]
             lines.seek(start)
-            yield _whole(json.loads(lines.readline().partition(b"\t")[2]), stored, bodies)
+            yield _insert_bodies(json.loads(lines.readline().partition(b"\t")[2]), stored, bodies)
     finally:
         for pair in files:
             for file in pair:
@@ -206,7 +208,7 @@ def _in_order(parts: list[_Part], order: Mapping[str, int]) -> Iterator[dict[str
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ProcessFiles:
     """The files of one process."""
 
     path: Path
@@ -215,7 +217,7 @@ class _Part:
     def bodies(self) -> Path:
         return self.path.with_name(BODIES_NAME + self.path.name.removeprefix(PART_NAME))
 
-    def places(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
+    def list_places(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
         """Yield for each entry its position in the run and the offset of its line."""
         start = 0
         with self.path.open("rb") as file:
@@ -229,7 +231,7 @@ class _Part:
         self.bodies.unlink()
 
 
-def _whole(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict[str, Any]:
+def _insert_bodies(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict[str, Any]:
     """Return an entry with its bodies inserted.
 
     Raises:
@@ -245,5 +247,5 @@ def _whole(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict
             body = Excerpt.from_part(body, place["length"], place["digest"], place["head"])
         elif compute_digest(body) != place["digest"]:  # data before it were not written completely
             raise ValueError("a body is another")
-        members.update(bodies.members(body, encoding))
+        members.update(bodies.build_members(body, encoding))
     return entry

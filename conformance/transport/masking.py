@@ -29,9 +29,9 @@ COOKIE_HEADER: Final = "set-cookie"
 HIDDEN: Final = "..."
 PIECE_BYTES: Final = 8
 MIN_SECRET_DIGITS: Final = 16  # digits in a row; numbers that servers compute share fewer with a secret
-_PROOF: Final = MIN_SECRET_DIGITS - PIECE_BYTES + 1  # sufficient weight: pieces of weight one in so many digits
+_PROVEN_WEIGHT: Final = MIN_SECRET_DIGITS - PIECE_BYTES + 1  # sufficient weight: pieces of weight one in so many digits
 _DIGITS: Final = frozenset(b"0123456789abcdef .:,+e")
-_STEP: Final = 512 * 1024  # pieces per lookup
+_LOOKUP_PIECES: Final = 512 * 1024  # pieces per lookup
 _MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a coded body
 _WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _SCHEMAS: Final = ("error", "model_metadata", "request", "response", "server_metadata")
@@ -50,8 +50,8 @@ class Mask:
                 if len(text) < (MIN_SECRET_DIGITS if is_number else PIECE_BYTES):
                     short.add(text)
                 for piece in _cut_pieces(text):
-                    weight = 1 if is_number or set(piece) <= _DIGITS else _PROOF
-                    weights[piece] = 0 if piece in _word_pieces() else max(weight, weights.get(piece, 0))
+                    weight = 1 if is_number or set(piece) <= _DIGITS else _PROVEN_WEIGHT
+                    weights[piece] = 0 if piece in _collect_word_pieces() else max(weight, weights.get(piece, 0))
         self._short = re.compile(b"|".join(map(re.escape, sorted(short))) or b"(?!)")
         self._pieces = np.sort(np.frombuffer(b"".join(weights), "<u8"))
         self._weights = np.array([weights[piece.tobytes()] for piece in self._pieces], np.intp)
@@ -66,10 +66,10 @@ class Mask:
         if not len(self._pieces):
             return octets
         text, sent = fold(octets), fold(sent)
-        spans = list(self._find(text, sent))
+        spans = list(self._find_secrets(text, sent))
         plain, find_offset = unescape(text)
         if len(plain) < len(text):
-            spans += ((find_offset(begin), find_offset(end)) for begin, end in self._find(plain, sent))
+            spans += ((find_offset(begin), find_offset(end)) for begin, end in self._find_secrets(plain, sent))
         hidden = bytearray(octets)
         for begin, end in spans:
             hidden[begin:end] = b"*" * (end - begin)
@@ -81,7 +81,7 @@ class Mask:
         hidden = self.hide(octets)
         return text if hidden == octets else hidden.decode("utf-8", "replace")
 
-    def _find(self, text: bytes, sent: bytes) -> Iterator[tuple[int, int]]:
+    def _find_secrets(self, text: bytes, sent: bytes) -> Iterator[tuple[int, int]]:
         """Yield start and end of each secret in a folded text."""
         yield from (match.span() for match in self._short.finditer(text) if match[0] not in sent)
         places, numbers = self._find_pieces(text)
@@ -91,7 +91,7 @@ class Mask:
         weights[self._find_pieces(sent)[1]] = 0
         firsts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
         lasts = np.append(firsts[1:], len(places)) - 1
-        is_proven = np.add.reduceat(weights[numbers], firsts) >= _PROOF
+        is_proven = np.add.reduceat(weights[numbers], firsts) >= _PROVEN_WEIGHT
         ends = places[lasts[is_proven]] + PIECE_BYTES
         yield from zip(places[firsts[is_proven]].tolist(), ends.tolist(), strict=True)
 
@@ -100,8 +100,8 @@ class Mask:
         count = max(len(text) - PIECE_BYTES + 1, 0)
         words = np.ndarray((count,), "<u8", text.ljust(PIECE_BYTES), strides=(1,))
         places, numbers = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
-        for start in range(0, count, _STEP):
-            part = words[start : start + _STEP]
+        for start in range(0, count, _LOOKUP_PIECES):
+            part = words[start : start + _LOOKUP_PIECES]
             nearest = np.searchsorted(self._pieces, part)
             found = np.flatnonzero(self._pieces.take(nearest, mode="clip") == part)
             places.append(found + start)
@@ -119,7 +119,7 @@ def make_mask(secrets: tuple[str, ...]) -> Mask:
 
 
 @cache
-def _words() -> bytes:
+def _collect_words() -> bytes:
     """Return names of roles and tensors, members of JSON, extensions and media types, folded."""
     texts = [(data_files.PACKAGE_FOLDER / "roles/roles.toml").read_bytes()]
     texts += [(data_files.find_folder("schemas") / f"{name}.schema.json").read_bytes() for name in _SCHEMAS]
@@ -128,8 +128,8 @@ def _words() -> bytes:
 
 
 @cache
-def _word_pieces() -> frozenset[bytes]:
-    return frozenset(_cut_pieces(_words()))
+def _collect_word_pieces() -> frozenset[bytes]:
+    return frozenset(_cut_pieces(_collect_words()))
 
 
 def _cut_pieces(text: bytes) -> list[bytes]:
@@ -138,7 +138,7 @@ def _cut_pieces(text: bytes) -> list[bytes]:
 
 def is_word(text: str) -> bool:
     """Return whether a text occurs in the words of the protocol or of the roles."""
-    return fold(text.encode("utf-8", "replace")) in _words()
+    return fold(text.encode("utf-8", "replace")) in _collect_words()
 
 
 # --- exchanges -------------------------------------------------------------------------------------------------------
@@ -157,16 +157,16 @@ def mask_exchange(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
     return replace(
         exchange,
         headers=tuple((mask.hide_text(name), mask.hide_text(value)) for name, value in headers),
-        body=_body(exchange, mask),
+        body=_mask_body(exchange, mask),
         details=mask.hide_text(exchange.details),
         version=mask.hide_text(exchange.version),
         failure=failure and TransportFailure(failure.kind, mask.hide_text(failure.text)),
     )
 
 
-def _body(exchange: Exchange, mask: Mask) -> bytes:
+def _mask_body(exchange: Exchange, mask: Mask) -> bytes:
     """Return the body without secrets; a compressed one is recompressed if it contains any."""
-    sent = _sent(exchange.message)
+    sent = _join_request_content(exchange.message)
     plain = mask.hide(exchange.body, sent)
     codings = [value.strip().lower() for name, value in exchange.headers if name.lower() == "content-encoding"]
     window = _WINDOWS.get(codings[0]) if len(codings) == 1 else None
@@ -183,7 +183,7 @@ def _body(exchange: Exchange, mask: Mask) -> bytes:
     return packer.compress(hidden) + packer.flush()
 
 
-def _sent(message: Message) -> bytes:
+def _join_request_content(message: Message) -> bytes:
     """Return the content of the request, which holds no secret, and which a correct server may repeat."""
     values = [value for _, value in message.headers]
     return "\n".join([message.path, *values]).encode("utf-8", "replace") + b"\n" + message.body
@@ -212,10 +212,10 @@ def list_encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
         for digits in (octets.hex(), octets.hex(" "), octets.hex(":")):
             yield digits.encode(), True
         for before in range(3):
-            yield fold(_base64(octets, before)), False
+            yield fold(_encode_inner_base64(octets, before)), False
 
 
-def _base64(octets: bytes, before: int) -> bytes:
+def _encode_inner_base64(octets: bytes, before: int) -> bytes:
     """Return the base64 characters that depend on these bytes alone, if `before` bytes precede them."""
     first, end = -(-before * 8 // 6), (before + len(octets)) * 8 // 6
     return b64encode(bytes(before) + octets)[first:end]

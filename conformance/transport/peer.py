@@ -48,11 +48,11 @@ class Peer(Protocol):
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order."""
 
-    def hope(self) -> None:
+    def reset_silence(self) -> None:
         """Give a target that fell silent another chance; one that died stays lost."""
 
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""
 
-    def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
+    def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server must answer at least one, the simplest first."""

@@ -29,7 +29,7 @@ def find_recording(folder: Path) -> Path:
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]]]:
-    """Return the `log` members of an archive, and an iterator over its entries; the final line adds members at the end.
+    """Return the `log` members of an archive and an iterator over its entries, whose end adds further members.
 
     Raises:
         UnreadableError: immediately or during iteration: the file cannot be read, or is not an archive.
@@ -37,15 +37,15 @@ def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]
     lines = packed_files.read_lines(path)
     first = next(lines, b"")
     if first.rstrip().endswith(b"["):
-        log = _log(first + b"]}}")
-        return log, _entries(lines, log)
+        log = _parse_log(first + b"]}}")
+        return log, _read_entries(lines, log)
     if first.startswith(packed_files.XZ_MAGIC):
         raise UnreadableError("is packed twice")
-    log = _log(b"".join(chain((first,), lines)))
+    log = _parse_log(b"".join(chain((first,), lines)))
     return log, iter(log["entries"])
 
 
-def _log(text: bytes) -> dict[str, Any]:
+def _parse_log(text: bytes) -> dict[str, Any]:
     document = files.parse_json(text)
     log = files.convert_errors(lambda: document["log"])
     if not isinstance(log, dict) or not isinstance(log.get("entries"), list):
@@ -53,7 +53,7 @@ def _log(text: bytes) -> dict[str, Any]:
     return log
 
 
-def _entries(lines: Iterator[bytes], log: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _read_entries(lines: Iterator[bytes], log: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         if line.startswith(_END):
             break
@@ -61,7 +61,7 @@ def _entries(lines: Iterator[bytes], log: dict[str, Any]) -> Iterator[Mapping[st
             yield files.parse_json(entry)
     else:
         raise UnreadableError("is cut short")
-    log |= _log(b'{"log": {"entries": [' + line)
+    log |= _parse_log(b'{"log": {"entries": [' + line)
     if next(lines, b""):
         raise UnreadableError("goes on behind its end")
 
@@ -101,7 +101,7 @@ def load(path: Path) -> Recording:
         if log.get("_party", Party.SERVER) != Party.SERVER:
             raise HarError(f"{path} is a recording of a client, and no server can be judged by it")
         url = str(log["_target"])
-        calls, times = _calls(entries)
+        calls, times = _group_calls(entries)
         seed = int(log["_seed"]) if "_seed" in log else None
         options = tuple(map(str, log.get("_options", ())))
         return Recording(url, calls, times, str(log.get("_grpc", "")), seed, options)
@@ -115,7 +115,7 @@ def load(path: Path) -> Recording:
         raise HarError(f"{path} is no recording of this suite: {type(error).__name__}: {error}") from error
 
 
-def _calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime, datetime]]:
+def _group_calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime, datetime]]:
     """Return the calls, and the times of the first and the last exchange."""
     bodies = BodyReader()
     grouped: dict[tuple[str, int], dict[int, Call]] = {}
@@ -124,7 +124,7 @@ def _calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime,
         times.add(datetime.fromisoformat(entry["startedDateTime"]))
         found = _read_entry(entry, bodies)
         grouped.setdefault((found.scope, found.index), {}).setdefault(entry["_place"], found)
-    return {where: _joined(places) for where, places in grouped.items()}, (min(times), max(times))
+    return {where: _join_calls(places) for where, places in grouped.items()}, (min(times), max(times))
 
 
 def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
@@ -134,7 +134,7 @@ def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
     return Call(entry["_scope"], entry["_call"], (exchange.message,), () if lost else (exchange,), lost, has_died)
 
 
-def _joined(places: Mapping[int, Call]) -> Call:
+def _join_calls(places: Mapping[int, Call]) -> Call:
     found = [places[place] for place in sorted(places)]
     first = found[0]
     messages = tuple(message for one in found for message in one.messages)

@@ -58,11 +58,11 @@ def load() -> Mapping[str, Fault]:
         listed = subprocess.run(command, capture_output=True, check=True, timeout=MAX_LISTING_S)
     except subprocess.SubprocessError as error:
         raise NoFaultsError from error
-    found = map(_fault, json.loads(listed.stdout))
+    found = map(_parse_fault, json.loads(listed.stdout))
     return MappingProxyType({fault.name: fault for fault in found})
 
 
-def _fault(entry: Mapping[str, Any]) -> Fault:
+def _parse_fault(entry: Mapping[str, Any]) -> Fault:
     return Fault(
         entry["name"],
         entry["summary"],

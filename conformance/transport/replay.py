@@ -37,13 +37,13 @@ class ReplayTarget(Target):
         self._recorded = calls
         self.used: set[tuple[str, int]] = set()
 
-    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+    def _run_call(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Return the recorded exchanges of a call.
 
         Raises:
             NotRecordedError: the call is missing, or its request differs.
             NotKeptError: an answer was recorded in part.
-            TargetLost: the target was lost in the recorded run.
+            TargetLostError: the target was lost in the recorded run.
         """
         del exchange
         found = self._recorded.get((call.scope, call.index))
@@ -54,7 +54,7 @@ class ReplayTarget(Target):
             self.lost, self.has_died = found.lost, found.has_died
             raise TargetLostError(found.lost, has_died=found.has_died)
         for sent, recorded in zip(call.messages, found.messages, strict=False):
-            if difference := self._difference(sent, recorded):
+            if difference := self._find_difference(sent, recorded):
                 raise NotRecordedError(f"call {call.index} of {call.scope} was recorded with another {difference}")
         for one in found.exchanges:
             if isinstance(one.body, Excerpt):
@@ -64,9 +64,9 @@ class ReplayTarget(Target):
                 )
         return [replace(one, message=sent) for sent, one in zip(call.messages, found.exchanges, strict=False)]
 
-    def _difference(self, sent: Message, recorded: Message) -> str | None:
+    def _find_difference(self, sent: Message, recorded: Message) -> str | None:
         """Return which part of a message differs from the recorded one, or None; ignore headers of the target."""
-        if (sent.method, self.settings.where(sent) + sent.path) != (recorded.method, recorded.path):
+        if (sent.method, self.settings.find_base_url(sent) + sent.path) != (recorded.method, recorded.path):
             return "path"
         if sent.headers != recorded.headers[: len(sent.headers)]:
             return "header"

@@ -1,4 +1,4 @@
-"""How the bytes of a message are sent: version of HTTP, framing of the body, TCP segments.
+"""Options for sending a message: HTTP version, framing of the body, TCP segments.
 
 Source: RFC 9112, 6 "Message Body" and 7.1 "Chunked Transfer Coding".
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ChunkFormat:
-    """How the chunks of a body are written; the defaults are the simplest form.
+    """The format of the chunks of a body; the defaults are the simplest form.
 
     Attributes:
         extension: the chunk extension after each size, including its semicolon.
@@ -28,21 +28,21 @@ class ChunkFormat:
     @property
     def described(self) -> str:
         """The deviations from the default, for a person; empty if there are none."""
-        said = {
+        deviations = {
             f", with {self.extension} behind each size": self.extension,
             f", with {', '.join(name for name, _ in self.trailers)} behind the last": self.trailers,
             ", sizes in capitals": self.capitals,
             f", sizes of {self.zeros} digits": self.zeros > 1,
         }
-        return "".join(text for text, holds in said.items() if holds)
+        return "".join(text for text, holds in deviations.items() if holds)
 
-    def written(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def format_chunks(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the pieces as chunks, then the end of the body; skip empty pieces, which would end it early."""
-        yield from (self._size(len(piece)) + piece + b"\r\n" for piece in pieces if piece)
+        yield from (self._format_chunk_size(len(piece)) + piece + b"\r\n" for piece in pieces if piece)
         trailers = "".join(f"{name}: {value}\r\n" for name, value in self.trailers)
-        yield self._size(0) + f"{trailers}\r\n".encode("latin-1")
+        yield self._format_chunk_size(0) + f"{trailers}\r\n".encode("latin-1")
 
-    def _size(self, size: int) -> bytes:
+    def _format_chunk_size(self, size: int) -> bytes:
         digits = f"{size:0{self.zeros}{'X' if self.capitals else 'x'}}"
         return f"{digits}{self.extension}\r\n".encode("latin-1")
 
@@ -57,26 +57,26 @@ class SendOptions:
     Attributes:
         version: the HTTP version.
         chunked: offsets at which the body is cut into chunks; None sends Content-Length instead.
-        written: how the chunks are written.
+        chunk_format: how the chunks are written.
         segments: offsets at which the body is cut into TCP segments.
         closing: whether the client sends `Connection: close`.
     """
 
     version: str = "1.1"
     chunked: tuple[int, ...] | None = None
-    written: ChunkFormat = PLAIN_CHUNKS
+    chunk_format: ChunkFormat = PLAIN_CHUNKS
     segments: tuple[int, ...] = ()
     closing: bool = False
 
     @property
     def note(self) -> str:
         """The deviations from the default, for a person; empty if there are none."""
-        said = {
+        deviations = {
             f"HTTP/{self.version}": self.version != "1.1",
-            f"body in {len(self.chunked or ()) + 1} chunks{self.written.described}": self.chunked is not None,
+            f"body in {len(self.chunked or ()) + 1} chunks{self.chunk_format.described}": self.chunked is not None,
             f"body in {len(self.segments) + 1} TCP segments": bool(self.segments),
         }
-        return ", ".join(text for text, holds in said.items() if holds)
+        return ", ".join(text for text, holds in deviations.items() if holds)
 
 
 PLAIN = SendOptions()

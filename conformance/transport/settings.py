@@ -1,4 +1,4 @@
-"""How to reach a target: URL, headers, TLS and limits, from the command line or the environment."""
+"""The settings for reaching a target: URL, headers, TLS and limits, from the command line or the environment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RateLimit:
     _next: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep(self, requests: int = 1) -> None:
+    def wait(self, requests: int = 1) -> None:
         """Wait until this many requests may be sent at once; later callers wait for them as well."""
         if self.rate is None:
             return
@@ -49,7 +49,7 @@ _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI
 
 
 # Headers that control framing and parsing. Their values depend on the message, so a user must not set them.
-_OF_THE_SUITE = frozenset(
+_RESERVED_HEADERS = frozenset(
     {"connection", "content-encoding", "content-length", "expect", "trailer", "transfer-encoding", "upgrade"}
     | {INFERENCE_HEADER.lower()}
 )
@@ -96,7 +96,7 @@ class GrpcAddress:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to reach a target.
+    """The settings for reaching a target.
 
     Attributes:
         url: base URL without credentials, query, or slash at the end.
@@ -105,7 +105,7 @@ class Settings:
         max_answer: bytes of a body to read before the answer counts as endless.
         grpc: the gRPC address; None if gRPC is not judged. If only gRPC is judged, `url` is its URL.
         segment_pause: seconds between TCP segments of a body, so that the server receives them in separate reads.
-        pace: the rate limit that all users of these settings share.
+        rate_limit: the rate limit that all users of these settings share.
     """
 
     url: str
@@ -116,11 +116,11 @@ class Settings:
     max_answer: int = MAX_ANSWER_BYTES
     grpc: GrpcAddress | None = None
     segment_pause: float = 0.005
-    pace: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
+    rate_limit: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
 
     @property
     def grpc_address(self) -> GrpcAddress:
-        """Where the server listens for gRPC.
+        """The address on which the server listens for gRPC.
 
         Raises:
             SettingsError: the user did not set it.
@@ -129,7 +129,7 @@ class Settings:
             raise SettingsError("--target-grpc is not given")
         return self.grpc
 
-    def where(self, message: Message) -> str:
+    def find_base_url(self, message: Message) -> str:
         """Return the base URL of a message."""
         return self.grpc_address.url if message.method == GRPC_METHOD else self.url
 
@@ -153,7 +153,7 @@ class Settings:
         """The values to hide wherever a server repeats them."""
         return credentials.find_user_secrets(self.headers)
 
-    def ssl_context(self) -> ssl.SSLContext:
+    def build_ssl_context(self) -> ssl.SSLContext:
         """Return the context for https, verifying unless `insecure`.
 
         Raises:
@@ -201,11 +201,11 @@ def make_settings(
         raise SettingsError(f"--target-rate {rate:g}: give requests a second, {MIN_RATE_PER_S:g} or more")
     listens = split_grpc(grpc) if grpc else None
     address, authorization = (listens.url, []) if listens and url in ("", listens.url) else _split_url(url)
-    sent = (*authorization, *map(_header, headers))
+    sent = (*authorization, *map(_parse_header, headers))
     for name, value in sent if listens else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
             raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
-    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, pace=RateLimit(rate))
+    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, rate_limit=RateLimit(rate))
 
 
 def split_grpc(text: str) -> GrpcAddress:
@@ -220,17 +220,17 @@ def split_grpc(text: str) -> GrpcAddress:
         parts = urlsplit(f"//{rest}")
         host, port = parts.hostname, parts.port
     except ValueError:  # the error may quote a password
-        raise SettingsError(f"--target-grpc {_shown(text)!r}: host or port cannot be read; {hint}") from None
+        raise SettingsError(f"--target-grpc {_hide_user(text)!r}: host or port cannot be read; {hint}") from None
     is_more = bool(parts.path.strip("/") or parts.username)
     if scheme not in ("", "grpc", "grpcs") or is_more or not host or not port or not _is_name(host):
-        raise SettingsError(f"--target-grpc {_shown(text)!r} is no address: {hint}")
+        raise SettingsError(f"--target-grpc {_hide_user(text)!r} is no address: {hint}")
     return GrpcAddress(host, port, scheme == "grpcs")
 
 
 def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the URL without credentials, and the equivalent Authorization header."""
     hint = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
-    shown = _shown(url)
+    shown = _hide_user(url)
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
@@ -256,7 +256,7 @@ def strip_user(option: str) -> str:
     return _USER.sub(r"\1", option, count=1)
 
 
-def _shown(text: str) -> str:
+def _hide_user(text: str) -> str:
     """Return an invalid URL for a message, without the text before an at sign, which may be a password."""
     return _UP_TO_AT.sub(r"\1", text, count=1)
 
@@ -270,12 +270,12 @@ def _is_name(host: str) -> bool:
     return True
 
 
-def _header(text: str) -> tuple[str, str]:
+def _parse_header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN or any(ord(c) < 32 or ord(c) > 255 for c in value):
         shown = f" {name!r}" if colon and set(name) <= _TOKEN else ""  # otherwise it may be the value
         raise SettingsError(f"--target-header{shown}: write it as 'Name: value'")
-    if name.lower() in _OF_THE_SUITE:
+    if name.lower() in _RESERVED_HEADERS:
         raise SettingsError(
             f"--target-header {name!r}: this header says how a request is framed, and is the suite's own"
         )

@@ -68,7 +68,7 @@ class Connection:
     def __init__(self, settings: Settings, raw: socket.socket) -> None:
         self._settings = settings
         self._socket = raw
-        self._left_over = b""
+        self._surplus = b""
         self._has_ended = False  # whether the server has closed its side
         self._number = take_connection_number()
         self.is_kept = True
@@ -76,7 +76,7 @@ class Connection:
     @property
     def has_more(self) -> bool:
         """Whether surplus bytes followed the last answer; they answer no later request."""
-        return bool(self._left_over)
+        return bool(self._surplus)
 
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
         """Send each piece as a separate TCP segment; return the failure, or None."""
@@ -106,12 +106,12 @@ class Connection:
 
     def receive(self, message: Message) -> Exchange:
         """Read one answer to `message`; bytes after it are kept for the next call."""
-        parser = _parser(message)
+        parser = _build_parser(message)
         started = time.monotonic()
         url, body = self._settings.url + message.path, bytearray()
         exchange = Exchange(0, message, url, connection=self._number)
         try:
-            for event in self._events(parser, started):
+            for event in self._read_events(parser, started):
                 if isinstance(event, h11.Response):
                     headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in event.headers.raw_items())
                     version = f"HTTP/{event.http_version.decode('ascii')}"
@@ -120,7 +120,7 @@ class Connection:
                     body += event.data
         except _BrokenError as error:
             exchange = replace(exchange, failure=error.failure)
-        self._left_over = parser.trailing_data[0]
+        self._surplus = parser.trailing_data[0]
         self.is_kept = parser.their_state is h11.DONE
         if len(body) > self._settings.max_answer:
             del body[MAX_KEPT_BYTES:]
@@ -128,7 +128,7 @@ class Connection:
 
     def await_go_ahead(self, message: Message, patience: float) -> GoAhead:
         """Wait for 100 Continue or a final answer after a head was sent; received bytes are left for `receive`."""
-        parser, until = _parser(message), time.monotonic() + patience
+        parser, until = _build_parser(message), time.monotonic() + patience
         try:
             while True:
                 event = parser.next_event()
@@ -137,8 +137,8 @@ class Connection:
                     if left <= 0:  # even if interim answers or parts of a head keep arriving
                         return GoAhead.WITHHELD
                     self._socket.settimeout(left)
-                    data = self._read()
-                    self._left_over += data
+                    data = self._read_data()
+                    self._surplus += data
                     parser.receive_data(data)
                 elif not isinstance(event, h11.InformationalResponse):
                     return GoAhead.NOT_NEEDED
@@ -163,24 +163,24 @@ class Connection:
         """Set the size of the system's receive buffer in bytes."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
-    def _events(self, parser: h11.Connection, started: float) -> Iterator[h11.Event]:
+    def _read_events(self, parser: h11.Connection, started: float) -> Iterator[h11.Event]:
         """Yield the events of one answer up to its end.
 
         Raises:
             _BrokenError: the answer ends early, does not end, or is not HTTP.
         """
         size = 0
-        if self._left_over:
-            parser.receive_data(self._left_over)
+        if self._surplus:
+            parser.receive_data(self._surplus)
         while True:
             try:
                 event = parser.next_event()
             except h11.RemoteProtocolError as error:
                 if self._has_ended and size == 0 and not parser.trailing_data[0]:
-                    raise _closed() from error
+                    raise _build_closed_error() from error
                 raise _BrokenError(FailureKind.MALFORMED, f"malformed: {error}") from error
             if event is h11.NEED_DATA:
-                data = self._read()
+                data = self._read_data()
                 size += len(data)
                 if size > self._settings.max_answer or time.monotonic() - started > self._settings.deadline:
                     raise _BrokenError(FailureKind.ENDLESS, "endless answer")
@@ -188,11 +188,11 @@ class Connection:
             elif isinstance(event, h11.EndOfMessage):
                 return
             elif event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
-                raise _closed()
+                raise _build_closed_error()
             elif isinstance(event, h11.Event):
                 yield event
 
-    def _read(self) -> bytes:
+    def _read_data(self) -> bytes:
         try:
             data = self._socket.recv(1 << 16)
         except TimeoutError as error:
@@ -205,7 +205,7 @@ class Connection:
         return data
 
 
-def _parser(message: Message) -> h11.Connection:
+def _build_parser(message: Message) -> h11.Connection:
     """Return an h11 parser for the answer to a message."""
     parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=256 * 1024)
     parser.send(h11.Request(method=message.method, target=b"/", headers=[("Host", "x")]))
@@ -221,7 +221,7 @@ class _BrokenError(Exception):
         self.failure = TransportFailure(kind, text)
 
 
-def _closed() -> _BrokenError:
+def _build_closed_error() -> _BrokenError:
     return _BrokenError(FailureKind.CLOSED, "connection closed without an answer")
 
 
@@ -230,7 +230,7 @@ def connect(settings: Settings) -> Iterator[Connection]:
     """Open a connection for raw bytes.
 
     Raises:
-        Unreachable: the connection failed.
+        UnreachableError: the connection failed.
     """
     parts = urlsplit(settings.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -245,13 +245,13 @@ def connect(settings: Settings) -> Iterator[Connection]:
             yield Connection(settings, raw)
             return
         try:
-            wrapped = settings.ssl_context().wrap_socket(raw, server_hostname=parts.hostname)
+            tls_socket = settings.build_ssl_context().wrap_socket(raw, server_hostname=parts.hostname)
         except OSError as error:
             raise UnreachableError(
                 f"cannot connect to {settings.url}: {error}", is_untrusted=is_about_trust(error)
             ) from error
-        with wrapped:
-            yield Connection(settings, wrapped)
+        with tls_socket:
+            yield Connection(settings, tls_socket)
 
 
 # --- sending in pieces, with a delayed body, read late, pipelined -----------------------------------------------------
@@ -264,32 +264,32 @@ READ_PAUSE_S, RECEIVE_BUFFER_BYTES = 0.3, 65_536
 
 def render_request(settings: Settings, message: Message, *, chunked: bool = False) -> bytes:
     """Return the bytes of a request, its body in one chunk or with Content-Length."""
-    body = b"".join(PLAIN_CHUNKS.written([message.body])) if chunked else message.body
+    body = b"".join(PLAIN_CHUNKS.format_chunks([message.body])) if chunked else message.body
     return render_head(settings, message, chunked=chunked) + body
 
 
 def send_in_pieces(
-    settings: Settings, message: Message, places: Sequence[int], written: ChunkFormat | None, *, at_once: bool
+    settings: Settings, message: Message, places: Sequence[int], chunks: ChunkFormat | None, *, at_once: bool
 ) -> Exchange:
     """Send the body in TCP segments, or in chunks, cut at the given offsets; see `Target.send_in_pieces`."""
     pieces = cut(message.body, places)
-    kind = "chunk" if written else "TCP segment"
+    kind = "chunk" if chunks else "TCP segment"
     note = f"body in {len(pieces)} {kind}s, cut at {list(places)}" if places else f"body in one {kind}"
-    note += (written.described if written else "") + (", all in one write" if at_once else "")
-    sent = pieces if written is None else list(written.written(pieces))
-    head = render_head(settings, message, chunked=written is not None)
+    note += (chunks.described if chunks else "") + (", all in one write" if at_once else "")
+    sent = pieces if chunks is None else list(chunks.format_chunks(pieces))
+    head = render_head(settings, message, chunked=chunks is not None)
     with connect(settings) as connection:
         broken = connection.send([b"".join([head, *sent])] if at_once else [head, *sent])
         answer = connection.receive(message)
     return replace(answer, failure=answer.failure if answer.status else broken or answer.failure, note=note)
 
 
-def send_after_go_ahead(settings: Settings, message: Message, written: ChunkFormat | None) -> Exchange:
+def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkFormat | None) -> Exchange:
     """Hold the body back until the server requests it or the wait ends; skip it after a final answer."""
-    body = [message.body] if written is None else list(written.written([message.body]))
+    body = [message.body] if chunks is None else list(chunks.format_chunks([message.body]))
     broken = None
     with connect(settings) as connection:
-        connection.send([render_head(settings, message, chunked=written is not None)])
+        connection.send([render_head(settings, message, chunked=chunks is not None)])
         go_ahead = connection.await_go_ahead(message, min(MAX_GO_AHEAD_WAIT_S, settings.timeout))
         if go_ahead is not GoAhead.NOT_NEEDED:
             broken = connection.send(body)

@@ -81,20 +81,20 @@ class Target(TargetClient):
         A plain request is sent as JSON, then as binary data (over gRPC in typed, then in raw contents). If the server
         answers neither, the result of a check tells nothing about its requirement.
         """
-        asked = model.label, transport
-        if asked not in self._plain_refusals:
-            with self.scope(model.label + (" over gRPC" if transport == GRPC else ""), beside=True):
-                self._plain_refusals[asked] = self._refusal(replace(model, salt=0), transport)
-        return self._plain_refusals[asked]
+        key = model.label, transport
+        if key not in self._plain_refusals:
+            with self.scope(model.label + (" over gRPC" if transport == GRPC else ""), outside_rows=True):
+                self._plain_refusals[key] = self._find_refusal(replace(model, salt=0), transport)
+        return self._plain_refusals[key]
 
-    def once(self, name: str, ask: Callable[[], bool]) -> bool:
+    def ask_once(self, name: str, ask: Callable[[], bool]) -> bool:
         """Return the cached result of a question that several rows share; it is evaluated once, in a separate scope."""
         if name not in self._known:
             with self.scope(name):
                 self._known[name] = ask()
         return self._known[name]
 
-    def _refusal(self, model: Model, transport: str) -> str | None:
+    def _find_refusal(self, model: Model, transport: str) -> str | None:
         reply: Reply | None = None
         for send in ("json", "binary") if model.is_json_capable else ("binary",):
             request = model.request(send=send, want=None if send == "json" else "binary")
@@ -114,10 +114,10 @@ class Target(TargetClient):
         """Encode an inference request for this transport."""
         return request.message()
 
-    def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
+    def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server must answer at least one: JSON if possible, then binary both ways."""
         send: Form = "json" if model.is_json_capable else "binary"
-        return model.request(send=send, outputs=model.listed()), model.request(want="binary")
+        return model.request(send=send, outputs=model.build_outputs_member()), model.request(want="binary")
 
     def get(self, path: str) -> Reply:
         """Send a GET request for a path below the base URL."""
@@ -128,21 +128,21 @@ class Target(TargetClient):
 
         A kept connection may be closed at any time, so that a failed request on it would prove nothing.
         """
-        fresh, message = fresh or self._beside, self._signed(message)
-        reply = self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
-        return self._asked_again(reply) if self._beside and is_retryable(reply) else reply
+        fresh, message = fresh or self._is_outside_rows, self._sign(message)
+        reply = self._call([message], lambda: [self._retry_until_back(lambda: self._send(message, fresh=fresh))])[0]
+        return self._repeat_failed(reply) if self._is_outside_rows and is_retryable(reply) else reply
 
-    def _asked_again(self, reply: Reply) -> Reply:
-        """Repeat a failed request outside of rows, note it if it broke, and return the second reply if there is one."""
-        again, self._beside = reply, False
+    def _repeat_failed(self, reply: Reply) -> Reply:
+        """Repeat a failed request outside of rows, and note it if it broke; return the second reply if any."""
+        second_reply, self._is_outside_rows = reply, False
         try:
             if not is_wait(reply.exchange):
-                again = self.send(reply.exchange.message, fresh=True)
+                second_reply = self.send(reply.exchange.message, fresh=True)
         finally:
-            self._beside = True
+            self._is_outside_rows = True
             if is_broken(reply):
-                self.broken.append(BrokenRequest(self._scope, reply, again))
-        return reply if again.status is None else again
+                self.broken.append(BrokenRequest(self._scope, reply, second_reply))
+        return reply if second_reply.status is None else second_reply
 
     def send_in_pieces(
         self, message: Message, places: Sequence[int], *, chunks: ChunkFormat | None = None, at_once: bool = False
@@ -151,7 +151,7 @@ class Target(TargetClient):
 
         The head and each piece are separate writes; `at_once` combines them into one write.
         """
-        settings, message = self.settings, self._signed(message)
+        settings, message = self.settings, self._sign(message)
         return self._send_bare(
             message, lambda: sockets.send_in_pieces(settings, message, places, chunks, at_once=at_once), chunks
         )
@@ -161,18 +161,18 @@ class Target(TargetClient):
 
         The exchange records the server's reaction. After a final answer the body is not sent.
         """
-        message = self._signed(message)
+        message = self._sign(message)
         return self._send_bare(message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks)
 
     def send_and_read_late(self, message: Message) -> Reply:
         """Send a message with a small receive buffer, and leave its answer unread for a moment."""
-        message = self._signed(message)
+        message = self._sign(message)
         return self._send_bare(message, lambda: sockets.send_and_read_late(self.settings, message))
 
     def _send_bare(
         self, message: Message, exchange: Callable[[], Exchange], chunks: ChunkFormat | None = None
     ) -> Reply:
-        return self._call([message], lambda: [self._patiently(exchange)], chunked=range(chunks is not None))[0]
+        return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=range(chunks is not None))[0]
 
     def send_on_one_connection(
         self, messages: Sequence[Message], *, pipelined: bool = False, chunked: Collection[int] = ()
@@ -182,12 +182,12 @@ class Target(TargetClient):
         If the server closes the connection, the list ends early. The bodies with indices in `chunked` are sent as one
         chunk.
         """
-        messages = [self._signed(message) for message in messages]
+        messages = [self._sign(message) for message in messages]
 
         def exchanges() -> list[Exchange]:
             return sockets.send_on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
 
-        return self._call(messages, lambda: self._patiently(exchanges), chunked=chunked)
+        return self._call(messages, lambda: self._retry_until_back(exchanges), chunked=chunked)
 
     def render_octets(self, message: Message) -> bytes:
         """Return the bytes of a request, including the user's headers, which may be secret."""
@@ -199,7 +199,8 @@ class Target(TargetClient):
         Returns the answers in order: at most one if the server treats the bytes as one request.
         """
         return self._call(
-            [message], lambda: self._patiently(lambda: hostile_sending.send_octets(self.settings, message, octets))
+            [message],
+            lambda: self._retry_until_back(lambda: hostile_sending.send_octets(self.settings, message, octets)),
         )
 
     def hold(self, pieces: Sequence[bytes]) -> AbstractContextManager[object]:
@@ -215,61 +216,61 @@ class Target(TargetClient):
 
         Over HTTP each uses a separate connection; gRPC calls share one, as those of a client do.
         """
-        messages = [self._signed(message) for message in messages]
+        messages = [self._sign(message) for message in messages]
         if all(message.method == GRPC_METHOD for message in messages):
-            return self._call(messages, lambda: self._patiently(lambda: self._called_together(messages)))
+            return self._call(messages, lambda: self._retry_until_back(lambda: self._call_together(messages)))
         share = len(messages)
         note = f"one of {share} in flight"
 
         def exchanges() -> list[Exchange]:
-            sent = self._at_once(lambda message: self._send_fresh(message, share), messages)
+            sent = self._send_concurrently(lambda message: self._send_fresh(message, share), messages)
             return [replace(found, note=note + found.note) for found in sent]
 
         return self._call(messages, exchanges)
 
-    def _called_together(self, messages: Sequence[Message]) -> list[Exchange]:
+    def _call_together(self, messages: Sequence[Message]) -> list[Exchange]:
         note = f"one of {len(messages)} in flight on one connection"
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
     def send_with(self, manner: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message with these options on the connection kept for such messages; `fresh` opens a new one."""
-        message = self._signed(message)
+        message = self._sign(message)
 
         def exchange() -> Exchange:
             if fresh:
-                self._line.close()
-            return self._line.exchange(message, manner)
+                self._connection.close()
+            return self._connection.exchange(message, manner)
 
         chunked = range(manner.chunked is not None)
-        return self._call([message], lambda: [self._patiently(exchange)], chunked=chunked)[0]
+        return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=chunked)[0]
 
     def send_together_with(self, manners: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages concurrently, each with its options on a separate connection; replies in order."""
-        messages = [self._signed(message) for message in messages]
+        messages = [self._sign(message) for message in messages]
         note = f"one of {len(messages)} in flight"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
         def send(sent: tuple[SendOptions, Message]) -> Exchange:
-            found = self._patiently(lambda: send_alone(settings, sent[1], sent[0]))
+            found = self._retry_until_back(lambda: send_alone(settings, sent[1], sent[0]))
             return replace(found, note=", ".join(filter(None, (found.note, note))))
 
         def exchanges() -> list[Exchange]:
-            return self._at_once(send, zip(manners, messages, strict=True))
+            return self._send_concurrently(send, zip(manners, messages, strict=True))
 
         chunked = [place for place, manner in enumerate(manners) if manner.chunked is not None]
         return self._call(messages, exchanges, chunked=chunked)
 
-    def _at_once(self, send: Callable[[T], Exchange], what: Iterable[T]) -> list[Exchange]:
+    def _send_concurrently(self, send: Callable[[T], Exchange], items: Iterable[T]) -> list[Exchange]:
         """Send each item in a thread, and wait for all; re-raise the first exception."""
-        under_way = [self._threads.submit(send, one) for one in what]
-        wait(under_way)
-        return [one.result() for one in under_way]
+        pending = [self._threads.submit(send, one) for one in items]
+        wait(pending)
+        return [one.result() for one in pending]
 
     def _send_fresh(self, message: Message, share: int) -> Exchange:
         """Send one of many messages; retry after a reset, which a short accept queue of the server may cause."""
         note = ""
         for attempt, pause in enumerate((0.1, 0.3, 1.0, None), start=1):
-            exchange = self._patiently(lambda: self._http.send(message, fresh=True, share=share))
+            exchange = self._retry_until_back(lambda: self._http.send(message, fresh=True, share=share))
             was_reset = exchange.status is None and Reply(exchange).has_failed(FailureKind.BROKEN)
             if pause is None or not was_reset:
                 break

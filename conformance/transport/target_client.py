@@ -64,16 +64,16 @@ class TargetClient:
         self.broken: list[BrokenRequest] = []
         self.client = OWN_CLIENT
         self.journal: Callable[[Call], None] | None = None
-        self._scope, self._calls, self._beside = "", 0, False
-        self._patience = WaitBudget(settings.timeout)
-        self._in_survey: WaitBudget | None = None
+        self._scope, self._calls, self._is_outside_rows = "", 0, False
+        self._wait_budget = WaitBudget(settings.timeout)
+        self._discovery_budget: WaitBudget | None = None
 
     @cached_property
     def _http(self) -> HttpClient:
         return HttpClient(self.settings)
 
     @cached_property
-    def _line(self) -> PersistentConnection:
+    def _connection(self) -> PersistentConnection:
         return PersistentConnection(self.settings)
 
     @cached_property
@@ -81,42 +81,42 @@ class TargetClient:
         return GrpcClient(self.settings)
 
     @contextmanager
-    def scope(self, name: str, *, beside: bool = False, client: ClientName = OWN_CLIENT) -> Iterator[None]:
+    def scope(self, name: str, *, outside_rows: bool = False, client: ClientName = OWN_CLIENT) -> Iterator[None]:
         """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
 
         Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
-        the previous record continues. `beside` is for requests that no row judges: one that is neither answered nor
-        refused is repeated once, and noted in `broken`.
+        the previous record continues. `outside_rows` is for requests that no row judges: one that is neither answered
+        nor refused is repeated once, and noted in `broken`.
         """
-        before = self.exchanges, self._scope, self._calls, self._beside, self.client
-        self.exchanges, self._scope, self._calls, self._beside, self.client = [], name, 0, beside, client
+        before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
+        self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = [], name, 0, outside_rows, client
         try:
             yield
         finally:
-            self.exchanges, self._scope, self._calls, self._beside, self.client = before
+            self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = before
 
     @contextmanager
     def limit_silence(self) -> Iterator[None]:
         """Treat the target as lost after a few requests in a row without an answer, because discovery is long."""
-        self._in_survey = WaitBudget(self.settings.timeout)
+        self._discovery_budget = WaitBudget(self.settings.timeout)
         try:
             yield
         finally:
-            self._in_survey = None
+            self._discovery_budget = None
 
     @property
     def is_lost(self) -> bool:
         """Whether the target has become unreachable."""
         return self.lost is not None
 
-    def hope(self) -> None:
+    def reset_silence(self) -> None:
         """Give a target that fell silent another chance; one that died stays lost."""
         if not self.has_died:
-            self.lost, self._patience = None, WaitBudget(self.settings.timeout)
+            self.lost, self._wait_budget = None, WaitBudget(self.settings.timeout)
 
     def close(self) -> None:
         """Close every connection; later messages open new ones."""
-        for one in ("_http", "_line", "_grpc"):
+        for one in ("_http", "_connection", "_grpc"):
             if one in vars(self):
                 vars(self).pop(one).close()
 
@@ -125,7 +125,7 @@ class TargetClient:
         if self.journal:
             self.journal(call)
 
-    def _signed(self, message: Message) -> Message:
+    def _sign(self, message: Message) -> Message:
         """Return the message with the scope's client name; the suite's own name is added on sending."""
         return message if self.client is OWN_CLIENT else self.client.sign(message)
 
@@ -144,10 +144,10 @@ class TargetClient:
     ) -> list[Reply]:
         """Make a call, record it, and return a reply for each exchange; indices in `chunked` mark chunked requests."""
         call = Call(self._scope, self._calls, tuple(messages))
-        self.settings.pace.keep(len(messages))
+        self.settings.rate_limit.wait(len(messages))
         self._calls += 1
         try:
-            found = [mask_exchange(one, self.settings.secrets) for one in self._exchanged(call, exchange)]
+            found = [mask_exchange(one, self.settings.secrets) for one in self._run_call(call, exchange)]
         except TargetLostError as lost:
             self.record(replace(call, lost=str(lost), has_died=lost.has_died))
             raise
@@ -161,68 +161,70 @@ class TargetClient:
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
         self.record(replace(call, exchanges=tuple(numbered)))
-        if self._in_survey is not None:
+        if self._discovery_budget is not None:
             self._note_latency(numbered)
-            self._in_survey.count(numbered)
-            if self._in_survey.is_long_in_a_row:
-                raise self._silent(f"{self._in_survey.in_a_row} requests in a row")
-            if self._in_survey.is_over:
-                raise self._silent(f"{self._in_survey.waits} requests, and no inference between them,")
+            self._discovery_budget.count(numbered)
+            if self._discovery_budget.is_long_in_a_row:
+                raise self._mark_lost(f"{self._discovery_budget.in_a_row} requests in a row")
+            if self._discovery_budget.is_over:
+                raise self._mark_lost(f"{self._discovery_budget.waits} requests, and no inference between them,")
         return [Reply(one) for one in numbered]
 
     def _note_latency(self, exchanges: Sequence[Exchange]) -> None:
         before = [] if self.latency is None else [self.latency]
         self.latency = min([*before, *(one.elapsed for one in exchanges if one.status is not None)], default=None)
 
-    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+    def _run_call(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Return the exchanges of a call. If a gateway answers for its server, the server gets time to come back.
 
         Raises:
-            TargetLost: a gateway still cannot reach the server, or the server is silent.
+            TargetLostError: a gateway still cannot reach the server, or the server is silent.
         """
         found = exchange()
-        self._patience.count(found)
-        if self._in_survey is None and (self._patience.is_low or self._patience.is_over):
-            self._look_for_life(call.messages[-1])
+        self._wait_budget.count(found)
+        if self._discovery_budget is None and (self._wait_budget.is_low or self._wait_budget.is_over):
+            self._probe_target(call.messages[-1])
         for one in found:
             if one.code == "UNAVAILABLE":
-                self._patiently(lambda: self._look_behind_the_gateway(make_grpc_call("ServerLive")))
+                self._retry_until_back(lambda: self._probe_behind_gateway(make_grpc_call("ServerLive")))
             elif one.status in GATEWAY_STATUSES and not one.code:
-                self._patiently(lambda: self._look_behind_the_gateway(Message("/v2", method="GET")))
+                self._retry_until_back(lambda: self._probe_behind_gateway(Message("/v2", method="GET")))
         return found
 
     # --- whether the target is still reachable ---
 
-    def _silent(self, requests: str, but: str = "") -> TargetLostError:
+    def _mark_lost(self, requests: str, ending: str = "") -> TargetLostError:
         """Mark the target as lost after this many requests without an answer; return the error to raise."""
-        what = "is silent" if self._patience.is_silent else "never ends an answer"
-        self.lost = f"{self.settings.url} {what}: {requests} had no whole answer in {self.settings.timeout:g} s{but}"
+        state = "is silent" if self._wait_budget.is_silent else "never ends an answer"
+        self.lost = (
+            f"{self.settings.url} {state}: {requests} had no whole answer in {self.settings.timeout:g} s{ending}"
+        )
         return TargetLostError(self.lost)
 
-    def _look_for_life(self, message: Message) -> None:
+    def _probe_target(self, message: Message) -> None:
         """Send a simple request after a few requests in a row without an answer."""
-        self.settings.pace.keep()
+        self.settings.rate_limit.wait()
         plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
-        found = self._patiently(lambda: self._send(plain, fresh=True))
-        waits = f"{self._patience.waits} requests, and no inference between them,"
+        found = self._retry_until_back(lambda: self._send(plain, fresh=True))
+        waits = f"{self._wait_budget.waits} requests, and no inference between them,"
         if is_wait(found):
-            raise self._silent(waits, f", nor had {plain.method} {plain.path}")
-        if self._patience.is_over and not self._still_infers():
-            raise self._silent(waits, f", though {plain.method} {plain.path} had one")
+            raise self._mark_lost(waits, f", nor had {plain.method} {plain.path}")
+        if self._wait_budget.is_over and not self._still_infers():
+            raise self._mark_lost(waits, f", though {plain.method} {plain.path} had one")
 
     def _still_infers(self) -> bool:
         """Return whether the target still answers an inference that it has answered before."""
-        known = self._patience.answered
+        known = self._wait_budget.answered
         if known is None:
             return False
-        self.settings.pace.keep()
-        again = self._patiently(lambda: self._send(known, fresh=True))
-        self._patience.count([again])
-        return not is_wait(again)
+        self.settings.rate_limit.wait()
+        repeated = self._retry_until_back(lambda: self._send(known, fresh=True))
+        self._wait_budget.count([repeated])
+        return not is_wait(repeated)
 
-    def _look_behind_the_gateway(self, message: Message) -> None:
+    def _probe_behind_gateway(self, message: Message) -> None:
         """Find out whether a gateway status concerns one request, or the server behind the gateway is gone."""
-        self.settings.pace.keep()
+        self.settings.rate_limit.wait()
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):
             raise UnreachableError(
@@ -232,11 +234,11 @@ class TargetClient:
         if is_broken(Reply(found)):
             self.broken.append(BrokenRequest("behind the gateway", Reply(found), Reply(found)))
 
-    def _patiently(self, exchange: Callable[[], T]) -> T:
+    def _retry_until_back(self, exchange: Callable[[], T]) -> T:
         """Run an exchange; if the connection fails, retry while the server may come back.
 
         Raises:
-            TargetLost: the server did not come back, now or earlier.
+            TargetLostError: the server did not come back, now or earlier.
         """
         if self.lost:
             raise TargetLostError(self.lost, has_died=self.has_died)

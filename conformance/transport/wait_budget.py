@@ -45,7 +45,7 @@ class WaitBudget:
     def count(self, exchanges: Sequence[Exchange]) -> None:
         """Count the exchanges of one call."""
         if exchanges and all(map(is_wait, exchanges)):
-            self.count_wait(max(map(self._spent, exchanges)), is_silent=all(map(_is_silence, exchanges)))
+            self.count_wait(max(map(self._measure_wait, exchanges)), is_silent=all(map(_is_silence, exchanges)))
             return
         self.in_a_row = 0
         for exchange in exchanges:
@@ -63,7 +63,7 @@ class WaitBudget:
         """Count an answered inference, which resets the waits."""
         self.in_a_row, self.waits, self.seconds = 0, 0, 0.0
 
-    def _spent(self, exchange: Exchange) -> float:
+    def _measure_wait(self, exchange: Exchange) -> float:
         """Return the seconds of a wait; silence counts as the timeout, however late this machine noticed it."""
         return self.timeout if _is_silence(exchange) else exchange.elapsed
 

@@ -52,7 +52,7 @@ def find_label(where: Answer | Layout, offset: int) -> str:
     for position, (name, datatype, start, end) in enumerate(layout.spans):
         if start <= offset < end:
             index = layout.indices[position] if layout.indices else position
-            part = _part(datatype, layout.body[start:end], offset - start)
+            part = _find_element_label(datatype, layout.body[start:end], offset - start)
             return f"tensor {index} {format_name(name)} {format_name(datatype)} {part}"
     return "after the last tensor"
 
@@ -84,13 +84,13 @@ def list_fields(layout: Layout, length: int) -> Iterator[Field]:
         if last > first:
             index = layout.indices[position] if layout.indices else position
             title = f"tensor {index} {format_name(name)} {format_name(datatype)}"
-            yield from _elements(datatype, layout.body, first, last, title)
+            yield from _list_element_fields(datatype, layout.body, first, last, title)
             at = last
     if at < length:
         yield Field(at, length, "after the last tensor" if at else "no tensor")
 
 
-def _elements(datatype: str, body: bytes, start: int, end: int, title: str) -> Iterator[Field]:
+def _list_element_fields(datatype: str, body: bytes, start: int, end: int, title: str) -> Iterator[Field]:
     """Yield a tensor as one field, or for BYTES a field for each element."""
     known = DATATYPES.get(datatype)
     if known is not None and known.size is not None:
@@ -106,7 +106,7 @@ def _elements(datatype: str, body: bytes, start: int, end: int, title: str) -> I
         yield Field(start, end, title)
 
 
-def _part(datatype: str, data: bytes, offset: int) -> str:
+def _find_element_label(datatype: str, data: bytes, offset: int) -> str:
     """Return a label for the element that contains the byte at `offset` in a tensor's bytes."""
     known = DATATYPES.get(datatype)
     if known is not None and known.size is not None:
@@ -132,10 +132,12 @@ def format_hex_window(body: bytes, offset: int, width: int = 8, rows: int = 3) -
         return ""
     at = max(0, min(offset, len(body) - 1))
     first = at - width * min(rows // 2, at // width)
-    return "\n".join(_row(body, start, width) for start in range(first, min(len(body), first + rows * width), width))
+    return "\n".join(
+        _format_row(body, start, width) for start in range(first, min(len(body), first + rows * width), width)
+    )
 
 
-def _row(body: bytes, start: int, width: int) -> str:
+def _format_row(body: bytes, start: int, width: int) -> str:
     piece = body[start : start + width]
     text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
     return f"{start:04x}  {piece.hex(' '):<{3 * width - 1}}  {text}"

@@ -31,7 +31,7 @@ class DecodedBody(NamedTuple):
     is_announced: bool = False
 
 
-class _Inflated(NamedTuple):
+class _InflatedBody(NamedTuple):
     body: bytes
     is_whole: bool  # it is complete, without trailing bytes
 
@@ -68,35 +68,35 @@ def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int
         for name in reversed(names):
             if name not in _WINDOWS:
                 return DecodedBody(None, tuple(findings), is_announced=True)
-            undone, found = _undone(body, name, limit)
+            decoded, found = _decode_coding(body, name, limit)
             findings += found
-            if undone is None:
+            if decoded is None:
                 return DecodedBody(None, tuple(findings), is_announced=True)
-            body = undone
-        if is_text and (more := _coded_once_more(body, limit)) is not None:
+            body = decoded
+        if is_text and (decoded_again := _decode_extra_coding(body, limit)) is not None:
             kind = "coding-applied-twice" if names else "coding-not-announced"
             stated = format_value(", ".join(names) or "none")
             findings += [] if findings else [Finding(kind, HEADER, None, "the coding of the body", stated)]
-            body = more
+            body = decoded_again
     except _TooLargeError:
         return DecodedBody(None, tuple(findings), is_announced=bool(names))
     return DecodedBody(body, tuple(findings), is_announced=bool(names))
 
 
-def _undone(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
-    """Decode one coding; None if the body is truncated or has trailing bytes, the body itself if not in this coding."""
-    wanted = f"a body in {name}"
+def _decode_coding(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
+    """Decode one coding; return None for a truncated body, and the body itself if it is not in this coding."""
+    expected = f"a body in {name}"
     inflated = _inflate(body, _WINDOWS[name], limit)
     if inflated is not None and inflated.is_whole:
         return inflated.body, []
     if inflated is not None:
-        return None, [Finding("coding-cut", HEADER, None, f"{wanted}, whole", "no end, or more behind it")]
+        return None, [Finding("coding-cut", HEADER, None, f"{expected}, whole", "no end, or more behind it")]
     if name == "deflate" and (bare := _inflate(body, _BARE, limit)) is not None and bare.is_whole:
-        return bare.body, [Finding("coding-bare", HEADER, None, wanted, "deflate without the zlib format")]
-    return body, [Finding("coding-not-applied", HEADER, None, wanted, f"{len(body)} bytes that are not")]
+        return bare.body, [Finding("coding-bare", HEADER, None, expected, "deflate without the zlib format")]
+    return body, [Finding("coding-not-applied", HEADER, None, expected, f"{len(body)} bytes that are not")]
 
 
-def _coded_once_more(body: bytes, limit: int) -> bytes | None:
+def _decode_extra_coding(body: bytes, limit: int) -> bytes | None:
     """Decode a body that is itself complete gzip or zlib data; None for any other, such as JSON."""
     for window in (_GZIP, _ZLIB):
         inflated = _inflate(body, window, limit)
@@ -105,27 +105,27 @@ def _coded_once_more(body: bytes, limit: int) -> bytes | None:
     return None
 
 
-def _inflate(body: bytes, window: int, limit: int) -> _Inflated | None:
+def _inflate(body: bytes, window: int, limit: int) -> _InflatedBody | None:
     """Decompress a body; None if it does not begin in this format.
 
     Raises:
         _TooLargeError: the result exceeds the limits.
     """
     parts: list[bytes] = []
-    left, rest = limit, body
+    room, rest = limit, body
     while len(parts) < MAX_GZIP_MEMBERS:
         unpacker = zlib.decompressobj(wbits=window)
         try:
-            parts.append(unpacker.decompress(rest, left + 1))
+            parts.append(unpacker.decompress(rest, room + 1))
         except zlib.error:
-            return _Inflated(b"", is_whole=False) if parts else None
-        left -= len(parts[-1])
-        if left < 0:
+            return _InflatedBody(b"", is_whole=False) if parts else None
+        room -= len(parts[-1])
+        if room < 0:
             raise _TooLargeError
         rest = unpacker.unused_data
         if window == _GZIP and not rest.strip(b"\0"):
             rest = b""  # zeros after the last member are padding, which readers of gzip ignore
         if not unpacker.eof or not rest or window != _GZIP:
-            return _Inflated(b"".join(parts), is_whole=unpacker.eof and not rest)
+            return _InflatedBody(b"".join(parts), is_whole=unpacker.eof and not rest)
         # RFC 1952, 2.2: a gzip file consists of one or more concatenated members.
     raise _TooLargeError

@@ -57,7 +57,7 @@ class Datatype:
         return self.kind == "integer"
 
 
-def _integer(name: str, code: str, contents: str) -> Datatype:
+def _build_integer_datatype(name: str, code: str, contents: str) -> Datatype:
     return Datatype(name, np.dtype(code), "integer", contents)
 
 
@@ -68,14 +68,14 @@ _TABLE = {
     datatype.name: datatype
     for datatype in (
         Datatype("BOOL", np.dtype("?"), "bool", "bool_contents"),
-        _integer("UINT8", "u1", "uint_contents"),
-        _integer("UINT16", "<u2", "uint_contents"),
-        _integer("UINT32", "<u4", "uint_contents"),
-        _integer("UINT64", "<u8", "uint64_contents"),
-        _integer("INT8", "i1", "int_contents"),
-        _integer("INT16", "<i2", "int_contents"),
-        _integer("INT32", "<i4", "int_contents"),
-        _integer("INT64", "<i8", "int64_contents"),
+        _build_integer_datatype("UINT8", "u1", "uint_contents"),
+        _build_integer_datatype("UINT16", "<u2", "uint_contents"),
+        _build_integer_datatype("UINT32", "<u4", "uint_contents"),
+        _build_integer_datatype("UINT64", "<u8", "uint64_contents"),
+        _build_integer_datatype("INT8", "i1", "int_contents"),
+        _build_integer_datatype("INT16", "<i2", "int_contents"),
+        _build_integer_datatype("INT32", "<i4", "int_contents"),
+        _build_integer_datatype("INT64", "<i8", "int64_contents"),
         Datatype("FP16", np.dtype("<f2"), "float", has_json_form=False, json_tolerance=1e-3),
         Datatype("FP32", np.dtype("<f4"), "float", "fp32_contents", json_tolerance=1e-6),
         Datatype("FP64", np.dtype("<f8"), "float", "fp64_contents", json_tolerance=1e-14),

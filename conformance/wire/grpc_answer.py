@@ -41,40 +41,42 @@ def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:
 def parse(body: bytes) -> Answer:
     """Parse the answer to an inference request."""
     message = parse_message(body)
-    too_large = find_excess(body) if message is None else _too_many(message)
+    too_large = find_excess(body) if message is None else _find_excess(message)
     if message is None or too_large:
         return Answer(body, None, 0, (), (too_large,) if too_large else ())
     spans = list(scan_raw_spans(body))
-    places = _places(message, len(spans))
+    places = _map_raw_entries(message, len(spans))
     outputs = tuple(
-        _raw(index, entry, body, spans[places[index]]) if index in places else _typed(index, entry)
+        _decode_raw_output(index, entry, body, spans[places[index]])
+        if index in places
+        else _decode_typed_output(index, entry)
         for index, entry in enumerate(message.outputs)
     )
     findings = tuple(finding for output in outputs for finding in output.findings)
-    return Answer(body, _document(message), 0, outputs, findings)
+    return Answer(body, _build_document(message), 0, outputs, findings)
 
 
-def _too_many(message: Pb) -> Finding | None:
+def _find_excess(message: Pb) -> Finding | None:
     """Return a finding if a message exceeds the limits of outputs or elements."""
     if (count := len(message.outputs)) > MAX_TENSORS:
         return Finding("outputs-too-many", "outputs", None, f"at most {MAX_TENSORS}", f"{count}")
-    kept = sum(_kept(entry) for entry in message.outputs) + _strings(message)
-    if kept > MAX_ELEMENTS:
-        return Finding("message-too-large", "outputs", None, f"at most {MAX_ELEMENTS} elements", f"{kept}")
+    total = sum(_count_values(entry) for entry in message.outputs) + _estimate_strings(message)
+    if total > MAX_ELEMENTS:
+        return Finding("message-too-large", "outputs", None, f"at most {MAX_ELEMENTS} elements", f"{total}")
     return None
 
 
-def _kept(entry: Pb) -> int:
+def _count_values(entry: Pb) -> int:
     return len(entry.shape) + sum(len(values) for _, values in entry.contents.ListFields())
 
 
-def _strings(message: Pb) -> int:
+def _estimate_strings(message: Pb) -> int:
     """Return the maximum number of BYTES elements in raw contents, each with a prefix of four bytes."""
-    shapes = [_shape(entry) for entry in message.outputs if entry.datatype == "BYTES"]
+    shapes = [_parse_shape(entry) for entry in message.outputs if entry.datatype == "BYTES"]
     return min(sum(math.prod(shape) for shape in shapes if shape), sum(map(len, message.raw_output_contents)) // 4)
 
 
-def _places(message: Pb, entries: int) -> dict[int, int]:
+def _map_raw_entries(message: Pb, entries: int) -> dict[int, int]:
     """Map outputs to entries of raw_output_contents; if there are too few, they belong to outputs without contents."""
     outputs = range(len(message.outputs))
     if entries < len(message.outputs):
@@ -84,7 +86,7 @@ def _places(message: Pb, entries: int) -> dict[int, int]:
     return {index: index for index in outputs if index < entries}
 
 
-def _document(message: Pb) -> dict[str, Any]:
+def _build_document(message: Pb) -> dict[str, Any]:
     """Return the equivalent of the JSON document of an HTTP answer; `data` holds only BYTES elements."""
     outputs = [
         {
@@ -99,15 +101,15 @@ def _document(message: Pb) -> dict[str, Any]:
     return {**named, **({"id": message.id} if message.id else {}), "outputs": outputs}
 
 
-def _shape(entry: Pb) -> tuple[int, ...] | None:
+def _parse_shape(entry: Pb) -> tuple[int, ...] | None:
     if len(entry.shape) > MAX_RANK:
         return None
     shape = tuple(entry.shape)
     return shape if all(size >= 0 for size in shape) else None
 
 
-def _raw(index: int, entry: Pb, body: bytes, span: Span) -> Output:
-    shape, size = _shape(entry), span[1] - span[0]
+def _decode_raw_output(index: int, entry: Pb, body: bytes, span: Span) -> Output:
+    shape, size = _parse_shape(entry), span[1] - span[0]
     array: np.ndarray[Any, Any] | None = None
     findings: tuple[Finding, ...] = ()
     if shape is not None and entry.datatype in DATATYPES:
@@ -120,8 +122,8 @@ def _raw(index: int, entry: Pb, body: bytes, span: Span) -> Output:
     return Output(index, entry.name, entry.datatype, shape, True, size, span, array, findings)
 
 
-def _typed(index: int, entry: Pb) -> Output:
-    shape = _shape(entry)
+def _decode_typed_output(index: int, entry: Pb) -> Output:
+    shape = _parse_shape(entry)
     array: np.ndarray[Any, Any] | None = None
     findings: tuple[Finding, ...] = ()
     if shape is not None and entry.datatype in DATATYPES:
@@ -130,7 +132,7 @@ def _typed(index: int, entry: Pb) -> Output:
             expected = f"{math.prod(shape)} elements for shape {list(shape)}"
             findings = (Finding("data-count", f"outputs[{index}].contents", None, expected, f"{len(values)}"),)
         else:
-            array = _array(entry.datatype, shape, values)
+            array = _build_array(entry.datatype, shape, values)
     return Output(index, entry.name, entry.datatype, shape, False, None, None, array, findings)
 
 
@@ -140,7 +142,7 @@ def read_elements(entry: Pb) -> Sequence[Any]:
     return own or next((values for _, values in entry.contents.ListFields()), ())
 
 
-def _array(datatype: str, shape: Sequence[int], values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+def _build_array(datatype: str, shape: Sequence[int], values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
     try:
         return tensor.Tensor.from_values("", datatype, list(values), shape).array
     except (ValueError, TypeError, OverflowError):

@@ -40,12 +40,12 @@ def scan_fields(body: bytes) -> Iterator[Field]:
     """Yield the fields of a valid message; for other bytes yield some fields. Never raises."""
     at = depth = 0
     while at < len(body):
-        tag, at = _varint(body, at)
+        tag, at = _parse_varint(body, at)
         kind, size = tag & 7, 0
         if kind == _VARINT:
-            size = _varint(body, at)[1] - at
+            size = _parse_varint(body, at)[1] - at
         elif kind == _DELIMITED:
-            size, at = _varint(body, at)
+            size, at = _parse_varint(body, at)
         else:
             size = _SIZES.get(kind, len(body))
         depth += _NESTING.get(kind, 0)
@@ -71,7 +71,7 @@ def find_excess(body: bytes, raw: int = RAW_OUTPUTS_FIELD) -> Finding | None:
     return None
 
 
-def _varint(body: bytes, at: int) -> tuple[int, int]:
+def _parse_varint(body: bytes, at: int) -> tuple[int, int]:
     """Parse a varint: groups of seven bits, the lowest first; also return its end."""
     value = shift = 0
     while at < len(body):

@@ -41,7 +41,7 @@ def load_stubs() -> Any:
 
 def make_grpc_call(method: str, **fields: Any) -> Message:
     """Return a call of a method with the fields of its request."""
-    return _message(method, getattr(load_stubs(), f"{method}Request")(**fields))
+    return _build_message(method, getattr(load_stubs(), f"{method}Request")(**fields))
 
 
 def make_infer_message(request: InferRequest, edit: Edit | None = None) -> Message:
@@ -55,10 +55,10 @@ def make_infer_message(request: InferRequest, edit: Edit | None = None) -> Messa
             entry.parameters["classification"].int64_param = output.classification
     if edit:
         edit(built)
-    return _message("ModelInfer", built, request.names)
+    return _build_message("ModelInfer", built, request.names)
 
 
-def _message(method: str, request: Pb, names: Names | None = None) -> Message:
+def _build_message(method: str, request: Pb, names: Names | None = None) -> Message:
     body = request.SerializeToString(deterministic=True)
     return Message(f"/{SERVICE}/{method}", (), body, GRPC_METHOD, names=names.reversed_outputs if names else {})
 

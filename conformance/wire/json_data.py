@@ -22,7 +22,7 @@ Reader = Callable[[Any], Any]
 
 
 def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
-    """Return the elements of `data`, a flat or nested list (or one value for rank 0), as an array of that shape.
+    """Convert `data`, a flat or nested list or one value for rank 0, to an array of that shape.
 
     Integer datatypes accept 1, 1.0 and 1e0 alike. Floats accept integers, NaN and Infinity, and decimals are rounded to
     the nearest value. BOOL also accepts 0 and 1, which `find_number_in_bool` reports. BYTES accepts only strings.
@@ -38,8 +38,8 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     if len(flat) != count:
         expected = f"{format_value(count)} elements for shape {format_value(list(shape))}"
         raise DecodeError(Finding("data-count", "data", None, expected, f"{len(flat)} elements"))
-    elements = _read(info, flat)
-    array = _array(info, elements)
+    elements = _convert_elements(info, flat)
+    array = _build_array(info, elements)
     _refuse_overflow(info, array, flat, elements)
     return array.reshape(tuple(shape))
 
@@ -52,19 +52,19 @@ def find_number_in_bool(data: Any) -> str | None:
     return next((format_value(value) for value in flat if not isinstance(value, bool)), None)
 
 
-def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
-    if _are_as_read(info, flat):
+def _convert_elements(info: Datatype, flat: Sequence[Any]) -> list[Any]:
+    if _are_unchanged(info, flat):
         return list(flat)
     read, elements = _find_reader(info), list[Any]()
     try:
         for value in flat:
             elements.append(read(value))
     except (ValueError, OverflowError):
-        raise _value_error(info, len(elements), flat[len(elements)]) from None
+        raise _build_value_error(info, len(elements), flat[len(elements)]) from None
     return elements
 
 
-def _are_as_read(info: Datatype, flat: Sequence[Any]) -> bool:
+def _are_unchanged(info: Datatype, flat: Sequence[Any]) -> bool:
     """Return whether conversion would change no element, which holds for all but unusual data."""
     types = set(map(type, flat))
     if info.is_integer and types == {int}:
@@ -99,7 +99,7 @@ def flatten(data: Any, shape: Sequence[int]) -> list[Any]:
     return flat
 
 
-def _array(info: Datatype, elements: list[Any]) -> NDArray[Any]:
+def _build_array(info: Datatype, elements: list[Any]) -> NDArray[Any]:
     if info.size is None:
         array = np.empty(len(elements), dtype=object)
         array[:] = elements
@@ -116,21 +116,23 @@ def _refuse_overflow(info: Datatype, array: NDArray[Any], flat: list[Any], eleme
         return
     for index in np.flatnonzero(np.isinf(array)).tolist():
         if math.isfinite(elements[index]):
-            raise _value_error(info, index, flat[index])
+            raise _build_value_error(info, index, flat[index])
 
 
-def _value_error(info: Datatype, index: int, value: Any) -> DecodeError:
-    return DecodeError(Finding("data-value", f"data element {index}", None, _wanted(info), format_value(value)))
+def _build_value_error(info: Datatype, index: int, value: Any) -> DecodeError:
+    return DecodeError(
+        Finding("data-value", f"data element {index}", None, _describe_expected(info), format_value(value))
+    )
 
 
-def _wanted(info: Datatype) -> str:
+def _describe_expected(info: Datatype) -> str:
     if info.is_integer:
         limits = np.iinfo(info.dtype)
         return f"{info.name}: an integer from {limits.min} to {limits.max}"
-    return f"{info.name}: {_WANTED.get(info.name, 'a number within its range')}"
+    return f"{info.name}: {_EXPECTATIONS.get(info.name, 'a number within its range')}"
 
 
-_WANTED: Mapping[str, str] = {"BOOL": "true or false", "BYTES": "a string that UTF-8 can carry"}
+_EXPECTATIONS: Mapping[str, str] = {"BOOL": "true or false", "BYTES": "a string that UTF-8 can carry"}
 
 
 # --- one reader for each datatype: JSON value to element; ValueError or OverflowError reject it --------------------
@@ -157,7 +159,7 @@ def _read_float(value: Any) -> float:
     raise ValueError
 
 
-def _integer_reader(name: str) -> Reader:
+def _build_integer_reader(name: str) -> Reader:
     limits = np.iinfo(lookup(name).dtype)
     low, high = int(limits.min), int(limits.max)
 
@@ -174,4 +176,4 @@ _READERS: Mapping[Kind, Reader] = {"bool": _read_bool, "text": _read_text, "floa
 
 
 def _find_reader(info: Datatype) -> Reader:
-    return _integer_reader(info.name) if info.is_integer else _READERS[info.kind]
+    return _build_integer_reader(info.name) if info.is_integer else _READERS[info.kind]

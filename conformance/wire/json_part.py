@@ -53,23 +53,23 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
     if own_end is not None and not read(own_end).is_json:
         own_end = None
     if header is None:
-        return (*_by_itself(body, own_end, member, read), [])
-    fault = _header_fault(header, len(body))
+        return (*_find_end_by_parsing(body, own_end, member, read), [])
+    fault = _find_header_fault(header, len(body))
     if fault is not None:
-        return (*_by_itself(body, own_end, member, read), [fault])
+        return (*_find_end_by_parsing(body, own_end, member, read), [fault])
     length = parse_number(header)
-    if own_end is None or _is_as_covered(body, length, own_end, member, read):
+    if own_end is None or _is_header_plausible(body, length, own_end, member, read):
         return length, read(length), []
     kind = "inference-header-cuts-json" if length < own_end else "inference-header-covers-binary"
     expected = f"{own_end}, where the JSON ends"
     return own_end, read(own_end), [Finding(kind, INFERENCE_HEADER, length, expected, str(length))]
 
 
-def _is_as_covered(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:
-    """Whether the header covers valid JSON, and no binary data of matching size follow the JSON's own end."""
+def _is_header_plausible(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:
+    """Return whether the header covers valid JSON, and no binary data of matching size follow the JSON's own end."""
     if not read(length).is_json:
         return False
-    return length == own_end or not _fills(read(own_end), len(body) - own_end, member)
+    return length == own_end or not _has_sizes_of(read(own_end), len(body) - own_end, member)
 
 
 def parse_number(digits: str) -> int:
@@ -77,7 +77,7 @@ def parse_number(digits: str) -> int:
     return int(digits.lstrip("0") or "0")
 
 
-def _header_fault(header: str, size: int) -> Finding | None:
+def _find_header_fault(header: str, size: int) -> Finding | None:
     """Return a finding if the header is not a valid offset in the body."""
     expected = f"a number from 1 to {size}"
     if re.fullmatch("-[0-9]+", header):
@@ -92,24 +92,24 @@ def _header_fault(header: str, size: int) -> Finding | None:
     return None
 
 
-def _by_itself(body: bytes, own_end: int | None, member: Member, read: Reader) -> tuple[int, ParsedJson]:
+def _find_end_by_parsing(body: bytes, own_end: int | None, member: Member, read: Reader) -> tuple[int, ParsedJson]:
     """Return the end of the JSON found by parsing, and the JSON.
 
     Trailing blanks belong to the JSON, unless its declared sizes make them binary data.
     """
     end = own_end
-    if end is None or (not body[end:].strip(BLANKS) and not _fills(read(end), len(body) - end, member)):
+    if end is None or (not body[end:].strip(BLANKS) and not _has_sizes_of(read(end), len(body) - end, member)):
         end = len(body)
     return end, read(end)
 
 
-def states_sizes_from(body: bytes, end: int, start: int, member: Member) -> bool:
-    """Whether the JSON that ends at `end` declares sizes that fill the body from `start` on."""
-    return _fills(parse_json(body[:end]), len(body) - start, member)
+def has_sizes_from(body: bytes, end: int, start: int, member: Member) -> bool:
+    """Return whether the JSON that ends at `end` declares sizes that fill the body from `start` on."""
+    return _has_sizes_of(parse_json(body[:end]), len(body) - start, member)
 
 
-def _fills(parsed: ParsedJson, size: int, member: Member) -> bool:
-    """Whether the JSON declares sizes whose sum is `size`."""
+def _has_sizes_of(parsed: ParsedJson, size: int, member: Member) -> bool:
+    """Return whether the JSON declares sizes whose sum is `size`."""
     if size == 0:
         return False
     _, items, _ = find_items(parsed, member)

@@ -55,13 +55,13 @@ class ParsedJson(NamedTuple):
 
 def parse_json(text: bytes) -> ParsedJson:
     """Parse a JSON text; offsets of findings count bytes from the start of `text`. Never raises."""
-    if excess := _excess(text):
+    if excess := _find_excess(text):
         return ParsedJson(None, (excess,))
     deep = find_too_deep(text, MAX_DEPTH)
     if deep is not None:
         actual = f"depth {MAX_DEPTH + 1}"
         return ParsedJson(None, (Finding("json-too-deep", FIELD, deep, f"at most depth {MAX_DEPTH}", actual),))
-    decoded, findings = _decode(text)
+    decoded, findings = _decode_utf8(text)
     duplicates: Counter[str] = Counter()
     constants: list[str] = []
 
@@ -76,25 +76,25 @@ def parse_json(text: bytes) -> ParsedJson:
         return float(spelling)
 
     try:
-        number = _number if _is_inexact(text) else None
+        number = _parse_number if _is_inexact(text) else None
         value = json.loads(decoded, object_pairs_hook=members, parse_float=number, parse_constant=constant)
     except json.JSONDecodeError as error:
         at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
         return ParsedJson(None, (*findings, Finding("json-invalid", FIELD, at, "JSON", error.msg)))
     except (ValueError, RecursionError):  # limits of Python, mainly on the digits of an integer
-        return ParsedJson(None, (*findings, _beyond_python(text)))
+        return ParsedJson(None, (*findings, _describe_unreadable_number(text)))
     findings += [
         Finding("json-duplicate-member", FIELD, None, f"one member {format_value(name)}", f"{count} of them")
         for name, count in duplicates.items()
     ]
     if constants:
-        at = next(_outside_strings(_NON_FINITE, text)).start()
+        at = next(_find_outside_strings(_NON_FINITE, text)).start()
         findings.append(Finding("json-non-finite", FIELD, at, "finite numbers", constants[0]))
     return ParsedJson(value, tuple(findings))
 
 
 def parse_json_prefix(body: bytes) -> int | None:
-    """Return the end of the JSON object or array at the start of `body`, None if there is none. Never raises.
+    """Return the end of the JSON object or array at the start of `body`, or None. Never raises.
 
     The bytes after it, usually binary data, are ignored.
     """
@@ -108,11 +108,11 @@ def _is_inexact(text: bytes) -> bool:
     return any(found in alike for found in _INEXACT)
 
 
-def _outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
+def _find_outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
     return (match for match in pattern.finditer(text) if match.group(1) is not None)
 
 
-def _excess(text: bytes) -> Finding | None:
+def _find_excess(text: bytes) -> Finding | None:
     """Return a finding if a text exceeds the limits of bytes or objects (braces in strings count)."""
     if len(text) > MAX_JSON_BYTES:
         return Finding("json-too-large", FIELD, MAX_JSON_BYTES, f"at most {MAX_JSON_BYTES} bytes", f"{len(text)} bytes")
@@ -122,7 +122,7 @@ def _excess(text: bytes) -> Finding | None:
     return None
 
 
-def _decode(text: bytes) -> tuple[str, list[Finding]]:
+def _decode_utf8(text: bytes) -> tuple[str, list[Finding]]:
     try:
         return text.decode(), []
     except UnicodeDecodeError as error:
@@ -130,15 +130,15 @@ def _decode(text: bytes) -> tuple[str, list[Finding]]:
         return text.decode("utf-8", "surrogateescape"), [finding]
 
 
-def _beyond_python(text: bytes) -> Finding:
-    number = next(_outside_strings(_LONG_NUMBER, text), None)
+def _describe_unreadable_number(text: bytes) -> Finding:
+    number = next(_find_outside_strings(_LONG_NUMBER, text), None)
     if number is None:
         return Finding("json-invalid", FIELD, None, "JSON that can be read", "JSON beyond the limits of this reader")
     actual = f"one of {len(number.group(1))} digits"
     return Finding("json-invalid", FIELD, number.start(), "a number that can be read", actual)
 
 
-def _number(spelling: str) -> float | int:
+def _parse_number(spelling: str) -> float | int:
     """Convert a number with a point or an exponent; beyond 2^53 to an exact integer if it is one.
 
     A float would round an INT64 written as 9007199254740993.0, and would turn 1e400, a number out of range, into
@@ -174,24 +174,24 @@ def find_too_deep(text: bytes, limit: int) -> int | None:
     """Return the offset of the first bracket at a depth greater than `limit`, or None."""
     if text.count(b"[") + text.count(b"{") <= limit:
         return None
-    for start, depths in _depths(text, 0):
+    for start, depths in _compute_depths(text, 0):
         if depths.max() > limit:
             return start + int(np.argmax(depths > limit))
     return None
 
 
 def find_value_end(text: bytes) -> int | None:
-    """Return the end of the object or array at the start of a text, after blanks; None if absent or unterminated."""
+    """Return the end of the object or array at the start of a text, after blanks, or None."""
     begin = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it always matches
     if text[begin : begin + 1] not in (b"[", b"{"):
         return None
-    for start, depths in _depths(text, begin):
+    for start, depths in _compute_depths(text, begin):
         if depths.min() <= 0:
             return start + int(np.argmax(depths <= 0)) + 1
     return None
 
 
-def _depths(text: bytes, begin: int) -> Iterator[tuple[int, Depths]]:
+def _compute_depths(text: bytes, begin: int) -> Iterator[tuple[int, Depths]]:
     """Yield the start of each block, and the depth after each of its bytes."""
     depth, in_string = 0, False
     while begin < len(text):

@@ -70,23 +70,23 @@ class JsonStyle:
 
     def write(self, document: Any) -> bytes:
         """Encode a document as UTF-8."""
-        return f"{self.around}{self._value(document)}{self.around}".encode()
+        return f"{self.around}{self._format_value(document)}{self.around}".encode()
 
-    def _value(self, value: Any) -> str:
+    def _format_value(self, value: Any) -> str:
         if isinstance(value, dict):
-            members = (self._member(name, value[name]) for name in self.sort(list(value)))
+            members = (self._format_member(name, value[name]) for name in self.sort(list(value)))
             return f"{{{self.inside}{self.comma.join(members)}{self.inside}}}"
         if isinstance(value, list):
             if len(value) > self.max_elements or self._is_plain(value):
                 is_ascii = self.text is not write_plain
                 return json.dumps(value, ensure_ascii=is_ascii, separators=(self.comma, self.colon))
-            return f"[{self.inside}{self.comma.join(map(self._value, value))}{self.inside}]"
+            return f"[{self.inside}{self.comma.join(map(self._format_value, value))}{self.inside}]"
         if isinstance(value, str):
             return self.text(value)
         return self.number(value) if isinstance(value, float) else json.dumps(value)
 
-    def _member(self, name: str, value: Any) -> str:
-        written = json.dumps(value) if name in self.plain_members else self._value(value)
+    def _format_member(self, name: str, value: Any) -> str:
+        written = json.dumps(value) if name in self.plain_members else self._format_value(value)
         return f"{self.name(name)}{self.colon}{written}"
 
     def _is_plain(self, value: list[Any]) -> bool:

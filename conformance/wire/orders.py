@@ -43,14 +43,14 @@ def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> li
     if is_other_bool_encoding(binary, body):
         return None
     for order in list_other_orders([one.name for one in binary]):
-        placed = _placed([binary[place] for place in order], body, start)
+        placed = _decode_in_order([binary[place] for place in order], body, start)
         if not any(finding.kind in _ELEMENTS for one in placed for finding in one.findings):
-            return _merged(inputs, placed)
+            return _merge_inputs(inputs, placed)
     return None
 
 
 def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
-    """Whether the only fault is a BOOL tensor that encodes true as another byte than 1.
+    """Return whether the only fault is a BOOL tensor that encodes true as another byte than 1.
 
     The data of another tensor could look like that as well; the fault is then reported as this one, not as a wrong
     order.
@@ -61,7 +61,7 @@ def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
     )
 
 
-def _placed(binary: Sequence[Output], body: bytes, start: int) -> list[Output]:
+def _decode_in_order(binary: Sequence[Output], body: bytes, start: int) -> list[Output]:
     """Decode binary inputs one after the other in this order."""
     placed: list[Output] = []
     for one in binary:
@@ -73,12 +73,12 @@ def _placed(binary: Sequence[Output], body: bytes, start: int) -> list[Output]:
     return placed
 
 
-def _merged(inputs: Sequence[Output], placed: Sequence[Output]) -> list[Output]:
+def _merge_inputs(inputs: Sequence[Output], placed: Sequence[Output]) -> list[Output]:
     read = {one.index: one for one in placed}
     merged = [read.get(one.index, one) for one in inputs]
     first = next(place for place, one in enumerate(inputs) if one.span != merged[place].span)
     in_json = ", ".join(one.label for one in merged if one.binary)
     in_body = ", ".join(one.label for one in placed)
     span = inputs[first].span
-    merged[first] = merged[first].finding(Finding("order", "body", span[0] if span else None, in_json, in_body))
+    merged[first] = merged[first].with_findings(Finding("order", "body", span[0] if span else None, in_json, in_body))
     return merged

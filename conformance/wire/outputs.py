@@ -68,13 +68,13 @@ class Output:
 
     @property
     def native_size(self) -> int | None:
-        """The size in bytes that results from shape and datatype; None for BYTES, or if one of the two is invalid."""
+        """The size in bytes by shape and datatype; None for BYTES, or if one of the two is invalid."""
         known = DATATYPES.get(self.datatype)
         if known is None or known.size is None or self.shape is None:
             return None
         return known.size * math.prod(self.shape)
 
-    def finding(self, *found: Finding) -> Output:
+    def with_findings(self, *found: Finding) -> Output:
         """Return the output with more findings."""
         return replace(self, findings=(*self.findings, *found))
 
@@ -109,16 +109,16 @@ def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], mem
         report("name-duplicate", ".name", f"a name other than that of {member}[{names[name]}]", format_value(name))
     if not isinstance(datatype, str) or datatype not in DATATYPES:
         report("datatype-unknown", ".datatype", "a datatype of the protocol", format_member(datatype))
-    dimensions = _dimensions(shape)
+    dimensions = _parse_shape(shape)
     if dimensions is None:
-        dimensions = _dimensions(_integers(shape))
+        dimensions = _parse_shape(_convert_to_integers(shape))
         if dimensions is None:
             report("shape-invalid", ".shape", "an array of dimensions", format_member(shape))
         else:
             texts = any(isinstance(size, str) for size in shape or ())
             kind = "shape-no-integers" if texts else "integer-with-a-point"
             report(kind, ".shape", "dimensions written as integers", format_member(shape))
-    binary, size = _declared_size(item, report)
+    binary, size = _parse_declared_size(item, report)
     return Output(
         index=index,
         name=name if isinstance(name, str) else "",
@@ -136,7 +136,7 @@ def format_member(value: Any) -> str:
     return "nothing" if value is None else format_value(value)
 
 
-def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
+def _parse_declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
     """Return whether an output declares a size, and the size if it is valid; report faults."""
     parameters = item.get("parameters")
     if parameters is not None and not isinstance(parameters, dict):
@@ -156,7 +156,7 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
     if _is_integer_with_a_point(size):
         report("integer-with-a-point", ".parameters.binary_data_size", f"{int(size)}", format_value(size))
         size = int(size)
-    fault = _size_fault(size)
+    fault = _find_size_fault(size)
     if fault is not None:
         kind, expected = fault
         report(kind, ".parameters.binary_data_size", expected, format_value(size))
@@ -164,31 +164,31 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
     return True, size
 
 
-def _size_fault(size: Any) -> tuple[str, str] | None:
+def _find_size_fault(size: Any) -> tuple[str, str] | None:
     if type(size) is not int:  # bool is a subclass of int
         return "size-not-integer", "an integer"
     return ("size-negative", "0 or more") if size < 0 else None
 
 
-def _integers(shape: Any) -> Any:
+def _convert_to_integers(shape: Any) -> Any:
     """Convert dimensions such as 3.0 and "3" to integers."""
     if not isinstance(shape, list):
         return shape
-    return [int(size) if _means_integer(size) else size for size in shape]
+    return [int(size) if _is_convertible(size) else size for size in shape]
 
 
-def _means_integer(size: Any) -> bool:
+def _is_convertible(size: Any) -> bool:
     if isinstance(size, str):
         return re.fullmatch("[0-9]{1,18}", size) is not None
     return _is_integer_with_a_point(size)
 
 
 def _is_integer_with_a_point(size: Any) -> bool:
-    """Whether an integral number is written with a point or an exponent; JSON itself has only one type of number."""
+    """Return whether an integral number is written with a point or an exponent; JSON has only one type of number."""
     return isinstance(size, float) and size.is_integer()
 
 
-def _dimensions(shape: Any) -> tuple[int, ...] | None:
+def _parse_shape(shape: Any) -> tuple[int, ...] | None:
     """Return a shape if numpy supports it, whatever its number of elements; otherwise None."""
     if not isinstance(shape, list) or len(shape) > MAX_RANK:
         return None
@@ -209,16 +209,16 @@ def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[li
     Assignment ends at the first output whose size is unknown or too large, because the next ones could begin anywhere.
     Source: triton-binary.order.
     """
-    sizes = iter(_sizes([output for output in outputs if output.binary], body, start))
+    sizes = iter(_choose_sizes([output for output in outputs if output.binary], body, start))
     at: int | None = start
-    done: list[Output] = []
+    results: list[Output] = []
     for output in outputs:
-        placed, at = _placed(output, next(sizes), at, len(body)) if output.binary else (output, at)
-        done.append(placed)
-    return done, None if at == len(body) else at
+        placed, at = _place_output(output, next(sizes), at, len(body)) if output.binary else (output, at)
+        results.append(placed)
+    return results, None if at == len(body) else at
 
 
-def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
+def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
     """Return the sizes for the assignment: the declared ones, unless only the computed ones fill the body.
 
     An invalid declared size is replaced by the computed one.
@@ -227,13 +227,13 @@ def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | Non
     # also results from shape and datatype. If the two differ, the length of the body decides which one the server used.
     # A wrong declaration is then one finding, and later tensors are still read correctly.
     declared = [output.native_size if output.declared_size is None else output.declared_size for output in outputs]
-    if _sum(declared) == len(body) - start:
+    if _sum_sizes(declared) == len(body) - start:
         return declared
-    own = _own_sizes(outputs, body, start)
-    return own if _sum(own) == len(body) - start else declared
+    own = _compute_sizes(outputs, body, start)
+    return own if _sum_sizes(own) == len(body) - start else declared
 
 
-def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
+def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
     """Return the sizes that result from shape and datatype; for BYTES also from the length prefixes in the body.
 
     If there is none, the declared size is used; None if that is missing as well.
@@ -249,25 +249,27 @@ def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int |
     return sizes
 
 
-def _sum(sizes: Sequence[int | None]) -> int | None:
+def _sum_sizes(sizes: Sequence[int | None]) -> int | None:
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
+def _place_output(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
     """Return a binary output with its span and the findings about its size, and the offset of the next one."""
     field = f"{output.place}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
     own = size if native is None else native
     if own is not None and declared is not None and own != declared:
         expected = f"{format_value(own)} for {output.datatype} {format_value(list(output.shape or ()))}"
-        output = output.finding(Finding("size-mismatch", field, at, expected, format_value(declared)))
+        output = output.with_findings(Finding("size-mismatch", field, at, expected, format_value(declared)))
     if at is None or size is None:
         return output, None
     if at + size <= end:
         return replace(output, span=(at, at + size)), at + size
     if declared is not None:
-        output = output.finding(Finding("size-beyond-body", field, at, f"at most {end - at}", format_value(declared)))
+        output = output.with_findings(
+            Finding("size-beyond-body", field, at, f"at most {end - at}", format_value(declared))
+        )
     return output, None
 
 
@@ -287,11 +289,11 @@ def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Outpu
         array = tensor.from_json(output.datatype, output.shape, data)
         found = replace(output, array=array)
         if output.datatype == "BOOL" and (wrong := find_number_in_bool(data)) is not None:
-            found = found.finding(Finding("bool-number", f"{output.place}.data", None, "true or false", wrong))
+            found = found.with_findings(Finding("bool-number", f"{output.place}.data", None, "true or false", wrong))
         return found
     except DecodeError as error:
         finding = error.finding
-        return output.finding(replace(finding, field=f"{output.place}.{finding.field}"))
+        return output.with_findings(replace(finding, field=f"{output.place}.{finding.field}"))
 
 
 def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
@@ -303,12 +305,12 @@ def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
     try:
         array = tensor.decode(output.datatype, shape, memoryview(body)[start:end])
     except DecodeError as error:
-        return output.finding(_moved(error.finding, output, start))
+        return output.with_findings(_relocate_finding(error.finding, output, start))
     found = tensor.find_bool_faults(array) if output.datatype == "BOOL" else ()
-    return replace(output, array=array).finding(*(_moved(finding, output, start) for finding in found))
+    return replace(output, array=array).with_findings(*(_relocate_finding(finding, output, start) for finding in found))
 
 
-def _moved(finding: Finding, output: Output, start: int) -> Finding:
+def _relocate_finding(finding: Finding, output: Output, start: int) -> Finding:
     """Add the output's name to a decoder's finding, and make its offset relative to the body."""
     field = output.label if finding.field == "tensor" else f"{output.label} {finding.field}"
     return replace(finding, field=field, offset=start + (finding.offset or 0))

@@ -52,19 +52,21 @@ def parse(received: ClientRequest) -> ParsedCall | None:
     except NotAMessage:
         return None
     body, entries = received.body, tuple(scan_raw_spans(received.body, RAW_INPUTS_FIELD))
-    raw, faults = _raw_places(message, len(entries))
+    raw, faults = _map_raw_entries(message, len(entries))
     inputs = [
-        _raw(_described(index, entry), body, entries[raw[index]]) if index in raw else _typed(index, entry)
+        _decode_raw_input(_build_input(index, entry), body, entries[raw[index]])
+        if index in raw
+        else _decode_typed_input(index, entry)
         for index, entry in enumerate(message.inputs)
     ]
     if not faults:
-        inputs = _in_another_order(inputs, body) or inputs
+        inputs = _find_other_order(inputs, body) or inputs
     hidden = {"data-count"} if faults else set()
     found = [finding for one in inputs for finding in one.findings if finding.kind not in hidden]
     return ParsedCall(message, body, entries, tuple(inputs), (*faults, *found))
 
 
-def _raw_places(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding]]:
+def _map_raw_entries(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding]]:
     """Map inputs to entries of raw_input_contents; also return findings about the number of entries or the forms."""
     if not entries:
         return {}, []
@@ -81,35 +83,35 @@ def _raw_places(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding
     return {index: place for place, index in enumerate(here)}, []
 
 
-def _described(index: int, entry: Pb) -> Output:
+def _build_input(index: int, entry: Pb) -> Output:
     shape = tuple(entry.shape)
     usable = len(shape) <= MAX_RANK and all(size >= 0 for size in shape)
     return Output(index, entry.name, entry.datatype, shape if usable else None, False, None, member="inputs")
 
 
-def _raw(one: Output, body: bytes, span: Span) -> Output:
+def _decode_raw_input(one: Output, body: bytes, span: Span) -> Output:
     placed = replace(one, binary=True, declared_size=span[1] - span[0], span=span, array=None, findings=())
     if one.shape is None or one.datatype not in DATATYPES:
         return placed
     try:
         array = tensor.decode(one.datatype, one.shape, memoryview(body)[slice(*span)])
     except DecodeError as error:
-        return placed.finding(_moved(error.finding, one, span))
+        return placed.with_findings(_relocate_finding(error.finding, one, span))
     except ValueError:
         return placed  # an empty shape that numpy does not support
     found = tensor.find_bool_faults(array) if one.datatype == "BOOL" else ()
-    return replace(placed, array=array).finding(*(_moved(finding, one, span) for finding in found))
+    return replace(placed, array=array).with_findings(*(_relocate_finding(finding, one, span) for finding in found))
 
 
-def _moved(finding: Finding, one: Output, span: Span) -> Finding:
+def _relocate_finding(finding: Finding, one: Output, span: Span) -> Finding:
     return replace(finding, field=f"{one.label} {finding.field}", offset=span[0] + (finding.offset or 0))
 
 
 # --- typed contents --------------------------------------------------------------------------------------------------
 
 
-def _typed(index: int, entry: Pb) -> Output:
-    one = _described(index, entry)
+def _decode_typed_input(index: int, entry: Pb) -> Output:
+    one = _build_input(index, entry)
     filled = {field.name: values for field, values in entry.contents.ListFields()}
     if one.shape is None or one.datatype not in DATATYPES or _ELSEWHERE in entry.parameters:
         return one
@@ -119,11 +121,11 @@ def _typed(index: int, entry: Pb) -> Output:
         if not filled and one.native_size == 0:
             return one
         actual = fields or "no contents"
-        return one.finding(Finding("half-precision-typed", one.place, None, "raw_input_contents", actual))
+        return one.with_findings(Finding("half-precision-typed", one.place, None, "raw_input_contents", actual))
     others = sorted(filled.keys() - {own})
     if others:
-        return one.finding(Finding("field-of-another", f"{one.place}.contents", None, own, ", ".join(others)))
-    return _with_elements(one, list(filled.get(own, ())))
+        return one.with_findings(Finding("field-of-another", f"{one.place}.contents", None, own, ", ".join(others)))
+    return _add_elements(one, list(filled.get(own, ())))
 
 
 def read_typed_elements(entry: Pb) -> list[Any] | None:
@@ -132,7 +134,7 @@ def read_typed_elements(entry: Pb) -> list[Any] | None:
     return None if own is None else list(getattr(entry.contents, own))
 
 
-def _with_elements(one: Output, values: list[Any]) -> Output:
+def _add_elements(one: Output, values: list[Any]) -> Output:
     shape = one.shape or ()
     try:
         if one.datatype == "BYTES":
@@ -142,7 +144,7 @@ def _with_elements(one: Output, values: list[Any]) -> Output:
         else:
             array = tensor.from_json(one.datatype, shape, values)
     except DecodeError as error:
-        return one.finding(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
+        return one.with_findings(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
     except ValueError:
         return one  # an empty shape that numpy does not support
     return replace(one, array=array)
@@ -151,32 +153,37 @@ def _with_elements(one: Output, values: list[Any]) -> Output:
 # --- the order of entries --------------------------------------------------------------------------------------------
 
 
-def _in_another_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
+def _find_other_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
     """Assign the entries in another order, if they fit only in that one; otherwise return None."""
     raw = [one for one in inputs if one.span is not None]
     if is_other_bool_encoding(raw, body):
         return None
     for order in list_other_orders([one.name for one in raw]):
-        placed = {one.index: _raw(one, body, span) for one, span in zip(raw, _spans(raw, order), strict=True)}
+        placed = {
+            one.index: _decode_raw_input(one, body, span)
+            for one, span in zip(raw, _list_spans(raw, order), strict=True)
+        }
         if not any(one.findings for one in placed.values()):
             moved = [placed.get(one.index, one) for one in inputs]
-            return _first_marked(inputs, moved)
+            return _mark_first(inputs, moved)
     return None
 
 
-def _spans(raw: Sequence[Output], order: Sequence[int]) -> Iterator[Span]:
+def _list_spans(raw: Sequence[Output], order: Sequence[int]) -> Iterator[Span]:
     for place in order:
         span = raw[place].span
         if span is not None:
             yield span
 
 
-def _first_marked(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
+def _mark_first(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
     first = next(place for place, one in enumerate(inputs) if one.span != moved[place].span)
     given = moved[first].datatype
     datatype = given if given in DATATYPES else format_value(given)  # untrusted text
     expected = f"that of {moved[first].label}: {datatype} {format_value(list(moved[first].shape or ()))}"
     span = inputs[first].span
     actual = f"{(span[1] - span[0]) if span else 0} bytes of another input"
-    moved[first] = moved[first].finding(Finding("order", "raw_input_contents", span and span[0], expected, actual))
+    moved[first] = moved[first].with_findings(
+        Finding("order", "raw_input_contents", span and span[0], expected, actual)
+    )
     return moved

@@ -17,7 +17,7 @@ from conformance.wire.client_request import ClientRequest
 from conformance.wire.codings import FAULTS as CODINGS
 from conformance.wire.codings import DecodedBody, decode_body
 from conformance.wire.finding import Finding, format_value
-from conformance.wire.json_part import BLANKS, find_items, find_json, parse_number, states_sizes_from
+from conformance.wire.json_part import BLANKS, find_items, find_json, has_sizes_from, parse_number
 from conformance.wire.json_text import ParsedJson, parse_json, parse_json_prefix
 from conformance.wire.orders import find_matching_order
 from conformance.wire.outputs import Output, read_tensors
@@ -87,8 +87,8 @@ class ParsedRequest:
 
     def items(self) -> dict[int, dict[str, Any]]:
         """Return the JSON objects of the inputs by index."""
-        given = (self.document or {}).get("inputs")
-        pairs = enumerate(given if isinstance(given, list) else ())
+        inputs = (self.document or {}).get("inputs")
+        pairs = enumerate(inputs if isinstance(inputs, list) else ())
         return {index: item for index, item in pairs if isinstance(item, dict)}
 
 
@@ -105,15 +105,17 @@ def parse(received: ClientRequest) -> ParsedRequest:
         return ParsedRequest(received, b"", header, is_coded=coded.is_announced, findings=coded.findings)
     body = coded.body
     if is_zero and not _is_request_in_json(body):
-        return _raw(received, body, header, coded)
+        return _build_raw_request(received, body, header, coded)
     if header in (None, str(len(body))) and _is_bytes(received, body):
         actual = "no such header" if header is None else format_value(header)
         fault = Finding("raw-without-header", INFERENCE_HEADER, None, "0 before a raw binary body", actual)
-        return _raw(received, body, header, coded, fault)
-    return _with_json(ParsedRequest(received, body, header, is_coded=coded.is_announced, findings=coded.findings))
+        return _build_raw_request(received, body, header, coded, fault)
+    return _parse_json_request(
+        ParsedRequest(received, body, header, is_coded=coded.is_announced, findings=coded.findings)
+    )
 
 
-def _raw(
+def _build_raw_request(
     received: ClientRequest, body: bytes, header: str | None, coded: DecodedBody, *faults: Finding
 ) -> ParsedRequest:
     findings = (*coded.findings, *faults)
@@ -121,7 +123,7 @@ def _raw(
 
 
 def _is_request_in_json(body: bytes) -> bool:
-    """Whether a body with an inference header of 0 is a JSON request with its binary data, not one raw tensor.
+    """Return whether a body with an inference header of 0 is a JSON request instead of a raw tensor.
 
     A raw tensor may look like any JSON. So each input must be described completely, and the sizes must fill the body.
     """
@@ -131,16 +133,16 @@ def _is_request_in_json(body: bytes) -> bool:
     document, items, _ = find_items(parse_json(body[:end]), "inputs")
     if document is None or not items or not all({"name", "datatype", "shape"} <= set(item) for item in items.values()):
         return False
-    return not body[end:].strip(BLANKS) or states_sizes_from(body, end, end, "inputs")
+    return not body[end:].strip(BLANKS) or has_sizes_from(body, end, end, "inputs")
 
 
 def _is_bytes(received: ClientRequest, body: bytes) -> bool:
-    """Whether a body has the content type of binary data, and does not begin like JSON in any encoding."""
+    """Return whether a body has the content type of binary data, and does not begin like JSON in any encoding."""
     content_type = (received.header("Content-Type") or "").partition(";")[0].strip().lower()
     return content_type == OCTET_STREAM and bool(body) and not body.lstrip(BLANKS).startswith(_JSON_BEGINS)
 
 
-def _with_json(request: ParsedRequest) -> ParsedRequest:
+def _parse_json_request(request: ParsedRequest) -> ParsedRequest:
     """Parse the JSON and the inputs of a request that is not raw, and add the findings."""
     body, header = request.body, request.header
     end, parsed, faults = _find_json(body, header)
@@ -148,7 +150,7 @@ def _with_json(request: ParsedRequest) -> ParsedRequest:
     found = [*request.findings, *parsed.findings, *member_findings]
     if document is None:
         return replace(request, json_end=end, findings=tuple(found))
-    inputs, leftover = _tensors(items, body, end)
+    inputs, leftover = _parse_tensors(items, body, end)
     one = replace(request, document=document, json_end=end, inputs=tuple(inputs))
     if header is None and one.has_binary_data:
         expected = f"{end}, where the JSON ends"
@@ -156,8 +158,8 @@ def _with_json(request: ParsedRequest) -> ParsedRequest:
     found = [*request.findings, *faults, *found[len(request.findings) :]]
     found += [finding for tensor in inputs for finding in tensor.findings]
     if leftover is not None:
-        found += _left_over(one, leftover, {finding.kind for finding in found})
-    return replace(one, findings=_told_once(_without_elsewhere(found, one, items)))
+        found += _describe_leftover(one, leftover, {finding.kind for finding in found})
+    return replace(one, findings=_drop_consequences(_drop_shared_memory_findings(found, one, items)))
 
 
 def _find_json(body: bytes, header: str | None) -> tuple[int, ParsedJson, list[Finding]]:
@@ -169,12 +171,12 @@ def _find_json(body: bytes, header: str | None) -> tuple[int, ParsedJson, list[F
     if header is None or [fault.kind for fault in faults] != ["inference-header-covers-binary"]:
         return end, parsed, faults
     length = parse_number(header)
-    if states_sizes_from(body, end, length, "inputs") and not parse_json(body[:length]).is_json:
+    if has_sizes_from(body, end, length, "inputs") and not parse_json(body[:length]).is_json:
         return length, parse_json(body[:length]), []
     return end, parsed, faults
 
 
-def _tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -> tuple[list[Output], int | None]:
+def _parse_tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -> tuple[list[Output], int | None]:
     """Parse the inputs; also return the offset of leftover bytes.
 
     An input with both data and a size is binary if its size is needed to fill the body, and JSON if the body is full
@@ -182,25 +184,25 @@ def _tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -> tupl
     """
     inputs, leftover = read_tensors(items, body, end, "inputs")
     both = {one.index: finding for one in inputs for finding in one.findings if finding.kind == "data-and-size"}
-    if both and _is_off(inputs, leftover):
-        as_json = {index: _without_size(item) if index in both else item for index, item in items.items()}
+    if both and _has_unplaced_data(inputs, leftover):
+        as_json = {index: _remove_size(item) if index in both else item for index, item in items.items()}
         without, rest = read_tensors(as_json, body, end, "inputs")
-        if not _is_off(without, rest):
-            return [one.finding(both[one.index]) if one.index in both else one for one in without], None
+        if not _has_unplaced_data(without, rest):
+            return [one.with_findings(both[one.index]) if one.index in both else one for one in without], None
     swapped = find_matching_order(inputs, body, end) if leftover is None else None
     return (inputs if swapped is None else swapped), leftover
 
 
-def _is_off(inputs: list[Output], leftover: int | None) -> bool:
+def _has_unplaced_data(inputs: list[Output], leftover: int | None) -> bool:
     return leftover is not None or any(finding.kind in _SIZES for one in inputs for finding in one.findings)
 
 
-def _without_size(item: dict[str, Any]) -> dict[str, Any]:
-    given = item.get("parameters") or {}
-    return {**item, "parameters": {name: value for name, value in given.items() if name != "binary_data_size"}}
+def _remove_size(item: dict[str, Any]) -> dict[str, Any]:
+    parameters = item.get("parameters") or {}
+    return {**item, "parameters": {name: value for name, value in parameters.items() if name != "binary_data_size"}}
 
 
-def _left_over(request: ParsedRequest, leftover: int, kinds: set[str]) -> list[Finding]:
+def _describe_leftover(request: ParsedRequest, leftover: int, kinds: set[str]) -> list[Finding]:
     """Return the finding for bytes after the last tensor."""
     actual = f"{len(request.body)} bytes"
     if _HIDE_SIZES & kinds:
@@ -212,19 +214,19 @@ def _left_over(request: ParsedRequest, leftover: int, kinds: set[str]) -> list[F
     return [Finding("trailing-bytes", "body", leftover, f"{leftover} bytes, where JSON and tensors end", actual)]
 
 
-def _without_elsewhere(
+def _drop_shared_memory_findings(
     findings: list[Finding], request: ParsedRequest, items: Mapping[int, dict[str, Any]]
 ) -> list[Finding]:
     """Remove findings about missing data of inputs that are in shared memory."""
     elsewhere = {
         f"inputs[{one.index}]"
         for one in request.inputs
-        if isinstance(given := items[one.index].get("parameters"), dict) and _ELSEWHERE & set(given)
+        if isinstance(parameters := items[one.index].get("parameters"), dict) and _ELSEWHERE & set(parameters)
     }
     return [finding for finding in findings if finding.kind != "data-missing" or finding.field not in elsewhere]
 
 
-def _told_once(findings: list[Finding]) -> tuple[Finding, ...]:
+def _drop_consequences(findings: list[Finding]) -> tuple[Finding, ...]:
     """Remove findings that are consequences of others."""
     kinds = {finding.kind for finding in findings}
     hidden: set[str] = set()

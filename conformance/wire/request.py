@@ -1,7 +1,7 @@
 """Encodes inference requests: from tensors to the bytes of an HTTP message. Sans-I/O.
 
 Two steps allow a request to be made invalid in between: `InferRequest.document()` makes the JSON object, and `frame()`
-joins JSON and binary data. `InferRequest.edited()` does both, with a change between them.
+joins JSON and binary data. `InferRequest.encode_with()` does both, with a change between them.
 
 Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Inference".
 """
@@ -20,14 +20,14 @@ OCTET_STREAM: Final = "application/octet-stream"
 JSON: Final = "application/json"
 
 
-class _Absent:
+class _AbsentMarker:
     """Marks an omitted parameter; None would be sent as null."""
 
     def __repr__(self) -> str:
         return "absent"
 
 
-ABSENT: Final = _Absent()
+ABSENT: Final = _AbsentMarker()
 
 Span = tuple[str, str, int, int]
 # The form of a tensor: binary data or JSON; over gRPC raw or typed contents.
@@ -69,8 +69,12 @@ class Message:
         """Return the message with its JSON replaced; an existing inference header is adjusted."""
         by = len(head) - self.json_length
         spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in self.spans)
-        made = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
-        return made if made.header(INFERENCE_HEADER) is None else made.with_header(INFERENCE_HEADER, str(len(head)))
+        message = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
+        return (
+            message
+            if message.header(INFERENCE_HEADER) is None
+            else message.with_header(INFERENCE_HEADER, str(len(head)))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +109,13 @@ class RequestedOutput:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object of this requested output."""
-        given = _given(binary_data=self.binary_data, classification=self.classification)
-        return {"name": self.name, **({"parameters": given} if given else {})}
+        parameters = _drop_absent(binary_data=self.binary_data, classification=self.classification)
+        return {"name": self.name, **({"parameters": parameters} if parameters else {})}
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The server's tensor names, where they differ from the suite's: our name -> the server's."""
+    """Maps the suite's tensor names to the server's, where they differ."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -126,14 +130,14 @@ class Names:
         return {
             **document,
             **{
-                member: [_renamed(item, names) for item in document[member]]
+                member: [_rename_tensor(item, names) for item in document[member]]
                 for member, names in (("inputs", self.inputs), ("outputs", self.outputs))
                 if isinstance(document.get(member), list) and names
             },
         }
 
 
-def _renamed(item: Any, names: Mapping[str, str]) -> Any:
+def _rename_tensor(item: Any, names: Mapping[str, str]) -> Any:
     name = item.get("name") if isinstance(item, dict) else None
     return {**item, "name": names[name]} if isinstance(name, str) and name in names else item
 
@@ -163,7 +167,7 @@ class InferRequest:
     model: str = ""
     version: str = ""
 
-    def written(self) -> dict[str, Any]:
+    def build_sent_document(self) -> dict[str, Any]:
         """Return the JSON object to send, with the server's tensor names."""
         return self.names.translate_document(self.document())
 
@@ -181,9 +185,9 @@ class InferRequest:
 
     def message(self) -> Message:
         """Encode the request as a valid message."""
-        return self.edited(lambda _: None)
+        return self.encode_with(lambda _: None)
 
-    def edited(self, edit: Callable[[dict[str, Any]], object]) -> Message:
+    def encode_with(self, edit: Callable[[dict[str, Any]], object]) -> Message:
         """Encode the request with its JSON changed by `edit`; the inference header matches the changed JSON."""
         document = self.document()
         edit(document)
@@ -226,5 +230,5 @@ def make_raw_message(path: str, body: bytes, names: Names = OUR_NAMES) -> Messag
     return Message(path, (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, "0")), body, names=names.reversed_outputs)
 
 
-def _given(**parameters: Any) -> dict[str, Any]:
+def _drop_absent(**parameters: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not ABSENT}

@@ -57,7 +57,7 @@ class Answer:
         """Return the names of the outputs in their order."""
         return tuple(output.name for output in self.outputs)
 
-    def renamed(self, names: Mapping[str, str]) -> Answer:
+    def rename_outputs(self, names: Mapping[str, str]) -> Answer:
         """Rename the outputs: the server's name -> the expected one."""
         if not names:
             return self

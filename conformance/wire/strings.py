@@ -20,7 +20,7 @@ from conformance.wire.finding import DecodeError, Finding, format_value
 PREFIX = struct.Struct("<I")
 
 
-class _Prefixes(dict[int, bytes]):
+class _PrefixCache(dict[int, bytes]):
     """A cache of encoded prefixes by length."""
 
     def __missing__(self, length: int) -> bytes:
@@ -40,7 +40,7 @@ def encode(elements: Sequence[bytes]) -> bytes:
     # Prefixes and elements are interleaved in one list by two slice assignments, so that no loop runs in Python. A
     # tensor has few different lengths, so prefixes are cached.
     parts = [b""] * (2 * len(elements))
-    parts[0::2] = map(_Prefixes().__getitem__, map(len, elements))
+    parts[0::2] = map(_PrefixCache().__getitem__, map(len, elements))
     parts[1::2] = elements
     return b"".join(parts)
 
@@ -70,7 +70,7 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
     except struct.error:
         end = -1
     if end != len(data):
-        raise DecodeError(_fault(data, count))
+        raise DecodeError(_describe_fault(data, count))
     return elements
 
 
@@ -106,7 +106,7 @@ def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | No
     return end if end <= len(buffer) else None
 
 
-def _fault(data: bytes, count: int) -> Finding:
+def _describe_fault(data: bytes, count: int) -> Finding:
     """Return the finding why `data` is not `count` elements."""
     starts = find_offsets(data)
     length = PREFIX.unpack_from(data, starts[-1])[0] if starts else 0

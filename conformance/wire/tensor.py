@@ -62,7 +62,7 @@ class Tensor:
             ValueError: the values do not fit the datatype or the shape.
             OverflowError: an integer does not fit the datatype.
         """
-        array = _bytes_array(values) if datatype == "BYTES" else _numeric_array(datatype, values)
+        array = _build_bytes_array(values) if datatype == "BYTES" else _build_numeric_array(datatype, values)
         array = array if shape is None else array.reshape(tuple(shape))
         return cls(name, datatype, array.shape, array)
 
@@ -107,7 +107,7 @@ class Tensor:
         return values
 
 
-def _bytes_array(values: Values) -> Array:
+def _build_bytes_array(values: Values) -> Array:
     array = np.array(values, dtype=object)
     elements = array.ravel().tolist()
     if set(map(type, elements)) != {bytes}:
@@ -119,7 +119,7 @@ def _bytes_array(values: Values) -> Array:
     return flat.reshape(array.shape)
 
 
-def _numeric_array(datatype: str, values: Values) -> Array:
+def _build_numeric_array(datatype: str, values: Values) -> Array:
     given = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     array: Array = given.astype(lookup(datatype).dtype, copy=False)
     if lookup(datatype).is_integer and not np.array_equal(array, given):  # numpy wraps, and truncates
@@ -140,7 +140,11 @@ def decode(datatype: str, shape: Sequence[int], buffer: bytes | bytearray | memo
     info = lookup(datatype)
     count = math.prod(shape)
     if info.size is None:
-        elements = np.empty(0, dtype=object) if count == 0 and not buffer else _objects(strings.decode(buffer, count))
+        elements = (
+            np.empty(0, dtype=object)
+            if count == 0 and not buffer
+            else _build_object_array(strings.decode(buffer, count))
+        )
         return elements.reshape(tuple(shape))
     if len(buffer) != count * info.size:
         expected = f"{format_value(count * info.size)} bytes for {datatype} {format_value(list(shape))}"
@@ -151,7 +155,7 @@ def decode(datatype: str, shape: Sequence[int], buffer: bytes | bytearray | memo
     return np.frombuffer(buffer, dtype=info.dtype).reshape(tuple(shape))
 
 
-def _objects(elements: list[bytes]) -> Array:
+def _build_object_array(elements: list[bytes]) -> Array:
     array = np.empty(len(elements), dtype=object)
     array[:] = elements
     return array
@@ -177,7 +181,7 @@ def find_first_difference(expected: Array, actual: Array, datatype: str, *, json
     size = min(expected.size, actual.size)
     left, right = expected.reshape(-1)[:size], actual.reshape(-1)[:size]
     for start in range(0, size, BLOCK_ELEMENTS):
-        differs = _differences(
+        differs = _find_differences(
             left[start : start + BLOCK_ELEMENTS], right[start : start + BLOCK_ELEMENTS], datatype, json
         )
         if differs.any():
@@ -185,7 +189,7 @@ def find_first_difference(expected: Array, actual: Array, datatype: str, *, json
     return None if expected.size == actual.size else size
 
 
-def _differences(left: Array, right: Array, datatype: str, json: bool) -> Array:
+def _find_differences(left: Array, right: Array, datatype: str, json: bool) -> Array:
     """Return for each element whether it differs; both arrays are one-dimensional and equally long."""
     if datatype == "BYTES":
         return np.fromiter(map(bytes.__ne__, left.tolist(), right.tolist()), dtype=bool, count=left.size)

@@ -301,8 +301,8 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         count = len(control._row_requests)
         assert model.expected(first)[0].is_near
         assert len(control._row_requests) == count
-        assert model.tells_apart(first, second)
-        assert not model.tells_apart(first, first)
+        assert model.can_distinguish(first, second)
+        assert not model.can_distinguish(first, first)
         assert not control.has_changed(model)
 
 
@@ -313,7 +313,7 @@ def test_several_samples_of_a_user_are_what_is_sent() -> None:
         model = from_dict(session.survey.models["identity_fp32"])
     assert model.varies
     assert [model.draw(salt)[0].array.tolist()[0] for salt in (0, 1, 2, 3)] == [7.5, 1.0, 3.0, 7.5]
-    assert [model.ramp(0, 1, salt).tolist() for salt in (1, 3)] == [[1.0], [7.5]]
+    assert [model.build_ramp(0, 1, salt).tolist() for salt in (1, 3)] == [[1.0], [7.5]]
 
 
 def test_a_model_of_one_size_takes_no_other() -> None:
@@ -323,6 +323,6 @@ def test_a_model_of_one_size_takes_no_other() -> None:
         model = from_dict(session.survey.models["picky"])
     assert (model.varies, model.takes_counts) == (False, False)
     with pytest.raises(NotApplicableError, match="inputs of one size alone"):
-        model.salted(1000, 1)
+        model.build_salted_inputs(1000, 1)
     with pytest.raises(NotApplicableError, match="answers every input alike, or takes one alone"):
         replace(model, control=ControlOracle(Target(Settings(url)))).expected(model.tensors)

@@ -88,8 +88,8 @@ def test_an_answer_that_repeats_a_long_request_is_kept_whole(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("body", [b"", b"text\r\n", "\u00e9".encode(), b"\0\xff", b"{" * 200_000, b"\x7f", b'"\\/'])
 def test_every_body_comes_back_as_it_was(body: bytes) -> None:
-    members = json.loads(json.dumps(BodyWriter().members(body, "encoding")))
-    assert BodyReader().body(members, "encoding") == body
+    members = json.loads(json.dumps(BodyWriter().build_members(body, "encoding")))
+    assert BodyReader().read_body(members, "encoding") == body
 
 
 def test_all_bodies_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_advice_is_told_by_requirement() -> None:
 @pytest.mark.parametrize(("width", "pieces"), [(None, 1), (60, 2), (200, 1)])
 def test_a_line_is_wrapped_on_a_terminal_alone(width: int | None, pieces: int) -> None:
     line = Line("      Expected  " + "word " * 15, hang=16)
-    wrapped = line.wrapped(width)
+    wrapped = line.wrap(width)
     assert len(wrapped) == pieces
     assert all(piece.startswith(" " * 16) for piece in wrapped[1:])
-    assert Line("x " * 200, is_whole=True).wrapped(60) == ["x " * 200]
+    assert Line("x " * 200, is_whole=True).wrap(60) == ["x " * 200]

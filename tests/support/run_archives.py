@@ -20,7 +20,7 @@ def expand_archive(path: Path) -> dict[str, Log]:
     bodies = BodyReader()
     for entry in document["log"]["entries"]:
         for members, encoding in har.find_bodies(entry):
-            body = bodies.body(members, encoding)
+            body = bodies.read_body(members, encoding)
             if not isinstance(body, Excerpt):
                 members.pop("_sha256", None)
                 members |= {"text": b64encode(body).decode(), encoding: "base64"}

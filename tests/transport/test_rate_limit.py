@@ -33,36 +33,36 @@ def paced(rate: float | None) -> tuple[RateLimit, Clock]:
 def test_requests_wait_for_their_turn() -> None:
     pace, clock = paced(4)
     for _ in range(3):
-        pace.keep()
+        pace.wait()
     assert clock.slept == [0.25, 0.25]
 
 
 def test_what_is_sent_together_is_waited_for_afterwards() -> None:
     pace, clock = paced(2)
-    pace.keep(3)
-    pace.keep()
+    pace.wait(3)
+    pace.wait()
     assert clock.slept == [1.5]
 
 
 def test_time_that_went_by_anyway_is_not_waited_for_again() -> None:
     pace, clock = paced(1)
-    pace.keep()
+    pace.wait()
     clock.time += 5
-    pace.keep()
+    pace.wait()
     assert clock.slept == []
 
 
 def test_without_a_rate_nothing_waits() -> None:
     pace, clock = paced(None)
     for _ in range(9):
-        pace.keep()
+        pace.wait()
     assert clock.slept == []
 
 
 def test_targets_with_the_same_settings_share_a_pace() -> None:
     pace, clock = paced(1)
     with serve(JsonOnly) as url:
-        shared = Settings(url, pace=pace)
+        shared = Settings(url, rate_limit=pace)
         one, other = Target(shared), Target(shared)
         placement_search.list_models(one)
         before = len(clock.slept)
@@ -73,4 +73,4 @@ def test_targets_with_the_same_settings_share_a_pace() -> None:
 
 
 def test_settings_are_made_with_a_pace() -> None:
-    assert settings.make_settings("http://h", rate=2.5).pace.rate == 2.5
+    assert settings.make_settings("http://h", rate=2.5).rate_limit.rate == 2.5

@@ -37,7 +37,7 @@ def echo(seen: list[bytes]) -> Script:
 def test_pieces() -> None:
     assert cut(b"abcdef", [4, 1]) == [b"a", b"bcd", b"ef"]
     assert cut(b"abc", [0, 3]) == [b"abc"]
-    assert [*PLAIN_CHUNKS.written([b"x" * 17, b""])] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"0\r\n\r\n"]
+    assert [*PLAIN_CHUNKS.format_chunks([b"x" * 17, b""])] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"0\r\n\r\n"]
 
 
 def test_segments_arrive_as_one_body() -> None:
@@ -52,7 +52,10 @@ def test_segments_arrive_as_one_body() -> None:
 
 def test_chunks_in_another_spelling() -> None:
     spelled = ChunkFormat(";a=b", (("X-Sum", "1"),), capitals=True, zeros=3)
-    assert [*spelled.written([b"x" * 10])] == [b"00A;a=b\r\n" + b"x" * 10 + b"\r\n", b"000;a=b\r\nX-Sum: 1\r\n\r\n"]
+    assert [*spelled.format_chunks([b"x" * 10])] == [
+        b"00A;a=b\r\n" + b"x" * 10 + b"\r\n",
+        b"000;a=b\r\nX-Sum: 1\r\n\r\n",
+    ]
     assert (
         spelled.described
         == ", with ;a=b behind each size, with X-Sum behind the last, sizes in capitals, sizes of 3 digits"

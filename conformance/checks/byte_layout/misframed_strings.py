@@ -119,7 +119,7 @@ def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Mod
             raise NotApplicableError(f"{model.name} is sent no strings")
         elements = tensors[place].array.reshape(-1).tolist()
         octets = change(strings.encode(elements), len(strings.encode(elements[:-1])))
-        document = model.request(tensors, outputs=model.listed()).document()
+        document = model.request(tensors, outputs=model.build_outputs_member()).document()
         document["inputs"][place]["parameters"]["binary_data_size"] = len(octets)
         tensors[place] = Tensor.from_values(tensors[place].name, "UINT8", list(octets))
         return _annotate_as_bytes(frame(model.infer_path, document, tensors, model.names), tensors[place].name)

@@ -49,7 +49,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
     if shape is not None:
         expect_side(target, model, [_build_symmetric_tensor(model, shape)], "read")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
+        odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         try:
             expect_read(target, model, odd, changed_tensors.shift_elements(odd), plain=even)
         except UnmetError as unmet:
@@ -66,7 +66,7 @@ def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) ->
     if shape is not None:
         expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
+        odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are wrong, too"):
             expect_written(target, model, odd)
 

@@ -89,7 +89,8 @@ def parameter_is_taken_in_any_place(
     count, name = (2, name) if name else (1, find_scored_output(model))
     listed = list_output_names(model, name, is_first=listed) if isinstance(listed, bool) else listed
     outputs = [
-        RequestedOutput(each, classification=count) if each == name else model.plain_output(each) for each in listed
+        RequestedOutput(each, classification=count) if each == name else model.build_plain_output(each)
+        for each in listed
     ]
     tensors, _ = choose_inputs(model, name)
     with block_if(lambda: _is_unclassified_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
@@ -103,7 +104,7 @@ def _is_unclassified_wrong(
     target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form
 ) -> bool:
     """Say whether the outputs, listed in this order, are wrong without classification."""
-    reply = ask(target, model, tensors, *map(model.plain_output, listed), send=send)
+    reply = ask(target, model, tensors, *map(model.build_plain_output, listed), send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
     return not is_met(lambda: expect(reply).tensors(right))
 

@@ -74,7 +74,7 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
     steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
         raise NotApplicableError(f"{model.name} has no other output that is the same each time")
-    listed = {name: model.plain_output(name) for name in names}
+    listed = {name: model.build_plain_output(name) for name in names}
     listed[chosen] = RequestedOutput(chosen, classification=1)
     if binary is True:
         listed[steady[0]] = RequestedOutput(steady[0], True)
@@ -98,7 +98,9 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     read_texts(ask(target, model, tensors, RequestedOutput(name, classification=find_count(model, right))), name)
-    reply = target.infer(model.request(tensors, send="json", outputs=[name] if listed else model.listed()))
+    reply = target.infer(
+        model.request(tensors, send="json", outputs=[name] if listed else model.build_outputs_member())
+    )
     _expect_plain_output(target, model, tensors, reply, RequestedOutput(name))
 
 

@@ -330,7 +330,7 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     plain = model.request(tensors, send="json")
-    reply = target.send(plain.edited(lambda document: edit(document, name)), fresh=True)
+    reply = target.send(plain.encode_with(lambda document: edit(document, name)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     if is_met(lambda: expect(reply).tensors([right])):

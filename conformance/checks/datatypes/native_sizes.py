@@ -163,7 +163,9 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
     if shape is None:
         tensors = make_empty_inputs(target, model)
         with block_if(lambda: not is_read_right(target, model, model.sample()), "other inputs are wrong, too"):
-            expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(model.find_outputs(tensors))
+            expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
+                model.find_outputs(tensors)
+            )
         return None
     return _expect_empty(target, model, shape, "read")
 

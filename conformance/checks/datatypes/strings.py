@@ -89,7 +89,7 @@ def _list_own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
 
 def _fill_own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
     """Return inputs of a deployed model with these strings, or its sample inputs if there are none."""
-    tensors = model.salted(len(elements) or 1, model.salt)
+    tensors = model.build_salted_inputs(len(elements) or 1, model.salt)
     return fill_texts(tensors, elements[::-1]) if elements else tensors
 
 

@@ -79,7 +79,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
     """Return the first good request that the server answers, and its reply; the last one if it answers none."""
-    for request in target.good_requests(model):
+    for request in target.build_good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
             break
@@ -207,7 +207,7 @@ def _describe_broken_request(found: BrokenRequest) -> str:
     """Describe the outcome of a request of the discovery, and of its repetition."""
     again = (
         ""
-        if found.again is found.reply or found.is_deliberate
-        else f"; sent again: {escape_text(found.again.outcome())}"
+        if found.second_reply is found.reply or found.is_deliberate
+        else f"; sent again: {escape_text(found.second_reply.outcome())}"
     )
     return escape_text(found.outcome) + again

@@ -47,7 +47,7 @@ def change_data(
         data = change(tensor.to_json(), prod(tensor.shape[1:]))
         if not data:
             raise NotApplicableError(f"{tensor.name} has too few elements")
-        return request.edited(lambda document: document["inputs"][place].update(data=data))
+        return request.encode_with(lambda document: document["inputs"][place].update(data=data))
 
     return make
 
@@ -74,7 +74,7 @@ def exceed_integers(model: Model) -> Message:
     tensor = request.inputs[place].tensor
     first, *others = tensor.to_json()
     data = [first + 2 ** (8 * tensor.array.itemsize), *others]
-    return request.edited(lambda document: document["inputs"][place].update(data=data))
+    return request.encode_with(lambda document: document["inputs"][place].update(data=data))
 
 
 def widen_datatype(model: Model) -> Message:
@@ -82,7 +82,7 @@ def widen_datatype(model: Model) -> Message:
     request = model.request(send="json")
     place = _find_input_place(request, _NARROW_INTEGERS)
     datatype = WIDER[request.inputs[place].tensor.datatype]
-    return request.edited(lambda document: document["inputs"][place].update(datatype=datatype))
+    return request.encode_with(lambda document: document["inputs"][place].update(datatype=datatype))
 
 
 def change_first_dimension(change: Callable[[int], int]) -> MessageBuilder:
@@ -91,7 +91,7 @@ def change_first_dimension(change: Callable[[int], int]) -> MessageBuilder:
     def make(model: Model) -> Message:
         request = model.request(send="json")
         first, *others = request.inputs[0].tensor.shape
-        return request.edited(lambda document: document["inputs"][0].update(shape=[change(first), *others]))
+        return request.encode_with(lambda document: document["inputs"][0].update(shape=[change(first), *others]))
 
     return make
 
@@ -109,7 +109,7 @@ def enlarge_fixed_dimension(model: Model) -> Message:
         raise NotApplicableError(f"the metadata of {model.name} fix no dimension of {tensor.name}")
     shape = [size + (place == fixed[-1]) for place, size in enumerate(tensor.shape)]
     data = (tensor.to_json() * 2)[: prod(shape)]
-    return request.edited(lambda document: document["inputs"][0].update(shape=shape, data=data))
+    return request.encode_with(lambda document: document["inputs"][0].update(shape=shape, data=data))
 
 
 def make_ragged(model: Model) -> Message:
@@ -126,14 +126,14 @@ def make_ragged(model: Model) -> Message:
     if len(last) < 2:
         raise NotApplicableError(f"the innermost arrays of {request.inputs[0].tensor.name} have too few elements")
     del last[-1]
-    return request.edited(lambda document: document["inputs"][0].update(data=data))
+    return request.encode_with(lambda document: document["inputs"][0].update(data=data))
 
 
 def write_dimensions_as_strings(model: Model) -> Message:
     """Return a JSON request that is good except for the dimensions of its first input, which are strings."""
     request = model.request(send="json")
     shape = [str(size) for size in request.inputs[0].tensor.shape]
-    return request.edited(lambda document: document["inputs"][0].update(shape=shape))
+    return request.encode_with(lambda document: document["inputs"][0].update(shape=shape))
 
 
 ITEMS = Fit(min_rank=2, is_json=True)

@@ -25,7 +25,7 @@ NO_MODEL = "no_model_of_this_name"
 
 def edit_request(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
     """Return a builder of a good JSON request whose document is changed by `edit`."""
-    return lambda model: model.request(send="json").edited(edit)
+    return lambda model: model.request(send="json").encode_with(edit)
 
 
 def edit_first_input(**members: Any) -> MessageBuilder:
@@ -59,7 +59,7 @@ def list_first_output_and(*names: str) -> MessageBuilder:
     def make(model: Model) -> Message:
         first = model.role.outputs[0].name
         listed = [{"name": name} for name in (first, *(names or (first,)))]
-        return model.request(send="json").edited(lambda document: document.update(outputs=listed))
+        return model.request(send="json").encode_with(lambda document: document.update(outputs=listed))
 
     return make
 
@@ -194,7 +194,7 @@ def send_binary_with_shape(shape: Sequence[int], written: Sequence[int]) -> Mess
 
     def make(model: Model) -> Message:
         request = model.request(fill_with_counts(shape)(model))
-        return request.edited(lambda document: document["inputs"][0].update(shape=list(written)))
+        return request.encode_with(lambda document: document["inputs"][0].update(shape=list(written)))
 
     return make
 

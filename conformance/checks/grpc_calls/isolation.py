@@ -74,7 +74,7 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
     """The server gives the call after a refused one its own answer, on any connection."""
     first, second = (replace(model, salt=(model.salt + step) % 256) for step in (53, 106))
     right, stale = second.expected(second.sample()), first.expected(first.sample())
-    if not model.tells_apart(first.sample(), second.sample()):
+    if not model.can_distinguish(first.sample(), second.sample()):
         raise NotApplicableError(f"two answers of {model.name} are alike")
     send = find_answer_form(target, model)
     before = target.infer(first.request(send=send, request_id="the-one-before"))
@@ -178,15 +178,15 @@ def _build_role_request(target: GrpcTarget, model: Model, kind: str, place: int)
         return model.request([scores], send=_choose_form(place), outputs=wanted, request_id=identity)
     if kind == "several-models":
         model = target.model(MODELS[place % len(MODELS)]) or model
-        tensors = model.salted(3, place)
+        tensors = model.build_salted_inputs(3, place)
         return model.request(tensors, send=_choose_form(place), request_id=identity)
     send: Form = "json" if kind == "typed" else "binary"
-    return model.request(model.salted(1 + place, place), send=send, request_id=identity)
+    return model.request(model.build_salted_inputs(1 + place, place), send=send, request_id=identity)
 
 
 def _build_own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
     """Return a request with an id and unique values for a deployed model."""
-    tensors: Sequence[Tensor] = model.salted(1 + place % 8, place)
+    tensors: Sequence[Tensor] = model.build_salted_inputs(1 + place % 8, place)
     identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
     if kind == "classes":
         tensors, right = choose_inputs(replace(model, salt=place), model.find_rankable()[0])
@@ -208,7 +208,7 @@ def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
     if not model.is_own_oracle or not found.succeeded:
         return _summarize_content(found) == _summarize_content(usual)
     frames = [(_read_sent_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
-    return frames[0] == frames[1] and not find_differing_outputs(usual, found, model.steady())
+    return frames[0] == frames[1] and not find_differing_outputs(usual, found, model.list_comparable_outputs())
 
 
 def _summarize_content(reply: Reply) -> object:

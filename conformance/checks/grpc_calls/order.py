@@ -202,7 +202,7 @@ def answer_has_one_form(
     if count is not None:
         first, *others = list_output_names(model, find_scored_output(model), is_first=True)
         wanted = [RequestedOutput(first, classification=count), *map(RequestedOutput, others)]
-    tensors = None if elements is None else model.salted(elements, model.salt)
+    tensors = None if elements is None else model.build_salted_inputs(elements, model.salt)
     if tensors and model.is_own_oracle:
         model.find_outputs(tensors)  # raises if the model does not accept so many
     reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
@@ -235,7 +235,9 @@ def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
     usual = [
         Tensor(output.name, output.datatype, output.array.shape, output.array)
         for output in typed.answer.outputs
-        if output.array is not None and not _is_unreadable(output.array) and output.name in model.steady()
+        if output.array is not None
+        and not _is_unreadable(output.array)
+        and output.name in model.list_comparable_outputs()
     ]
     expect(raw).tensors(usual, through_json=model.is_own_oracle)
 

@@ -88,8 +88,8 @@ def _request_half_binary(model: Model) -> InferRequest:
 
 def _request_many_elements(model: Model) -> InferRequest:
     """Request outputs for long inputs, every other one as binary data."""
-    each = max(1, *(tensor.elements for tensor in model.salted(1, model.salt)))
-    tensors = model.salted(-(-4096 // each), model.salt)
+    each = max(1, *(tensor.elements for tensor in model.build_salted_inputs(1, model.salt)))
+    tensors = model.build_salted_inputs(-(-4096 // each), model.salt)
     model.expected(tensors)  # raises if the model does not accept so many
     return model.request(tensors, send=model.sends, outputs=list_half_binary(model))
 
@@ -263,7 +263,7 @@ def _cut_json(model: Model) -> Message:
 
 def _send_unknown_input(model: Model) -> Message:
     """Return a request whose first input has an unknown name."""
-    return model.request(want="binary").edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
+    return model.request(want="binary").encode_with(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
 def _request_unknown_output(model: Model) -> Message:

@@ -63,8 +63,8 @@ FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "
 def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: DocumentWriter) -> None:
     """The server reads binary data from where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)
-    request = model.request(tensors, outputs=model.listed())
-    message = request.message().with_json(spell(request.written()))
+    request = model.request(tensors, outputs=model.build_outputs_member())
+    message = request.message().with_json(spell(request.build_sent_document()))
     with block_if(lambda: is_binary_misread(target, model, tensors), _PLAINLY_WRONG):
         expect(target.infer(message)).tensors(model.expected(tensors))
 
@@ -84,8 +84,8 @@ def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strin
 def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """The server reads an inference header with leading zeros as decimal, or refuses it."""
     tensors = model.fill(VALUES)
-    request = model.request(tensors, outputs=model.listed())
-    message = request.message().with_json(_pad_to_octal_length(_format_json(request.written())))
+    request = model.request(tensors, outputs=model.build_outputs_member())
+    message = request.message().with_json(_pad_to_octal_length(_format_json(request.build_sent_document())))
     padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
     reply = target.send(padded, fresh=True)
     if not reply.succeeded:
@@ -127,7 +127,7 @@ HEADER_SPELLINGS = (
     *[
         Row(
             name,
-            (name, lambda m: m.request(outputs=m.listed()).message()),
+            (name, lambda m: m.request(outputs=m.build_outputs_member()).message()),
             fit=None if name == HEADER_SPELLINGS[2] else ANY,
         )
         for name in HEADER_SPELLINGS
@@ -204,7 +204,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 @rows(("as-json", JSON), ("without-content-type", None))
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
     """The server accepts a binary request with Content-Type application/json, or without any."""
-    message = model.request(outputs=model.listed()).message()
+    message = model.request(outputs=model.build_outputs_member()).message()
     with block_if(lambda: is_binary_refused(target, model), "under its own type it is not answered either"):
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
 
@@ -225,7 +225,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
     if form == "json":
         require_json(model)
     tensors = model.sample()
-    message = model.request(tensors, send=form, outputs=model.listed()).message()
+    message = model.request(tensors, send=form, outputs=model.build_outputs_member()).message()
 
     def expect_answer_as(named: ClientName) -> None:
         expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
@@ -269,7 +269,11 @@ def _make_typed_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
 
 FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
     "json": (_build_json_request, (), JSON_ALONE),
-    "binary": (lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.listed()).message(), BINARY, ANY),
+    "binary": (
+        lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.build_outputs_member()).message(),
+        BINARY,
+        ANY,
+    ),
     "raw": (_build_raw_request, RAW, RAW_FLOATS),
 }
 

@@ -38,7 +38,9 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
         require_json(model)
     tensors, usual = model.sample(), USUAL_HEADERS[name]
     options: dict[str, Any] = (
-        {"outputs": model.listed()} if model.is_own_oracle else {"want": "binary" if form == "binary" else None}
+        {"outputs": model.build_outputs_member()}
+        if model.is_own_oracle
+        else {"want": "binary" if form == "binary" else None}
     )
     message = model.request(tensors, send=form, **options).message()
 

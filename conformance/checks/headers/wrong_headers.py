@@ -44,7 +44,7 @@ BLANKS = [0x20, 0x0A, 0x0D, 0x09]
 
 def _build_good_message(model: Model) -> Message:
     """Return the good binary request whose inference header the others change."""
-    return model.request(model.fill(VALUES), outputs=model.listed()).message()
+    return model.request(model.fill(VALUES), outputs=model.build_outputs_member()).message()
 
 
 def _set_header(value: Callable[[Message], int | str]) -> MessageBuilder:
@@ -306,7 +306,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Hea
         return "refused"
     expect(reply).answered()
     alone = {value: target.send(_repeat_header(message, value), fresh=True) for value in dict.fromkeys(both)}
-    steady = model.steady()
+    steady = model.list_comparable_outputs()
     taken = [value for value, other in alone.items() if _has_same_outputs(reply, other, steady)]
     if not taken:
         model.expected(model.fill(VALUES))  # repeats the control request, to check that the model is steady

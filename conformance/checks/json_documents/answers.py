@@ -255,7 +255,9 @@ def escaped_id_comes_back(target: Target, model: Model, identity: str) -> None:
     r"""The server returns an id written with \u escapes as the text that it stands for."""
     request = model.request(send="json", request_id=identity)
     escaped = "".join(f"\\u{unit:04x}" for unit in _list_utf_16_units(identity))
-    text = json.dumps({**request.written(), "id": "@"}, separators=(",", ":")).replace('"@"', f'"{escaped}"')
+    text = json.dumps({**request.build_sent_document(), "id": "@"}, separators=(",", ":")).replace(
+        '"@"', f'"{escaped}"'
+    )
     _expect_id(target.infer(request.message().with_body(text.encode())), identity)
 
 

@@ -60,7 +60,7 @@ class ElementRewriting:
                     texts.append((json.dumps(mark).encode(), f"[{','.join(map(self.write, entry['data']))}]".encode()))
                     entry["data"] = mark
 
-        message = model.request(tensors, send="json").edited(edit)
+        message = model.request(tensors, send="json").encode_with(edit)
         for mark, text in texts:
             message = message.with_json(message.body.replace(mark, text))
         return message
@@ -177,7 +177,7 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
     """The server coerces a JSON element of another type to the datatype, or refuses it."""
     tensors, data, candidates, place = make(model)
     plain = model.request(tensors, send="json")
-    reply = target.send(plain.edited(lambda document: document["inputs"][place].update(data=data)), fresh=True)
+    reply = target.send(plain.encode_with(lambda document: document["inputs"][place].update(data=data)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     coerced = [model.expected(candidate) for candidate in candidates]

@@ -59,7 +59,7 @@ _UNCARRIED = "binary data of these elements are wrong by themselves"
 )
 def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None, items: int = 0) -> None:
     """The server reads JSON data in row-major order, flat or nested."""
-    tensors = model.salted(items, model.salt) if items else _choose_inputs(model)
+    tensors = model.build_salted_inputs(items, model.salt) if items else _choose_inputs(model)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
     def expect_right(found: Reply) -> None:
@@ -180,7 +180,7 @@ def make_spelled_request(model: Model, elements: Sequence[str], want: Form | Non
     """Return a JSON request whose data consist of these JSON texts."""
     filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
     request = model.request([model.tensor([filler] * len(elements))], send="json", want=want)
-    message = request.edited(lambda document: document["inputs"][0].update(data="@"))
+    message = request.encode_with(lambda document: document["inputs"][0].update(data="@"))
     return message.with_json(message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
 
 

@@ -194,7 +194,9 @@ def request_written_otherwise_is_the_same(
 ) -> None:
     """The server reads a request in any member order, with escapes and with white space."""
     request = request_kind.request(model)
-    _expect_same_as_usual(target, model, request_kind, request.message().with_json(style.write(request.written())))
+    _expect_same_as_usual(
+        target, model, request_kind, request.message().with_json(style.write(request.build_sent_document()))
+    )
 
 
 def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKind, message: Message) -> None:
@@ -290,7 +292,7 @@ def undefined_members_change_nothing(
             owner.clear()
             owner.update({**members, **own} if first else {**own, **members})
 
-    _expect_same_as_usual(target, model, request_kind, request_kind.request(model).edited(edit))
+    _expect_same_as_usual(target, model, request_kind, request_kind.request(model).encode_with(edit))
 
 
 # --- the text ----------------------------------------------------------------------------------------------------------

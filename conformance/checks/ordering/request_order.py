@@ -86,7 +86,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 
 def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect several binary inputs to be read right; block if two equal inputs are answered wrong as well."""
-    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are wrong, too"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
 
@@ -110,7 +110,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
         tensors = sort_tensors(declared, order(tuple(tensor.name for tensor in declared)))
         is_declared = tensors == list(declared)
         misread = reassign_by_position(declared, tensors[::-1] if is_declared else tensors)
-        if misread is None or model.tells_apart(declared, misread):
+        if misread is None or model.can_distinguish(declared, misread):
             return tensors
     raise NotApplicableError(f"the answers of {model.name} do not show which input is which")
 
@@ -137,7 +137,7 @@ def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor])
     """Say whether a deployed model also misreads this order in JSON, or whether JSON cannot carry all inputs."""
     if not model.is_own_oracle:
         return False
-    request = model.request(tensors, send=model.sends, outputs=model.listed())
+    request = model.request(tensors, send=model.sends, outputs=model.build_outputs_member())
     return bool(model.sends) or not is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
@@ -183,7 +183,7 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
     """Expect the inputs of a deployed model to be read in reverse order, the first of which has no elements."""
     declared = require_several(model)
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
-    full = model.request(declared[::-1], outputs=model.listed())
+    full = model.request(declared[::-1], outputs=model.build_outputs_member())
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(
@@ -195,11 +195,13 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
             "in the declared order they are wrong, too",
         ),
     ):
-        expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(model.find_outputs(tensors))
+        expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
+            model.find_outputs(tensors)
+        )
 
 
 def _is_read_in_declared_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     return is_met(lambda: expect(reply).tensors(model.find_outputs(tensors)))
 
 
@@ -220,7 +222,7 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
     sent = [tensor for tensor in tensors if tensor.name in binary]
     if len(sent) == len(tensors):
         raise NotApplicableError("JSON carries no input beside those that are binary data")
-    reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, send=binary, outputs=model.build_outputs_member()))
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
@@ -230,5 +232,5 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
 
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether the answer is right when all inputs are binary data."""
-    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors)))

@@ -100,8 +100,8 @@ ROWS = (
 def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str | None) -> str:
     """The server lets no misplaced parameter override a defined one or change a value."""
     require_json(model)
-    plain, name = model.request(send="json"), model.steady()[0]
-    reply = target.send(plain.edited(lambda document: edit(document, name)), fresh=True)
+    plain, name = model.request(send="json"), model.list_comparable_outputs()[0]
+    reply = target.send(plain.encode_with(lambda document: edit(document, name)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     if form is not None:

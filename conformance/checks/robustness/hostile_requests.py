@@ -44,7 +44,7 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
     except TargetLostError as lost:
         last = Reply(target.exchanges[-1])
         actual = f"the server died: {lost}" if lost.has_died else str(lost)
-        target.hope()
+        target.reset_silence()
         raise UnmetError("a server that goes on answering", actual, last) from lost
 
 
@@ -54,7 +54,7 @@ def _expect_ready(target: Peer, model: Model) -> None:
             _expect_served_soon(target, model, 1)
         except TargetLostError:
             if tries_left:
-                target.hope()
+                target.reset_silence()
             if target.is_lost:
                 raise
         except UnmetError as unmet:

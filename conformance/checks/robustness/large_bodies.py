@@ -246,7 +246,7 @@ def _make_rows(name: str) -> tuple[Row, Row]:
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
     """The server refuses a body that is not in its stated coding, or reads it as it was meant."""
     coding, spoil = FALSE_CODINGS[name]
-    tensors = model.salted(ELEMENT_COUNT, 2)
+    tensors = model.build_salted_inputs(ELEMENT_COUNT, 2)
     message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()
     with expect_still_serving(target, model):
         reply = target.send(message.with_body(spoil(message.body)).with_header("Content-Encoding", coding), fresh=True)

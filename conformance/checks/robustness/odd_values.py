@@ -47,7 +47,7 @@ def _set_shape(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
     def edit(document: dict[str, Any]) -> None:
         document["inputs"][0]["shape"] = list(shape)
 
-    return lambda model: model.request(_make_empty_inputs(model), send="binary" if binary else "json").edited(edit)
+    return lambda model: model.request(_make_empty_inputs(model), send="binary" if binary else "json").encode_with(edit)
 
 
 def _make_empty_inputs(model: Model) -> list[Any]:

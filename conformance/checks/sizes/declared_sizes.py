@@ -58,7 +58,9 @@ EIGHT_BYTES = (
 def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
     """The server gives each binary input as many bytes as its binary_data_size says."""
     if model.is_own_oracle:
-        _expect_all_read(target, model, model.salted(count, model.salt) if count else require_several(model))
+        _expect_all_read(
+            target, model, model.build_salted_inputs(count, model.salt) if count else require_several(model)
+        )
         return
     strings = Tensor.from_values("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
     sample = {tensor.name: tensor for tensor in model.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
@@ -84,7 +86,7 @@ def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) ->
         return not alone or is_right_sorted(target, model, tensors)
 
     with block_if(is_wrong_otherwise, "one as the only binary data is wrong, too, or they are right in another order"):
-        expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)
+        expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(right)
 
 
 def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
@@ -239,6 +241,6 @@ def json_output_without_elements_has_data(target: Target, model: Model, counts: 
     """The server writes an empty `data` array for an empty JSON output."""
     names = require_json_outputs(model)
     tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
-    reply = target.infer(model.request(tensors, send=model.sends, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, send=model.sends, outputs=model.build_outputs_member()))
     for name in names:
         _expect_no_findings(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")

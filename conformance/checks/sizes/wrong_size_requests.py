@@ -103,14 +103,14 @@ def _make_sized_request(
             "parameters": {"binary_data_size": size},
         }
 
-    return model.request([octets, *others], outputs=model.listed()).edited(edit)
+    return model.request([octets, *others], outputs=model.build_outputs_member()).encode_with(edit)
 
 
 def drop_last_bytes(count: int | None) -> MessageBuilder:
     """Return a builder of a request that lacks its last `count` bytes, or, for None, all binary data."""
 
     def make(model: Model) -> Message:
-        message = model.request(sample_carried_inputs(model), outputs=model.listed()).message()
+        message = model.request(sample_carried_inputs(model), outputs=model.build_outputs_member()).message()
         return message.with_body(message.body[: message.json_length if count is None else -count])
 
     return make
@@ -124,7 +124,7 @@ def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
             for item in document["inputs"]:
                 item["parameters"]["binary_data_size"] += change.get(item["name"], 0)
 
-        return model.request().edited(edit)
+        return model.request().encode_with(edit)
 
     return make
 
@@ -137,7 +137,7 @@ def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
             item = next(item for item in document["inputs"] if item["name"] == name)
             item["parameters"] = {} if size is None else {"binary_data_size": size}
 
-        return model.request().edited(edit)
+        return model.request().encode_with(edit)
 
     label = {None: "no-size", -1: "minus-one", 0: "size-zero"}.get(
         size, f"size-{size}" if isinstance(size, str) else "2-to-the-63"
@@ -156,7 +156,7 @@ def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> M
             item = document["inputs"][0] | dict(change)
             document["inputs"][0] = {name: value for name, value in item.items() if value is not None}
 
-        message = model.request(outputs=model.listed()).edited(edit)
+        message = model.request(outputs=model.build_outputs_member()).encode_with(edit)
         return message if keep is None else message.with_body(message.body[: message.json_length + keep])
 
     return make
@@ -183,7 +183,9 @@ def add_data(values: Sequence[Any]) -> MessageBuilder:
 
     def make(model: Model) -> Message:
         data = to_json(model, model.fill(values)[0])
-        return model.request(outputs=model.listed()).edited(lambda document: document["inputs"][0].update(data=data))
+        return model.request(outputs=model.build_outputs_member()).encode_with(
+            lambda document: document["inputs"][0].update(data=data)
+        )
 
     return make
 
@@ -204,7 +206,7 @@ def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Calla
     """Return a builder of a good request, and of the same with extra bytes; `send` names the binary inputs."""
 
     def make(model: Model) -> tuple[Message, Message]:
-        message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.listed()).message()
+        message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.build_outputs_member()).message()
         headed = message.with_header(INFERENCE_HEADER, str(message.json_length))
         return message, headed.with_header("Content-Type", OCTET_STREAM).with_body(message.body + extra)
 

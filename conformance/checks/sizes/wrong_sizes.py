@@ -54,8 +54,8 @@ def _make_several_input_refusal(
 
     def make(model: Model) -> Message:
         sent = require_several(model)
-        request = model.request(sent, outputs=model.listed())
-        return request.edited(lambda document: resize(document["inputs"], sent))
+        request = model.request(sent, outputs=model.build_outputs_member())
+        return request.encode_with(lambda document: resize(document["inputs"], sent))
 
     return Refusal(fault, requirement, "", make, tensors=tensors, fit=SEVERAL_INPUTS)
 
@@ -103,7 +103,7 @@ def _make_resized_request(
     Raises:
         NotApplicable: the model is sent no such input, or takes it with another number of elements than `count`.
     """
-    tensors = list(model.salted(count, model.salt))
+    tensors = list(model.build_salted_inputs(count, model.salt))
     place = next((k for k, tensor in enumerate(tensors) if tensor.datatype in datatypes), None)
     if place is None or tensors[place].elements != count:
         raise NotApplicableError(f"{model.name} is sent no such input of {count} elements")
@@ -118,7 +118,7 @@ def _make_resized_request(
             "parameters": {"binary_data_size": size},
         }
 
-    return model.request(tensors, outputs=model.listed()).edited(edit)
+    return model.request(tensors, outputs=model.build_outputs_member()).encode_with(edit)
 
 
 def _pack_bits(tensor: Tensor) -> tuple[int, bytes]:
@@ -182,7 +182,7 @@ def data_beside_a_size_shifts_no_tensor(
     sample = {tensor.name: tensor for tensor in model.sample()}
     sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
     request = model.request(sorted(sample.values(), key=lambda tensor: tensor.name != both), send={both, other})
-    bad = request.edited(lambda document: document["inputs"][0].update(data=data))
+    bad = request.encode_with(lambda document: document["inputs"][0].update(data=data))
     outputs = {given.name: output.name for given, output in zip(model.role.inputs, model.role.outputs, strict=True)}
     _expect_refused_or_unchanged(target, model, request.message(), bad, output_name=outputs[other])
 
@@ -191,8 +191,8 @@ def _expect_refused_or_either_value(target: Target, model: Model) -> None:
     """Expect a refusal, or the right answer for the first input's binary data or the other elements in its `data`."""
     first, *others = require_several(model)
     other_first = replace(model, salt=model.salt + 1).sample()[0]
-    request = model.request([first, *others], outputs=model.listed())
-    bad = request.edited(lambda document: document["inputs"][0].update(data=to_json(model, other_first)))
+    request = model.request([first, *others], outputs=model.build_outputs_member())
+    bad = request.encode_with(lambda document: document["inputs"][0].update(data=to_json(model, other_first)))
     _expect_refused_or_unchanged(
         target, model, request.message(), bad, alternatives=model.expected([other_first, *others])
     )
@@ -202,9 +202,11 @@ def _resize_input_at(place: int, size: object) -> Callable[[Model], tuple[Messag
     """Return a builder of a good binary request, and of the same with another size for one input."""
 
     def make(model: Model) -> tuple[Message, Message]:
-        request = model.request(require_several(model), outputs=model.listed())
+        request = model.request(require_several(model), outputs=model.build_outputs_member())
         parameters = {} if size is ABSENT else {"binary_data_size": size}
-        return request.message(), request.edited(lambda found: found["inputs"][place].update(parameters=parameters))
+        return request.message(), request.encode_with(
+            lambda found: found["inputs"][place].update(parameters=parameters)
+        )
 
     return make
 
@@ -226,7 +228,7 @@ def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Mode
             item = next(item for item in document["inputs"] if item["name"] == name)
             item["parameters"] = {} if size is ABSENT else {"binary_data_size": size}
 
-        return request.message(), request.edited(edit)
+        return request.message(), request.encode_with(edit)
 
     return make
 
@@ -292,7 +294,7 @@ def _expect_refused_or_unchanged(
         expect(reply, requirement).refused()
         expect_alive(target, model)
         return reply
-    changing = {spec.name for spec in model.role.outputs} - set(model.steady())
+    changing = {spec.name for spec in model.role.outputs} - set(model.list_comparable_outputs())
     outputs = [output for output in right.answer.outputs if output.name not in changing]
     tensors = [_to_tensor(output) for output in outputs if output.array is not None]
     if not (alternatives and is_met(lambda: expect(reply).tensors(alternatives))):

@@ -191,7 +191,7 @@ def _find_similar_inputs(model: Model, length: int) -> tuple[list[Tensor], list[
     """
     first = _make_similar_inputs(model, length, 1)
     for last in OTHER_SALTS:
-        if model.tells_apart(first, second := _make_similar_inputs(model, length, last)):
+        if model.can_distinguish(first, second := _make_similar_inputs(model, length, last)):
             return first, second
     raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
 
@@ -199,7 +199,7 @@ def _find_similar_inputs(model: Model, length: int) -> tuple[list[Tensor], list[
 def _make_similar_inputs(model: Model, length: int, last: int) -> list[Tensor]:
     """Return inputs that depend on `last` in their last element only; short inputs differ in every element."""
     if length <= SMALL_COUNT:
-        return model.salted(length, last)
+        return model.build_salted_inputs(length, last)
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
 
 

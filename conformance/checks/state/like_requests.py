@@ -244,11 +244,11 @@ def _add_unknown_output(request: InferRequest) -> Message:
     def edit(document: dict[str, Any]) -> None:
         document.setdefault("outputs", []).append({"name": "NO_SUCH_OUTPUT"})
 
-    return request.edited(edit)
+    return request.encode_with(edit)
 
 
 def _rename_last_input(request: InferRequest) -> Message:
-    return request.edited(lambda document: document["inputs"][-1].update(name="NO_SUCH_INPUT"))
+    return request.encode_with(lambda document: document["inputs"][-1].update(name="NO_SUCH_INPUT"))
 
 
 def _keep_first_input(request: InferRequest) -> Message:

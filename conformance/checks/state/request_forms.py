@@ -29,7 +29,7 @@ def make_salted_request(model: Model, form: Form, length: int, salt: int) -> Inf
 
 def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
     """Return inputs of `length` elements, or as many as a deployed model accepts; they depend on the salt."""
-    return model.salted(model.limit_length(length), salt)
+    return model.build_salted_inputs(model.limit_length(length), salt)
 
 
 def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:

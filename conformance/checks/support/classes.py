@@ -234,7 +234,7 @@ class ClassifiedAnswer:
     @property
     def labels(self) -> Sequence[str] | None:
         """The labels of the output, by index; empty if it has none, None if they are unknown."""
-        return self.model.labels_of(self.name)
+        return self.model.find_labels(self.name)
 
     @property
     def batch(self) -> int:

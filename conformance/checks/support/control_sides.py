@@ -88,7 +88,7 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
         raise NotApplicableError(f"{model.name} has an input of more than one dimension")
-    return model.salted(count, model.salt)
+    return model.build_salted_inputs(count, model.salt)
 
 
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
@@ -107,7 +107,9 @@ def make_other_inputs(model: Model) -> list[Tensor]:
 def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
     """Return the model with a salt for which `change` alters its sample inputs; see `find_inputs`."""
     models = [replace(model, salt=(model.salt + step) % 256) for step in range(MAX_DRAWS)]
-    draws = ((drawn, drawn.sample() if length is None else drawn.salted(length, drawn.salt)) for drawn in models)
+    draws = (
+        (drawn, drawn.sample() if length is None else drawn.build_salted_inputs(length, drawn.salt)) for drawn in models
+    )
     return next((drawn for drawn, tensors in draws if are_different(tensors, change(tensors))), model)
 
 
@@ -120,7 +122,7 @@ def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequ
         length: number of elements or items; None leaves it to the model.
     """
     drawn = find_draw(model, change, length)
-    return drawn.sample() if length is None else drawn.salted(length, drawn.salt)
+    return drawn.sample() if length is None else drawn.build_salted_inputs(length, drawn.salt)
 
 
 def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
@@ -129,14 +131,14 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
     Raises:
         NotApplicable: it answers both alike, so a right answer would prove nothing.
     """
-    if not model.tells_apart(tensors, misread):
+    if not model.can_distinguish(tensors, misread):
         raise NotApplicableError(f"{model.name} answers inputs alike that are read right and wrong")
 
 
 def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
     """Expect the right answer when the named inputs, and those that JSON cannot carry, are binary data."""
     rights = model.expected(tensors)
-    reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.listed()))
+    reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.build_outputs_member()))
     with excuse_nondeterminism(target, rights):
         expect(reply).tensors(rights)
 

@@ -126,7 +126,7 @@ def mark_not_applicable_if(is_open: Callable[[], bool], reason: str) -> Iterator
 
 def is_binary_refused(target: Target, model: Model) -> bool:
     """Say whether a model that is its own oracle refuses a plain binary request; False for a role."""
-    return model.is_own_oracle and not target.infer(model.request(outputs=model.listed())).succeeded
+    return model.is_own_oracle and not target.infer(model.request(outputs=model.build_outputs_member())).succeeded
 
 
 def is_binary_misread(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
@@ -142,13 +142,13 @@ def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> 
 
 def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a model answers right when all inputs are binary data."""
-    request = model.request(tensors, outputs=model.listed())
+    request = model.request(tensors, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
     """Say whether a model answers right when only the named input, and those JSON cannot carry, are binary data."""
-    request = model.request(tensors, send={name, *model.sends}, outputs=model.listed())
+    request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
@@ -170,7 +170,7 @@ def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence
         NotApplicable: the model answers every draw as it would answer it misread.
     """
     for tensors in model.draw_several():
-        if model.tells_apart(tensors, misread(tensors)):
+        if model.can_distinguish(tensors, misread(tensors)):
             return tensors
     raise NotApplicableError(f"{model.name} answers its inputs as it would answer them misread")
 
@@ -181,7 +181,7 @@ def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Seque
     Raises:
         NotApplicable: it answers all alike, so an answer cannot be matched to its request.
     """
-    if not any(model.tells_apart(one, other) for other in others):
+    if not any(model.can_distinguish(one, other) for other in others):
         raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
 
 

@@ -14,10 +14,10 @@ def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tens
     Raises:
         NotApplicable: the model has inputs of one size alone, or refuses such inputs in a plain request.
     """
-    pairs = zip(model.sample(), model.salted(0, model.salt), strict=True)
+    pairs = zip(model.sample(), model.build_salted_inputs(0, model.salt), strict=True)
     tensors = [empty if name in ("", own.name) else own for own, empty in pairs]
     if all(tensor.elements for tensor in tensors):
         raise NotApplicableError(f"{model.name} takes inputs of one size alone")
-    if not target.infer(model.request(tensors, send=model.sends, outputs=model.listed())).succeeded:
+    if not target.infer(model.request(tensors, send=model.sends, outputs=model.build_outputs_member())).succeeded:
         raise NotApplicableError(f"{model.name} takes no inputs without elements")
     return tensors

@@ -64,7 +64,7 @@ def require_reading(
     """
     others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
     for tensors in model.draw_several():
-        if model.tells_apart(tensors, misread(tensors) if misread else others):
+        if model.can_distinguish(tensors, misread(tensors) if misread else others):
             return tensors
     raise NotApplicableError(f"the answers of {model.name} do not show what was read")
 
@@ -98,11 +98,17 @@ def _request_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tenso
     """Return the outputs of a plain request over HTTP; empty if HTTP is not tested, or the request fails."""
     if HTTP not in target.over_http.settings.transports:
         return []
-    return _list_steady_outputs(model, target.over_http.infer(model.request(tensors, send=(), outputs=model.listed())))
+    return _list_steady_outputs(
+        model, target.over_http.infer(model.request(tensors, send=(), outputs=model.build_outputs_member()))
+    )
 
 
 def _list_steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
-    outputs = [output for output in reply.answer.outputs if output.name in model.steady()] if reply.succeeded else []
+    outputs = (
+        [output for output in reply.answer.outputs if output.name in model.list_comparable_outputs()]
+        if reply.succeeded
+        else []
+    )
     return [tensor for output in outputs if (tensor := as_tensor(output))]
 
 

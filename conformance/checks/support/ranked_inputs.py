@@ -137,7 +137,7 @@ def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
         raise NotApplicableError(f"more elements for {model.name} may be more items of a batch")
-    return tuple(model.salted(count, model.salt))
+    return tuple(model.build_salted_inputs(count, model.salt))
 
 
 def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:

@@ -21,7 +21,7 @@ def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> s
     """
     if len(listed) == 1:
         return listed[0]
-    for request in target.good_requests(model) if listed else ():
+    for request in target.build_good_requests(model) if listed else ():
         reply = target.send(target.message(request), fresh=True)
         if reply.succeeded:
             own = read_named_version(reply)

@@ -132,7 +132,7 @@ def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: boo
 
 def _make_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
     """Return a function that evaluates a named question once and caches the result, for gRPC."""
-    return lambda name, ask: target.over_http.once(f"{name} over gRPC", ask)
+    return lambda name, ask: target.over_http.ask_once(f"{name} over gRPC", ask)
 
 
 def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:
@@ -181,7 +181,7 @@ class Caller:
 
     def send_plain_request(self) -> int:
         """Send a plain call on a new connection and ignore its answer; return its number in the check."""
-        plain = self.target.message(self.target.good_requests(self.model)[0])
+        plain = self.target.message(self.target.build_good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
 

@@ -103,7 +103,7 @@ def _make_wrong_size_request(main: StepRequest) -> Message:
 def _make_refused_request(main: StepRequest) -> Message:
     """Return a request that sets every option, and is refused only for an unknown input."""
     request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_EARLIER)
-    return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
+    return request.encode_with(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
 _PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {

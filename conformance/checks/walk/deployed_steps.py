@@ -126,7 +126,7 @@ def _put_ranked_output_first(model: DeployedModel) -> DeployedModel:
     Raises:
         NotApplicable: it has none whose values can be compared.
     """
-    steady = model.steady()
+    steady = model.list_comparable_outputs()
     outputs = model.role.outputs
     ranked = [
         spec

@@ -60,7 +60,7 @@ def choose_send_options(message: Message, step: Step) -> SendOptions:
     return SendOptions(
         version=step["http"],
         chunked=tuple(_find_offsets(size, parts)) if parts else None,
-        written=written,
+        chunk_format=written,
         segments=tuple(_find_offsets(size, _SEGMENTS)) if framing == "segments" else (),
         closing=step["connection"] == "closing",
     )

@@ -172,7 +172,7 @@ def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOu
     if output.array is None:
         raise UnmetError("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
     texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
-    labels = step_request.model.labels_of(scores.name)
+    labels = step_request.model.find_labels(scores.name)
     rows = list(scores.array.reshape(items, -1))
     for item, row in enumerate(rows):
         others = [other for other in rows if other is not row]

@@ -157,7 +157,7 @@ def _write_message(request: InferRequest, step: Step) -> Message:
     """Return the message of a request, with its JSON in the spelling of the step."""
     tensors = [item.tensor for item in request.inputs if item.binary]
     return _spell_header_names(
-        frame_text(request.path, write_json(request.written(), step), tensors, request.names), step
+        frame_text(request.path, write_json(request.build_sent_document(), step), tensors, request.names), step
     )
 
 

@@ -77,7 +77,7 @@ class Sender:
 
     def send_plain_request(self) -> int:
         """Send a plain request on a new connection and ignore its answer; return its number in the check."""
-        plain = self.target.message(self.target.good_requests(self.model)[0])
+        plain = self.target.message(self.target.build_good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
     def _expect_right_answer(self, reply: Reply, request: StepRequest) -> None:

@@ -40,7 +40,7 @@ def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False
             spec,
             _choose_shape(step, spec, place, model),
             step,
-            partial(model.ramp, place, salt=salt + 31 * place),
+            partial(model.build_ramp, place, salt=salt + 31 * place),
             in_json=in_json,
         )
         for place, spec in enumerate(model.role.inputs)
@@ -82,11 +82,11 @@ def _change_end(tensor: Tensor) -> Tensor:
 def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int, ...]:
     """Return the shape of an input: the count of the step sets its first variable dimension, or its batch size."""
     if step["count"] == "own":
-        return model.own_shape(place, is_raw=step["send"] == "raw")
+        return model.find_own_shape(place, is_raw=step["send"] == "raw")
     count = _choose_count(step, place, len(model.role.inputs))
     if model.role.batching:
         return make_sample_shape(spec.shape, max(1, min(count, MAX_ITEMS)))
-    return model.shape_of_count(place, count)
+    return model.build_shape(place, count)
 
 
 def _choose_count(step: Step, place: int, inputs: int) -> int:

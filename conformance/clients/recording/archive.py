@@ -73,7 +73,7 @@ class ArchiveWriter:
         """Append a request and its answer."""
         received = recorded.received
         message = Message(received.path, received.headers, received.body, received.method)
-        exchange = to_exchange(recorded, self._settings.where(message), message)
+        exchange = to_exchange(recorded, self._settings.find_base_url(message), message)
         (entry,) = har.make_entries(
             Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings, self._bodies
         )

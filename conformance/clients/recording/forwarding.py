@@ -45,7 +45,7 @@ def read_http_upstream(settings: Settings) -> Upstream:
         SettingsError: its certificates cannot be read.
     """
     parts = urlsplit(settings.url)
-    tls = settings.ssl_context() if parts.scheme == "https" else None
+    tls = settings.build_ssl_context() if parts.scheme == "https" else None
     return Upstream(parts.hostname or "", parts.port or PORTS[parts.scheme], parts.path, tls, settings.url)
 
 
