@@ -100,14 +100,22 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
 
 
 def _make_row(about: dict[str, Any], folder: Path) -> FailedRow:
-    return FailedRow(about["check"], about["row"], about["url"], about["failure"], folder=folder)
+    models = about["survey"]["roles"]
+    return FailedRow(about["check"], about["row"], about["url"], about["failure"], folder=folder, models=models)
 
 
 def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:
     report = report_file.read(path)
     target = report["target"]
     rows = [
-        FailedRow(row["check"], row["row"], target.get("url", ""), row["failure"], len(row["exchanges"]))
+        FailedRow(
+            row["check"],
+            row["row"],
+            target.get("url", ""),
+            row["failure"],
+            len(row["exchanges"]),
+            models=target["roles"],
+        )
         for row in report["rows"]
         if row["failure"]
     ]

@@ -12,7 +12,7 @@ import shlex
 import tarfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
@@ -54,6 +54,7 @@ class FailedRow:
         failure: `Failure` as plain data.
         exchanges: the number of exchanges of the row; 0 if unknown.
         folder: the evidence of the row, or None.
+        models: the name of the model that fills each role.
     """
 
     check: str
@@ -62,6 +63,7 @@ class FailedRow:
     failure: Mapping[str, Any]
     exchanges: int = 0
     folder: Path | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -133,7 +135,7 @@ def render(bug: Bug) -> str:
     sections = (
         [f"# {text(bug.server, 100)}{': ' if bug.server else ''}{render_prose(describe_symptom(bug.requirement))}"],
         _summarize_bug(bug),
-        ["## Reproduce", "", *_describe_role(bug.role), *_format_reproduction(example)],
+        ["## Reproduce", "", *_describe_model(bug.role, example.models), *_format_reproduction(example)],
         ["## Expected and actual", "", *fence_lines(_format_difference(example.failure))],
         ["## What the documents say", "", *_format_sources(bug.requirement)],
         ["## Found with", "", *_list_details(bug)],
@@ -147,10 +149,12 @@ def _summarize_bug(bug: Bug) -> list[str]:
     return [*lines, _WHO_NOTICES[bug.requirement.concern]]
 
 
-def _describe_role(role: Role | None) -> Iterator[str]:
+def _describe_model(role: Role | None, models: Mapping[str, str]) -> Iterator[str]:
     if role is None:
         return
-    yield f"Model {code(role.name)}: {text(role.purpose)}."
+    name = models.get(role.name, role.name)
+    filled = f" in the role {code(role.name)}" if name != role.name else ""
+    yield f"Model {code(name)}{filled}: {text(role.purpose)}."
     yield ""
     yield f"- Inputs: {_list_tensors(role.inputs)}"
     yield f"- Outputs: {_list_tensors(role.outputs)}"
