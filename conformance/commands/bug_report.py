@@ -100,8 +100,10 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
 
 
 def _make_row(about: dict[str, Any], folder: Path) -> FailedRow:
-    models = about["survey"]["roles"]
-    return FailedRow(about["check"], about["row"], about["url"], about["failure"], folder=folder, models=models)
+    models, grpc = about["survey"]["roles"], about.get("grpc", "")
+    return FailedRow(
+        about["check"], about["row"], about["url"], about["failure"], folder=folder, models=models, grpc=grpc
+    )
 
 
 def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:

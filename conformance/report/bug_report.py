@@ -55,6 +55,7 @@ class FailedRow:
         exchanges: the number of exchanges of the row; 0 if unknown.
         folder: the evidence of the row, or None.
         models: the name of the model that fills each role.
+        grpc: the gRPC address of the server, as a URL; empty if there is none.
     """
 
     check: str
@@ -64,6 +65,7 @@ class FailedRow:
     exchanges: int = 0
     folder: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    grpc: str = ""
 
     @property
     def label(self) -> str:
@@ -209,7 +211,7 @@ def _format_reproduction(row: FailedRow) -> Iterator[str]:
         yield f"The request is too long for a report, or is one of several: {code(row.failure.get('sent', ''), 600)}."
         yield "A folder of `--conformance-evidence` has programs that repeat it."
         return
-    yield from _format_unpack_commands(row.folder, needs_grpc=row.is_over_grpc)
+    yield from _format_unpack_commands(row.folder, _build_run_command(row))
 
 
 def _build_curl(row: FailedRow) -> list[str]:
@@ -246,15 +248,24 @@ def _is_text(answer: Mapping[str, Any]) -> bool:
     return all(byte in b"\t\r\n" or 0x20 <= byte < 0x7F for byte in body)
 
 
-def _format_unpack_commands(folder: Path, *, needs_grpc: bool) -> Iterator[str]:
+def _build_run_command(row: FailedRow) -> str:
+    """Return the command that runs the evidence's own program, with the address that a reader may change."""
+    if row.is_over_grpc:
+        return f"ADDRESS={shlex.quote(row.grpc.partition('://')[2])} sh repro.sh  # needs: pip install grpcio"
+    if row.is_single_request:
+        path = row.failure["evidence"]["request"]["head"][0].partition(" ")[2]
+        return f"URL={shlex.quote(row.url.rstrip('/') + path)} sh repro.sh"
+    return f"URL={shlex.quote(row.url)} sh repro.sh"
+
+
+def _format_unpack_commands(folder: Path, run: str) -> Iterator[str]:
     """Yield commands that unpack the evidence's own program and run it."""
     packed = _pack_program(folder)
     if len(packed) > MAX_ARCHIVE_BYTES:
         yield f"`sh repro.sh`, in the attached folder {code(folder.name)}."
         return
     encoded = wrap(b64encode(packed).decode(), 120)
-    program = "sh repro.sh  # needs: pip install grpcio" if needs_grpc else "sh repro.sh"
-    yield from fence_lines(["mkdir repro && cd repro && base64 -d <<'END' | tar xz", *encoded, "END", program], "sh")
+    yield from fence_lines(["mkdir repro && cd repro && base64 -d <<'END' | tar xz", *encoded, "END", run], "sh")
 
 
 def _pack_program(folder: Path) -> bytes:

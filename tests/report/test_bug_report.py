@@ -73,7 +73,7 @@ def test_earlier_requests_are_in_a_program_of_the_standard_library(tmp_path: Pat
         commands = read_commands(run.stdout)
         printed = run_commands(tmp_path, commands)
     assert commands.startswith("mkdir repro && cd repro && base64 -d <<'END' | tar xz\n")
-    assert commands.endswith("END\nsh repro.sh\n")
+    assert commands.endswith(f"END\nURL={url} sh repro.sh\n")
     assert printed.count(b"HTTP 200") == 2
     assert b'"id":"the-one-before"' in printed.splitlines()[-1]
 
@@ -88,7 +88,7 @@ def test_calls_are_reproduced_with_grpcio(tmp_path: Path) -> None:
     assert run.stdout.startswith(
         "# oip-reference-server 0.1.0: Misreads or misplaces tensors in typed contents (gRPC)\n"
     )
-    assert read_commands(run.stdout).endswith("sh repro.sh  # needs: pip install grpcio\n")
+    assert read_commands(run.stdout).endswith(f"ADDRESS={grpc} sh repro.sh  # needs: pip install grpcio\n")
     assert b"identity_bytes" in printed
 
 
