@@ -19,7 +19,7 @@ from conformance.clients.recording.proxy import Proxy, Route
 from conformance.clients.recording.records import RecordedExchange
 from tests.support.bare_requests import BINARY, TIMEOUT, make_request, read_to_end, send_and_read
 from tests.support.recorder import ListenerLog, run_recorder
-from tests.support.scripted_server import make_answers, serve_scripts
+from tests.support.scripted_server import make_answers, read_request, serve_scripts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CHUNKED = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -268,10 +268,19 @@ def test_two_hundred_connections_at_once_are_forwarded_and_told_apart() -> None:
     assert {one.number for one in notes.answers if one.answer and one.answer.status == 200} == {*range(1, 201)}
 
 
+def answer_once_and_stay(connection: socket.socket) -> None:
+    """Answer one request, and keep the connection until the client ends it."""
+    read_request(connection)
+    connection.sendall(OK)
+    with suppress(OSError):
+        while connection.recv(65536):
+            pass
+
+
 @pytest.mark.parametrize(("sent", "count"), [(make_request(), 1), (make_request() * 2, 0)], ids=["answered", "waiting"])
 def test_a_reset_after_the_last_answer_is_told(sent: bytes, count: int) -> None:
     notes = ListenerLog()
-    with serve_scripts(make_answers(OK)) as url, run_recorder(url, notes) as address:
+    with serve_scripts(answer_once_and_stay) as url, run_recorder(url, notes) as address:
         connection = socket.create_connection(address, TIMEOUT)
         connection.sendall(sent)
         assert connection.recv(65536) == OK
