@@ -17,12 +17,14 @@ from tempfile import TemporaryDirectory
 from conformance import judge
 from conformance.api import Report
 from conformance.report.blocks import build_blocks
+from conformance.spec.extensions import OVER_HTTP
 from conformance.spec.outcome import Outcome
 from tests.strangers.servers import HERE, STRANGERS, serving
 
 CAUGHT = HERE / "caught.json"
 PROFILES = ("quick", "certify")  # the cheap one first
 LEVELS = ("MUST", "SHOULD", "NONE")
+OUTCOMES = ("fail", "advisory", "incomplete", "")  # the one that says most first
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Sighting:
 
     Attributes:
         profile: the first profile that sees it; empty if none does.
-        outcome: `fail` or `advisory`, or the verdict if only that speaks against the server; empty if nothing does.
+        outcome: one of `OUTCOMES`; `incomplete` if only the verdict speaks against the server, empty if nothing does.
         first: the requirement that a user reads first.
         unmet: all unmet requirements.
         row: check and row of the first failure of `first`; empty if there is none.
@@ -107,7 +109,9 @@ def list_bugs() -> Iterator[Bug]:
 def read_caught() -> Mapping[str, Sighting]:
     """Return what the suite said of each bug, by `server/name`."""
     found = json.loads(CAUGHT.read_text(encoding="utf-8")) if CAUGHT.exists() else {}
-    return {key: Sighting(**{**one, "unmet": tuple(one["unmet"]), "row": tuple(one["row"])}) for key, one in found.items()}
+    return {
+        key: Sighting(**{**one, "unmet": tuple(one["unmet"]), "row": tuple(one["row"])}) for key, one in found.items()
+    }
 
 
 def write_caught(sightings: Mapping[str, Sighting]) -> None:
@@ -119,19 +123,21 @@ def write_caught(sightings: Mapping[str, Sighting]) -> None:
 
 
 def try_bug(bug: Bug) -> Sighting:
-    """Judge the server with a bug under each profile until one sees it."""
+    """Judge the server with a bug under each profile until one fails it; its vendor says that it offers everything."""
+    found = Sighting()
     with TemporaryDirectory() as folder, serving(bug.server, Path(folder), bug.plant) as url:
         for profile in PROFILES:
-            found = _describe(profile, judge(url, profile=profile))
-            if found.outcome:
-                return found
-    return Sighting()
+            sighting = _describe(profile, judge(url, profile=profile, extensions=OVER_HTTP))
+            found = min(found, sighting, key=lambda one: OUTCOMES.index(one.outcome))
+            if found.outcome == Outcome.FAIL:
+                break
+    return found
 
 
 def _describe(profile: str, report: Report) -> Sighting:
     rows = report.document["rows"]
     for outcome in (Outcome.FAIL, Outcome.ADVISORY):
-        blocks = build_blocks(rows, outcome, patterns=report.document["failure_patterns"])
+        blocks = build_blocks(rows, outcome, patterns=report.document.get("failure_patterns", ()))
         if blocks:
             row = next(one for one in blocks[0].first.rows if one["failure"])
             names = tuple(block.requirement for block in blocks)
