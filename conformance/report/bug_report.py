@@ -222,7 +222,9 @@ def _build_curl(row: FailedRow) -> list[str]:
     line, *headers = evidence["request"]["head"]
     method, _, path = line.partition(" ")
     plain = [] if any(header.lower().startswith("accept-encoding:") for header in headers) else [_IDENTITY_HEADER]
-    options = [part for header in (*headers, *plain) if not header.startswith("(") for part in ("-H", header)]
+    sent = [header for header in (*headers, *plain) if not header.startswith("(")]
+    # curl sends a header without a value only if it ends with a semicolon.
+    options = [part for header in sent for part in ("-H", f"{header[:-2]};" if header.endswith(": ") else header)]
     command = shlex.join(["curl", "-sS", "-i", "-X", method, *options])
     url = shlex.quote(row.url.rstrip("/") + path)
     shown = "" if _is_text(evidence["answer"]) else " | od -A d -t x1z -v"

@@ -19,7 +19,7 @@ import h11
 
 from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, take_connection_number
 from conformance.transport.http_client import USER_AGENT
-from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import UnreachableError, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
@@ -281,7 +281,9 @@ def send_in_pieces(
     with connect(settings) as connection:
         broken = connection.send([b"".join([head, *sent])] if at_once else [head, *sent])
         answer = connection.receive(message)
-    return replace(answer, failure=answer.failure if answer.status else broken or answer.failure, note=note)
+    failure = answer.failure if answer.status else broken or answer.failure
+    manner = SendOptions(segments=tuple(places)) if chunks is None else SendOptions("1.1", tuple(places), chunks)
+    return replace(answer, failure=failure, note=note, manner=manner)
 
 
 def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkFormat | None) -> Exchange:
