@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import run
+from subprocess import DEVNULL, run
 
 from tests.support.programs import read_line, start_program
 
@@ -46,11 +46,12 @@ STRANGERS: Mapping[str, Stranger] = {
 
 
 @contextmanager
-def serving(name: str, folder: Path) -> Iterator[str]:
-    """Build a stranger's server in a copy below a folder, start it, and yield its URL."""
+def serving(name: str, folder: Path, change: Callable[[Path], None] = lambda _: None) -> Iterator[str]:
+    """Build a stranger's server in a copy below a folder, changed or not, start it, and yield its URL."""
     stranger, own = STRANGERS[name], folder / name
     shutil.copytree(HERE / name, own)
+    change(own)
     if stranger.build:
-        run(stranger.build, cwd=own, check=True)
+        run(stranger.build, cwd=own, check=True, stdout=DEVNULL)
     with start_program(stranger.start, cwd=own) as process:
         yield read_line(process)

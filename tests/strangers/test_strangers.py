@@ -5,17 +5,54 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from conformance import judge
-from tests.strangers.servers import STRANGERS, serving
+from conformance.judging.selection import find_row
+from tests.strangers.bugs import LEVELS, Bug, Sighting, list_bugs, load_bugs, read_caught
+from tests.strangers.servers import HERE, STRANGERS, serving
 from tests.support.few_rows import with_few_rows
+from tests.support.sightings import judge_rows
 
 
 @pytest.mark.parametrize("name", [name for name, stranger in STRANGERS.items() if not stranger.build])
 def test_an_honest_server_is_conformant(name: str, tmp_path: Path) -> None:
     with serving(name, tmp_path) as url, with_few_rows():
-        report = judge(url)
+        report = judge(url, profile="certify")
     assert (report.verdict, report.advice) == ("conformant", ()), str(report)
+
+
+EVERY_NTH = 6  # a bug of so many is judged here; `python -m tests.strangers --bugs` judges all of them
+INTERPRETED = [name for name, stranger in STRANGERS.items() if not stranger.build]
+SEEN = [
+    bug
+    for name in INTERPRETED
+    for bug in load_bugs(name).values()
+    if read_caught().get(f"{name}/{bug.name}", Sighting()).row
+]
+
+
+@pytest.mark.parametrize("bug", SEEN[::EVERY_NTH], ids=lambda bug: f"{bug.server}-{bug.name}")
+def test_a_planted_bug_is_seen_again(bug: Bug, tmp_path: Path) -> None:
+    sighting = read_caught()[f"{bug.server}/{bug.name}"]
+    found = find_row(*sighting.row)
+    assert found is not None
+    with serving(bug.server, tmp_path, bug.plant) as url:
+        (result,) = judge_rows(url, [found])
+    assert (str(result.outcome), result.failure and result.failure.requirement) == (sighting.outcome, sighting.first)
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_every_bug_can_be_planted(name: str, tmp_path: Path) -> None:
+    for bug in load_bugs(name).values():
+        copy = tmp_path / bug.name
+        shutil.copytree(HERE / name, copy)
+        bug.plant(copy)
+        assert bug.level in LEVELS
+
+
+def test_every_bug_was_tried() -> None:
+    assert set(read_caught()) == {f"{bug.server}/{bug.name}" for bug in list_bugs()}

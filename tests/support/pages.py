@@ -28,7 +28,8 @@ from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
-from tests.support import history_page, results
+from tests.strangers import bugs
+from tests.support import history_page, results, strangers_page
 from tests.support import kill_matrix_page as matrix
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,7 @@ def render_pages() -> Iterator[tuple[Path, str]]:
         clients_matrix.PAGE,
         clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
     )
+    yield strangers_page.PAGE, strangers_page.render(list(bugs.list_bugs()), bugs.read_caught())
     yield history_page.PAGE, history_page.render(history_page.read_bugs(), history_page.read_stopping_rows())
     kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     yield ROOT / "docs/results.md", render_markdown(comparison_page.build_page(compare(kept)))

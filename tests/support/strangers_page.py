@@ -1,0 +1,69 @@
+"""The page of bugs that strangers planted in their servers: how many the suite sees, and what it names first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from conformance.pages.pages import escape_cell, link_requirement
+from tests.strangers.bugs import PROFILES, Bug, Sighting
+from tests.strangers.servers import STRANGERS
+
+PAGE = Path(__file__).parents[2] / "docs" / "strangers.md"
+HEAD = """# Bugs in servers of strangers
+
+Written by `python -m tests.support.pages`. Six servers in five languages were written from the documents alone, and are
+conformant. People who had read the documents and no check planted bugs in them, of the kinds that the language makes
+easy: `bugs.toml` beside each server in `tests/strangers/` holds them as edits. `python -m tests.strangers --bugs`
+judges each server with each bug, first under `quick`, and under `certify` if `quick` sees nothing.
+
+The level is that of the bug's author: MUST where the words of a document, or what follows from them, forbid the bug;
+SHOULD where good sense does. The suite sees a MUST if a row fails, and a SHOULD if a row fails or advises.
+
+"""
+SUMMARY = """| server | bugs against a MUST | seen by `quick` | seen by `certify` | bugs against a SHOULD | seen |
+|---|---|---|---|---|---|
+"""
+TABLE = "| bug | what the server does | level | seen by | named first |\n|---|---|---|---|---|\n"
+Sightings = Mapping[str, Sighting]
+
+
+def render(bugs: Sequence[Bug], sightings: Sightings) -> str:
+    """Return the page, ending in a newline."""
+    tried = [bug for bug in bugs if _key(bug) in sightings]
+    servers = [name for name in STRANGERS if any(bug.server == name for bug in tried)]
+    summary = [_summarise(name, [bug for bug in tried if bug.server == name], sightings) for name in servers]
+    total = [_summarise("all", tried, sightings)] if tried else []
+    return HEAD + SUMMARY + "".join([*summary, *total]) + "".join(_render_servers(servers, tried, sightings))
+
+
+def _key(bug: Bug) -> str:
+    return f"{bug.server}/{bug.name}"
+
+
+def is_seen(bug: Bug, sighting: Sighting, profiles: Sequence[str] = PROFILES) -> bool:
+    """Return whether one of these profiles says of a bug what its level asks for."""
+    return sighting.profile in profiles and (sighting.outcome not in ("", "advisory") or bug.level != "MUST")
+
+
+def _summarise(name: str, bugs: Sequence[Bug], sightings: Sightings) -> str:
+    musts = [bug for bug in bugs if bug.level == "MUST"]
+    shoulds = [bug for bug in bugs if bug.level == "SHOULD"]
+    quick, every, advised = (
+        sum(is_seen(bug, sightings[_key(bug)], profiles) for bug in own)
+        for own, profiles in ((musts, PROFILES[:1]), (musts, PROFILES), (shoulds, PROFILES))
+    )
+    return f"| {name} | {len(musts)} | {quick} | {every} | {len(shoulds)} | {advised} |\n"
+
+
+def _render_servers(servers: Sequence[str], bugs: Sequence[Bug], sightings: Sightings) -> Iterator[str]:
+    for name in servers:
+        own = [bug for bug in bugs if bug.server == name]
+        yield f"\n## {name}\n\n{TABLE}{''.join(_format_line(bug, sightings[_key(bug)]) for bug in own)}"
+
+
+def _format_line(bug: Bug, sighting: Sighting) -> str:
+    seen = f"`{sighting.profile}`" if sighting.outcome else "not seen"
+    first = link_requirement(sighting.first, "requirements/") if sighting.first else sighting.outcome
+    cells = (bug.name, bug.what, bug.level, seen, first)
+    return f"| {' | '.join(map(escape_cell, cells))} |\n"
