@@ -1,0 +1,29 @@
+"""Steps on deployed models: what shrinking may propose is as limited as what the walk sends."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.checks.walk.deployed_steps import DeployedSteps
+from conformance.checks.walk.walking import SHRINKING
+from conformance.discovery.deployed_model import DeployedModel
+from conformance.judging.row_models import RowModels
+from conformance.judging.selection import Subjects, list_profile_rows
+from conformance.judging.session import Session
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from tests.support import unusual_models
+
+
+@pytest.mark.parametrize(("count", "is_sent"), [("0", False), ("2", True), ("257", True), ("65537", False)])
+def test_shrinking_classes_proposes_the_counts_of_the_walk_alone(count: str, is_sent: bool) -> None:
+    subjects = Subjects(("identity_fp32",), with_roles=False)
+    rows = list_profile_rows("certify", subjects=subjects)
+    case = next((check, row) for check, row in rows if check.area == "walk" and row.id.startswith("classes"))
+    with unusual_models.serve() as url, Session(Target(Settings(url))) as session:
+        session.discover((), subjects)
+        model = RowModels(session.target, session.survey).make(*case)
+    assert isinstance(model, DeployedModel)
+    steps = DeployedSteps("classes", model)
+    step = {**steps.neutral, "classes": "1", "count": count}
+    assert steps.adapt_axes(SHRINKING).is_invalid(step) is not is_sent
