@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.reproduction import MAX_EARLIER_REQUESTS
 from tests.support.few_rows import FEW_ROWS
 from tests.support.run_archives import expand_archive, read_log
 from tests.support.servers import FEW_MODELS, JsonOnly, judge, run_bundled, run_command, run_proxy, serve
@@ -195,11 +194,7 @@ def test_a_failed_check_is_replayed_until_it_is_fixed(tmp_path: Path, reference:
 @pytest.mark.parametrize(
     ("fault", "row", "steps"),
     [
-        (
-            "answers-cached-by-their-json",
-            "every_exchange_is_right and binary-identity_int32-brief",
-            MAX_EARLIER_REQUESTS + 1,
-        ),
+        ("raw-answers-cached-by-both-ends", "every_exchange_is_right and raw-identity_int32-rest", 19),
         ("coded-raw-body-in-chunks-is-the-tensor", "every_exchange_is_right and raw-identity_int32-brief", 1),
     ],
 )

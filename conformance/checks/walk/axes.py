@@ -209,6 +209,7 @@ def _is_invalid(step: Step) -> bool:
             and _has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
         )
         or (0 <= _read_count(step) < 9 and "count" in step and _has_values(step, values=["corner-ninth"]))
+        or (_has_values(step, count=["0"]) and step.get("classes", "none") != "none")  # it has crashed servers
     )
 
 
