@@ -45,6 +45,7 @@ from conformance.transport.unreachable import TargetLostError
 # Outcomes other than failure of rows that have sent requests.
 _OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # Requirements about the effect of earlier requests, on any connection.
+_SPELLING = "OIP-WRITTEN"
 _STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
@@ -225,6 +226,7 @@ class Judge(RowJudge):
 
     def _find_limit(self, check: Check, row: Row, unmet: UnmetError | None) -> RowOutcome | None:
         """Return a not-applicable outcome if the request exceeds a limit of the target, else None."""
+        self._limits.is_spelling_refused = False
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
             return None
         model, named = self.models.make(check, row), unmet.requirement or check.requirements(row)[0]
@@ -245,6 +247,8 @@ class Judge(RowJudge):
 
     def _name_requirement(self, check: Check, row: Row, unmet: UnmetError) -> str:
         """Return the id of the unmet requirement."""
+        if self._limits.is_spelling_refused:
+            return _SPELLING
         return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
 
     def _grade_requirement(self, requirement: str) -> Outcome:

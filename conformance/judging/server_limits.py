@@ -10,6 +10,7 @@ some datatypes and decline others.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -57,14 +58,21 @@ RANKED_DATATYPE = (
 
 
 class ServerLimits:
-    """The limits of one target that rows have reached. Each control request is sent once."""
+    """The limits of one target that rows have reached. Each control request is sent once.
+
+    Attributes:
+        is_spelling_refused: the last request was refused for letters that the server takes if JSON escapes them. A
+            parser may limit the characters of strings (RFC 8259, 9), not how JSON spells them.
+    """
 
     def __init__(self, target: Target) -> None:
+        self.is_spelling_refused = False
         self._target = target
         self._answers: dict[str, Reply] = {}
 
     def find_limit(self, reply: Reply, model: Model | None) -> str:
         """Return a short description of the server limit for which a request was refused; empty for none."""
+        self.is_spelling_refused = False
         if _is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
         if model is None or not _is_declined(reply):
@@ -124,11 +132,17 @@ class ServerLimits:
         plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
         if plain is None:
             return ""
-        named, unnamed = (
-            self._send_control(_encode_request(replace(plain, id=identity), reply)) for identity in (found.id, None)
-        )
-        is_limit = _is_declined(named) and unnamed.succeeded
+        named, unnamed = (_encode_request(replace(plain, id=identity), reply) for identity in (found.id, None))
+        is_limit = self._is_character_limit(named, unnamed)
         return f"the target takes no ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
+
+    def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
+        """Say whether the server refuses a plain request for its characters, however JSON spells them."""
+        if not (_is_declined(self._send_control(unusual)) and self._send_control(usual).succeeded):
+            return False
+        escaped = _escape_letters(unusual)
+        self.is_spelling_refused = escaped is not None and self._send_control(escaped).succeeded
+        return not self.is_spelling_refused
 
     # --- strings ---
 
@@ -142,10 +156,9 @@ class ServerLimits:
         if plain is None:
             return ""
         inputs = tuple(replace(one, tensor=unusual.get(one.tensor.name, one.tensor)) for one in plain.inputs)
-        with_them, without = (
-            self._send_control(_encode_request(one, reply)) for one in (replace(plain, inputs=inputs), plain)
+        is_limit = self._is_character_limit(
+            *(_encode_request(one, reply) for one in (replace(plain, inputs=inputs), plain))
         )
-        is_limit = _is_declined(with_them) and without.succeeded
         return f"the target takes no strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_empty_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
@@ -219,6 +232,18 @@ def _encode_request(request: InferRequest, like: Reply) -> Message:
 def _is_large(found: RequestContent, model: Model) -> bool:
     sizes = any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
     return sizes or (model.role.batching and found.batch > ORDINARY_BATCH)
+
+
+def _escape_letters(message: Message) -> Message | None:
+    """Return a request with the letters beyond ASCII in its JSON escaped; None if there are none."""
+    head = message.body[: message.json_length]
+    if head.isascii():
+        return None
+    try:
+        text = head.decode()
+    except UnicodeDecodeError:
+        return None
+    return message.with_json("".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text).encode())
 
 
 def _is_declined(reply: Reply) -> bool:

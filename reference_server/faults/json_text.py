@@ -134,6 +134,14 @@ def members_that_are_not_defined_refused(original: Any, data: Any) -> Any:
     return found
 
 
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def letters_beyond_ascii_refused(original: Any, data: Any) -> Any:
+    """Letters beyond ASCII are taken for control characters, since a char is signed, unless they are escaped."""
+    if not bytes(data).isascii():
+        raise InferenceError("the request is not JSON: control character in a string")
+    return original(data)
+
+
 # --- elements of requests ---------------------------------------------------------------------------------------------
 
 
