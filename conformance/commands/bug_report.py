@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> str:
         what = wanted.id if wanted else "a MUST of a server"
         raise BugReportError(f"{options.source} has no row in which {what} is not met")
     if options.output is None:
-        return "\n".join(map(bug_report.render, bugs))
+        return "\n".join(map(_render, bugs))
     return "\n".join(f"wrote {path}" for path in _write_reports(bugs, options.output))
 
 
@@ -74,12 +74,26 @@ def _find_role(row: FailedRow) -> Role | None:
     return roles.load()[name] if name else None
 
 
+def _render(bug: Bug) -> str:
+    """Return a bug report.
+
+    Raises:
+        BugReportError: its evidence, which may be a stranger's, cannot be read.
+    """
+    try:
+        return bug_report.render(bug)
+    except (ValueError, OSError) as error:
+        raise BugReportError(
+            f"the evidence of {bug.example.label} cannot be read: {escape_text(str(error))}"
+        ) from error
+
+
 def _write_reports(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for bug in bugs:
             path = folder / f"{bug.requirement.id.replace('/', '-')}.md"
-            path.write_text(bug_report.render(bug), encoding="utf-8")
+            path.write_text(_render(bug), encoding="utf-8")
             yield path
     except OSError as error:
         raise BugReportError(f"cannot write to {folder}: {error.strerror}") from error

@@ -21,13 +21,14 @@ from typing import Any
 from conformance.report.markdown import code, fence_lines, text
 from conformance.report.page_markdown import render_prose
 from conformance.roles.roles import Role, TensorSpec
-from conformance.spec import data_files, ledger
+from conformance.spec import data_files, files, ledger
 from conformance.spec.check import format_label
 from conformance.spec.extensions import GRPC
 from conformance.spec.ledger import Concern, Requirement
 
 MAX_ROWS = 10  # failing rows in a bug report
 MAX_INLINE_BYTES = 2048  # bytes of a body in a command of one line
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
 MAX_ARCHIVE_BYTES = 32 * 1024  # bytes of a packed reproduction; trackers limit a text to 64 KiB
 _IDENTITY_HEADER = "Accept-Encoding: identity"
 # The files of an evidence folder that reproduce a failure.
@@ -132,7 +133,11 @@ def describe_symptom(requirement: Requirement) -> str:
 
 
 def render(bug: Bug) -> str:
-    """Return the bug report as Markdown."""
+    """Return the bug report as Markdown.
+
+    Raises:
+        ValueError, OSError: the evidence of the example cannot be read.
+    """
     example = bug.example
     sections = (
         [f"# {text(bug.server, 100)}{': ' if bug.server else ''}{render_prose(describe_symptom(bug.requirement))}"],
@@ -238,7 +243,7 @@ def _build_curl(row: FailedRow) -> list[str]:
 
 def _read_body(row: FailedRow) -> bytes | None:
     if row.folder is not None:
-        return (row.folder / "request.bin").read_bytes()
+        return files.read_bytes(row.folder / "request.bin", MAX_REQUEST_BYTES)
     request = row.failure["evidence"]["request"] if row.failure.get("evidence") else {}
     if "body_base64" in request:
         return b64decode(request["body_base64"])
@@ -254,8 +259,9 @@ def _build_run_command(row: FailedRow) -> str:
     """Return the command that runs the evidence's own program, with the address that a reader may change."""
     if row.is_over_grpc:
         return f"ADDRESS={shlex.quote(row.grpc.partition('://')[2])} sh repro.sh  # needs: pip install grpcio"
-    if row.is_single_request:
-        path = row.failure["evidence"]["request"]["head"][0].partition(" ")[2]
+    evidence = row.failure.get("evidence")
+    if row.is_single_request and evidence:
+        path = evidence["request"]["head"][0].partition(" ")[2]
         return f"URL={shlex.quote(row.url.rstrip('/') + path)} sh repro.sh"
     return f"URL={shlex.quote(row.url)} sh repro.sh"
 

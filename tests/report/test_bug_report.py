@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -142,3 +143,15 @@ def test_text_of_a_server_stays_text() -> None:
 
 def test_the_same_requirement_over_grpc_says_so() -> None:
     assert describe_symptom(ledger.get_requirement("OIP-ID/grpc")) == "Does not return the id of a request (gRPC)"
+
+
+def test_evidence_that_cannot_be_read_is_one_line(reversed_outputs: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "row"
+    shutil.copytree(reversed_outputs / "e/ordering.response-follows-its-json-INT64-BOOL-FP32", copy)
+    (copy / "request.bin").unlink()
+    run = run_command(tmp_path, "bug-report", "row")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith(
+        "oip-conformance: error: the evidence of ordering.response-follows-its-json [INT64-BOOL-FP32]"
+    )
+    assert run.stderr.count("\n") == 1
