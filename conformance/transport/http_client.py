@@ -183,6 +183,8 @@ class HttpClient:
             return TransportFailure(FailureKind.MALFORMED, f"malformed HTTP answer: {error}")
         if self._clock.received_bytes:
             return TransportFailure(FailureKind.BROKEN, "connection closed before the head of an answer was whole")
+        if self._clock.is_write_broken:
+            return TransportFailure(FailureKind.BROKEN, "connection broken while the request was sent")
         return TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
 
 

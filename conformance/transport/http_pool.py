@@ -33,15 +33,19 @@ class Clock(threading.local):
         until: the deadline, on the clock of `time.monotonic`.
         received_bytes: the number of bytes received in the exchange.
         has_more: whether bytes followed the complete answer.
+        is_write_broken: whether the connection broke while the request was written; httpcore still reads then, and
+            finds the end of the connection in place of its reset.
     """
 
     until = inf
     received_bytes = 0
     has_more = False
+    is_write_broken = False
 
     def start(self, seconds: float) -> None:
         """Start an exchange with this time limit."""
-        self.until, self.received_bytes, self.has_more = time.monotonic() + seconds, 0, False
+        self.until, self.received_bytes = time.monotonic() + seconds, 0
+        self.has_more = self.is_write_broken = False
 
     def compute_remaining_s(self) -> float:
         """Return the remaining seconds.
@@ -103,6 +107,7 @@ class _ClockedStream(httpcore.NetworkStream):
         except TimeoutError as error:
             raise httpcore.WriteTimeout from error
         except OSError as error:
+            self._clock.is_write_broken = True
             raise httpcore.WriteError from error
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+import struct
 import time
 
 import pytest
@@ -113,6 +114,21 @@ def _dribble(connection: socket.socket) -> None:
     for _ in range(40):
         connection.sendall(b".")
         time.sleep(0.05)
+
+
+def _reset_behind_the_head(connection: socket.socket) -> None:
+    connection.recv(1000)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def test_a_reset_while_the_body_is_sent_is_no_close() -> None:
+    with serve_scripts(_reset_behind_the_head) as url:
+        client = sender(url)
+        failure = client.send(Message(POST.path, POST.headers, bytes(1 << 25))).failure
+        client.close()
+    assert failure is not None
+    assert (failure.kind, failure.text) == (FailureKind.BROKEN, "connection broken while the request was sent")
 
 
 @pytest.mark.parametrize(

@@ -210,12 +210,17 @@ def _expect_read_or_declined(
     """Expect the server to read a chunked request or to refuse it: JSON with status 411, binary data with any."""
     if reply.status == LENGTH_REQUIRED or (form != "json" and is_refused(target, model, reply)):
         return f"declined with {reply.status}"
+    _expect_chunks_read(target, reply, model.expected(tensors), "HTTP-CHUNKED")
+    return "decoded"
+
+
+def _expect_chunks_read(target: Target, reply: Reply, expected: Sequence[Tensor], requirement: str) -> None:
+    """Expect the right answer to a chunked request, unless the server answers in HTTP/1.0."""
     try:
-        expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED")
+        expect_right(target, reply, expected, requirement)
     except UnmetError:
         require_http_1_1(target, reply)
         raise
-    return "decoded"
 
 
 # --- how chunks are written -------------------------------------------------------------------------------------------
@@ -262,7 +267,9 @@ def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> Non
     reply = target.send_in_pieces(message, [place], chunks=TRAILERS, at_once=True)
     if reply.is_refusal and not target.send_in_pieces(message, [place], chunks=PLAIN_CHUNKS, at_once=True).succeeded:
         raise NotApplicableError(f"chunks are declined without trailers, too: {escape_text(reply.outcome())}")
-    expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED" if reply.succeeded else "HTTP-CHUNKED-TRAILER")
+    _expect_chunks_read(
+        target, reply, model.expected(tensors), "HTTP-CHUNKED" if reply.succeeded else "HTTP-CHUNKED-TRAILER"
+    )
 
 
 CHUNK_COUNT = 4000  # bytes, each in a separate chunk

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from reference_server import app, http_body
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
+from reference_server.limits import Limits
 
 
 @variation("response.frame")
@@ -133,6 +134,20 @@ async def _refuse_chunks(original: Any, service: app.Service, http: Any) -> Resp
         raise InferenceError("a body needs a Content-Length")
     found: Response = await original(service, http)
     return found
+
+
+@variation(*CLOSING, "http_body.read")
+def http_1_0_takes_chunks_for_no_body(original: Any, *arguments: Any) -> Any:
+    """Answers are HTTP/1.0, and a body without a length is none, as in Python's wsgiref."""
+    if isinstance(arguments[-1], Limits):
+        return _read_no_chunks(original, *arguments)
+    _ends_each(original, arguments[0], arguments[1:], _old)
+    return None
+
+
+async def _read_no_chunks(original: Any, http: Any, limits: Any) -> bytes:
+    body: bytes = await original(http, limits)
+    return b"" if "transfer-encoding" in http.headers else body
 
 
 @variation("http_body.choose_coding")
