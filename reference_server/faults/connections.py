@@ -55,6 +55,18 @@ async def _read_pieces(http: Request) -> list[bytes]:
     return [piece async for piece in http.stream() if piece]
 
 
+TRAILERS = re.compile(rb"\r\n0+\r\n((?:[^\r\n]+\r\n)+)\r\n$")
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="HTTP-CHUNKED", walks="json")
+def trailers_are_left_for_the_next_request(original: Any, protocol: Any, data: bytes) -> None:
+    """Trailers stay on the connection, and the next request begins with them (cheroot 11.1 does that)."""
+    vars(protocol).setdefault("trailers", b"")
+    original(protocol, protocol.trailers + data)
+    found = TRAILERS.search(data)
+    protocol.trailers = found[1] if found else b""
+
+
 def _is_chunked(http: Request) -> bool:
     return "transfer-encoding" in http.headers
 

@@ -38,8 +38,9 @@ _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
     """Return the requirement that is broken; None for the first requirement of the check."""
-    if len(found.earlier) == 1 and found.unmet.reply is not None and found.unmet.reply.status is None:
-        return _attribute_history(found.earlier[0][0])
+    reply = found.unmet.reply
+    if len(found.earlier) == 1 and reply is not None and not reply.succeeded:
+        return _attribute_history(found.earlier[0][0], is_refused=reply.status is not None)
     if found.earlier or not found.is_lasting:
         return ISOLATION
     remaining = find_remaining_axes(found.step)
@@ -58,13 +59,18 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
     return found.unmet.requirement or _attribute_contents(found, remaining, role)
 
 
-def _attribute_history(step: Step) -> str:
-    """Return the requirement that a step breaks after which the connection gets no more answers."""
+def _attribute_history(step: Step, *, is_refused: bool) -> str:
+    """Return the requirement that a step breaks after which a plain request on its connection gets no right answer.
+
+    A refusal shows that the server took a part of the step's body for the beginning of the next request.
+    """
     remaining = find_remaining_axes(step)
     axes = [axis for axis in remaining if axis in _AXIS_REQUIREMENTS]
     if len(axes) != 1:
         return ISOLATION
-    return _attribute_framing(remaining["framing"]) if axes == ["framing"] else _AXIS_REQUIREMENTS[axes[0]]
+    if axes == ["framing"] and not is_refused:
+        return _attribute_framing(remaining["framing"])
+    return _AXIS_REQUIREMENTS[axes[0]]
 
 
 def _attribute_media(found: MinimalFailure) -> str | None:
