@@ -1,0 +1,1 @@
+"""One honest application behind HTTP servers that are not ours."""
