@@ -7,6 +7,7 @@ from pathlib import Path
 
 from conformance.pages.pages import escape_cell, link_requirement
 from tests.strangers.bugs import PROFILES, Bug, Sighting
+from tests.strangers.hosts import Host, read_hosts
 from tests.strangers.servers import STRANGERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "strangers.md"
@@ -25,6 +26,15 @@ SUMMARY = """| server | bugs against a MUST | seen by `quick` | seen by `certify
 |---|---|---|---|---|---|
 """
 TABLE = "| bug | what the server does | level | seen by | named first |\n|---|---|---|---|---|\n"
+HOSTS = """
+## HTTP servers under one application
+
+`tox -e hosts` judges one honest application behind the usual HTTP servers of the Python world. What is not met is the
+HTTP server's own doing.
+
+| HTTP server | not met | what it does |
+|---|---|---|
+"""
 Sightings = Mapping[str, Sighting]
 
 
@@ -34,7 +44,14 @@ def render(bugs: Sequence[Bug], sightings: Sightings) -> str:
     servers = [name for name in STRANGERS if any(bug.server == name for bug in tried)]
     summary = [_summarise(name, [bug for bug in tried if bug.server == name], sightings) for name in servers]
     total = [_summarise("all", tried, sightings)] if tried else []
-    return HEAD + SUMMARY + "".join([*summary, *total]) + "".join(_render_servers(servers, tried, sightings))
+    tables = [*summary, *total, *_render_servers(servers, tried, sightings), HOSTS, *_render_hosts(read_hosts())]
+    return HEAD + SUMMARY + "".join(tables)
+
+
+def _render_hosts(hosts: Mapping[str, Host]) -> Iterator[str]:
+    for name, host in hosts.items():
+        unmet = ", ".join(link_requirement(requirement, "requirements/") for requirement in host.get("unmet", []))
+        yield f"| {name} | {unmet} | {host.get('why', '')} |\n"
 
 
 def _key(bug: Bug) -> str:

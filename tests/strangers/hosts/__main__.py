@@ -11,29 +11,21 @@ import shutil
 import socket
 import sys
 import time
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
-from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from conformance import judge
 from conformance.export import export
+from tests.strangers.hosts import Host, read_hosts
 from tests.support.programs import start_program
 
 HERE = Path(__file__).parent
-HOSTS = HERE / "hosts.toml"
 MAX_START_S = 30
-Host = Mapping[str, Any]
-
-
-def read_hosts() -> dict[str, Host]:
-    """Return the HTTP servers by name."""
-    return tomllib.loads(HOSTS.read_text(encoding="utf-8"))
 
 
 def main(names: Sequence[str]) -> int:
