@@ -39,7 +39,9 @@ class PersistentConnection:
         found = connection.receive(message)
         if found.status is None and broken:
             found = replace(found, failure=broken)
-        if found.failure or connection.has_more or not connection.is_kept or manner.closing:
+        # A second refusal is kept for the next request, so that it does not depend on time whether it is seen.
+        is_spoilt = connection.has_more and not connection.has_second_refusal
+        if found.failure or is_spoilt or not connection.is_kept or manner.closing:
             self.close()
         return found
 

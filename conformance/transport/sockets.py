@@ -6,6 +6,7 @@ h11 parses the answers and reports malformed ones.
 from __future__ import annotations
 
 import selectors
+import re
 import socket
 import struct
 import time
@@ -58,6 +59,9 @@ def cut(body: bytes, places: Sequence[int]) -> list[bytes]:
     return [piece for piece in pieces if piece]
 
 
+_REFUSAL = re.compile(rb"HTTP/1\.[01] [45]")
+
+
 class Connection:
     """A connection that sends bytes unchanged.
 
@@ -77,6 +81,11 @@ class Connection:
     def has_more(self) -> bool:
         """Whether surplus bytes followed the last answer; they answer no later request."""
         return bool(self._surplus)
+
+    @property
+    def has_second_refusal(self) -> bool:
+        """Whether a refusal followed the last answer: the server took a part of a body for another request."""
+        return _REFUSAL.match(self._surplus) is not None
 
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
         """Send each piece as a separate TCP segment; return the failure, or None."""

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from conformance.transport.connection import PersistentConnection
 from conformance.transport.exchange import GoAhead
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
@@ -228,3 +229,15 @@ def test_a_target_that_is_gone_stays_gone() -> None:
         with pytest.raises(TargetLostError, match="cannot connect"):
             judged.get("/v2")
     assert judged.lost is not None
+
+
+@pytest.mark.parametrize(
+    ("surplus", "statuses"),
+    [(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", [200, 400]), (b"more", [200, 200])],
+    ids=["a-refusal", "other-bytes"],
+)
+def test_a_second_refusal_is_the_answer_to_the_next_request(surplus: bytes, statuses: list[int]) -> None:
+    with serve_scripts(make_answers(OK + b"ok" + surplus, OK + b"ok"), make_answers(OK + b"ok")) as url:
+        connection = PersistentConnection(Settings(url, timeout=1.0))
+        assert [connection.exchange(POST).status for _ in statuses] == statuses
+        connection.close()
