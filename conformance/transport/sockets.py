@@ -5,8 +5,8 @@ h11 parses the answers and reports malformed ones.
 
 from __future__ import annotations
 
-import selectors
 import re
+import selectors
 import socket
 import struct
 import time
