@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import FEW_MODELS, judge, judge_afresh, judge_cached, run_bundled
 
 SELECTION = ("-k", "json_outputs_take_no_bytes or response_follows_its_json or request_follows_its_json")
@@ -96,7 +97,7 @@ def test_no_summary_leaves_the_verdict(tmp_path: Path, faulty: str) -> None:
     "options", [("-q",), ("-q", "--tb=no"), ("--tb=short",), ("-v",), ("--no-header",)], ids=" ".join
 )
 def test_how_much_is_shown_changes_no_verdict(tmp_path: Path, faulty: str, options: tuple[str, ...]) -> None:
-    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, *options)
+    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, *FEW_ROWS, *options)
     assert run.returncode == 1
     assert " is nonconformant: " in run.stdout.splitlines()[-1]
     assert "Traceback" not in run.stdout + run.stderr
