@@ -181,9 +181,9 @@ def collect_rows(transports: Sequence[str]) -> list[Case]:
 # Where `python -m tests.clients.kill_matrix_page` writes which rows saw each fault.
 SEEN_BY = Path(__file__).with_name("seen_by.json")
 # One in so many of the other rows is run, too: other ones for each fault.
-ONE_IN = 60
+ONE_IN = 120
 # One in so many of the rows that an honest variation is most like to be accused by; `tox -e matrix-clients` runs all.
-MANY = 12
+MANY = 30
 # What is sent is made in these modules of the client, and all that rows about answers see of it is that it is sent.
 SIDES = {"CLIENT-SENDS-": {"request", "grpc_request"}}
 

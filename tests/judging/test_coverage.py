@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -38,6 +39,19 @@ def came_to(check: Check, row: Row, reason: Reason | None = None) -> CheckResult
     return CheckResult(check.id, row.id, "", check.area, extension, outcome, names, reason=reason)
 
 
+@cache
+def list_outcomes(
+    profile: str, transports: tuple[str, ...]
+) -> list[tuple[Check, Row, str | None, tuple[CheckResult, ...]]]:
+    """Return each row of a profile, its role, and its results where a model fills the role and where none does."""
+    found = []
+    for check, row in list_profile_rows(profile, subjects=ROLES, transports=transports):
+        role = check.find_role(row)
+        reasons = [None] if role is None else [None, Reason(ReasonKind.NO_MODEL, role)]
+        found.append((check, row, role, tuple(came_to(check, row, reason) for reason in reasons)))
+    return found
+
+
 def results_of(
     filled: frozenset[str],
     *,
@@ -47,10 +61,10 @@ def results_of(
 ) -> list[CheckResult]:
     """Return what a server comes to that is right, and has models for these roles."""
     found = []
-    for check, row in list_profile_rows(profile, subjects=ROLES, transports=transports):
-        role = check.find_role(row)
-        absent = Reason(ReasonKind.NO_MODEL, role) if role is not None and role not in filled else None
-        found.append(came_to(check, row, reasons(check, row) or absent))
+    for check, row, role, outcomes in list_outcomes(profile, transports):
+        reason = reasons(check, row)
+        is_absent = role is not None and role not in filled
+        found.append(came_to(check, row, reason) if reason else outcomes[is_absent])
     return found
 
 

@@ -48,7 +48,8 @@ def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, rename
     assert found["multi"].names.outputs["OUT_FP32"] == f"{OUT}OUT_FP32"
     assert found["scores_labelled"].model == f"{MODEL}scores_labelled"
     assert found["cast_fp16_fp32"].model == f"{MODEL}cast_fp16_fp32"
-    run = judge(tmp_path, "--target-config=t.toml", "-k", "ordering or datatypes or classification", "-q")
+    few = ("-k", "ordering or datatypes or classification", *FEW_ROWS)
+    run = judge(tmp_path, "--target-config=t.toml", *few, "-q")
     assert run.returncode == 0, run.stdout[-2000:]
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers import FEW_MODELS, judge, judge_afresh, run_bundled
+from tests.support.few_rows import FEW_ROWS
+from tests.support.servers import FEW_MODELS, judge, judge_afresh, judge_cached, run_bundled
 
 SELECTION = ("-k", "json_outputs_take_no_bytes or response_follows_its_json or request_follows_its_json")
 
@@ -29,17 +30,11 @@ def report_of(folder: Path) -> dict[str, Any]:
     return report
 
 
-def cached(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest in a folder, with its cache of what failed."""
-    command = [sys.executable, "-m", "pytest", "--color=no", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture(scope="module")
 def failed_before(tmp_path_factory: pytest.TempPathFactory, faulty: str) -> Path:
     """A folder with the report of a run that failed, and pytest's cache of it; it is not to be changed."""
     folder = tmp_path_factory.mktemp("failed")
-    first = cached(folder, f"--target-url={faulty}", *SELECTION, "--conformance-report=r.json")
+    first = judge_cached(folder, f"--target-url={faulty}", *SELECTION, "--conformance-report=r.json")
     assert first.returncode == 1, first.stdout[-2000:]
     return folder
 
@@ -51,11 +46,11 @@ def test_what_failed_last_is_run_again_alone(
     shutil.copytree(failed_before, tmp_path, dirs_exist_ok=True)
     failed = {check["row"] for check in report_of(tmp_path)["rows"] if check["outcome"] == "fail"}
     assert failed
-    again = cached(tmp_path, f"--target-url={faulty}", "--lf", "--conformance-report=r.json", *workers)
+    again = judge_cached(tmp_path, f"--target-url={faulty}", "--lf", "--conformance-report=r.json", *workers)
     assert again.returncode == 1
     assert {check["row"] for check in report_of(tmp_path)["rows"]} == failed
     assert report_of(tmp_path)["verdict"] == "nonconformant"
-    mended = cached(tmp_path, f"--target-url={small}", "--lf", "--conformance-report=r.json", *workers)
+    mended = judge_cached(tmp_path, f"--target-url={small}", "--lf", "--conformance-report=r.json", *workers)
     assert mended.returncode == 0
     assert {check["row"] for check in report_of(tmp_path)["rows"]} == failed
     assert report_of(tmp_path)["verdict"] == "narrowed"
@@ -74,7 +69,7 @@ def test_a_run_that_stops_at_a_failure_has_found_one(tmp_path: Path, faulty: str
 
 def test_stepwise_stops_at_a_failure_and_goes_on_there(tmp_path: Path, faulty: str) -> None:
     for _ in range(2):
-        run = cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--sw", "--conformance-report=r.json")
+        run = judge_cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--sw", "--conformance-report=r.json")
         assert run.returncode == 1
         failed = [check["row"] for check in report_of(tmp_path)["rows"] if check["outcome"] == "fail"]
         assert len(failed) == 1
@@ -102,7 +97,7 @@ def test_no_summary_leaves_the_verdict(tmp_path: Path, faulty: str) -> None:
     "options", [("-q",), ("-q", "--tb=no"), ("--tb=short",), ("-v",), ("--no-header",)], ids=" ".join
 )
 def test_how_much_is_shown_changes_no_verdict(tmp_path: Path, faulty: str, options: tuple[str, ...]) -> None:
-    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, *options)
+    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, *FEW_ROWS, *options)
     assert run.returncode == 1
     assert " is nonconformant: " in run.stdout.splitlines()[-1]
     assert "Traceback" not in run.stdout + run.stderr

@@ -40,7 +40,6 @@ def everything(tmp_path_factory: pytest.TempPathFactory, small: str) -> list[str
         ("raw", {"raw"}),
         ("RAW or ordering", {"raw", "ordering"}),
         ("json and not json", set()),
-        ("ordering.response-follows-its-json", {"ordering"}),
         ("BIN-ORDER-O and ordering", {"ordering"}),
     ],
 )

@@ -142,6 +142,11 @@ def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
     return warm.run(warm.pytest_main, folder, [*PYTEST[3:], *arguments], _environment() | environment)
 
 
+def judge_cached(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest likewise, with its cache of what failed in the folder."""
+    return warm.run(warm.pytest_main, folder, ["--color=no", *arguments], _environment())
+
+
 def judge_afresh(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run pytest likewise, from the start of Python on: for tests of what is imported, and when."""
     return subprocess.run(

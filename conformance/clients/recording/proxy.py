@@ -150,24 +150,35 @@ class _ListenerQueue:
     def handle_request(self, recorded: RecordedExchange) -> None:
         """Queue a request."""
         self._count += 1
-        self._pending.append(self._judge.submit(self._listener.handle_request, recorded))
+        self._submit(self._listener.handle_request, recorded)
 
     def handle_answer(self, recorded: RecordedExchange) -> None:
         """Queue its answer."""
-        self._pending.append(self._judge.submit(self._listener.handle_answer, recorded))
+        self._submit(self._listener.handle_answer, recorded)
 
     def handle_reset(self, recorded: RecordedExchange) -> None:
         """Queue a reset by the client."""
-        self._pending.append(self._judge.submit(self._listener.handle_reset, recorded))
+        self._submit(self._listener.handle_reset, recorded)
 
     def report_unread(self, why: str) -> None:
         """Queue a report that something cannot be read."""
-        self._pending.append(self._judge.submit(self._listener.report_unread, why))
+        self._submit(self._listener.report_unread, why)
 
     async def wait(self) -> int:
-        """Wait until the listener has handled all events; return the number of requests so far."""
+        """Wait until the listener has handled all events; return the number of requests so far.
+
+        The end of the recording cancels the wait, but none of the events: each is still handled.
+        """
         pending, self._pending = self._pending, []
-        for fault in await asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True):
-            if isinstance(fault, Exception):
-                self._report_fault(fault)
+        await asyncio.shield(asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True))
         return self._count
+
+    def _submit(self, handle: Callable[..., None], event: object) -> None:
+        future = self._judge.submit(handle, event)
+        future.add_done_callback(self._check_fault)
+        self._pending.append(future)
+
+    def _check_fault(self, future: Future[None]) -> None:
+        fault = future.exception()
+        if isinstance(fault, Exception):
+            self._report_fault(fault)

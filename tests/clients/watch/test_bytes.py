@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from queue import Queue
@@ -226,6 +227,37 @@ def test_what_the_listener_cannot_do_keeps_nothing_from_passing() -> None:
         proxy.close()
     assert str(proxy.fault) == "no room for request 1"
     proxy.close()  # once is enough
+
+
+class WaitingLog(ListenerLog):
+    """A listener that is busy until the recording has begun to end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_ending = threading.Event()
+
+    def handle_request(self, recorded: RecordedExchange) -> None:
+        assert self.is_ending.wait(TIMEOUT)
+        super().handle_request(recorded)
+
+
+def test_requests_that_wait_for_the_listener_are_handled_after_the_end() -> None:
+    notes, sent, arrived = WaitingLog(), make_request() * 3, threading.Event()
+
+    def read_all(connection: socket.socket) -> None:
+        connection.recv(len(sent), socket.MSG_WAITALL)
+        arrived.set()
+        assert read_to_end(connection) == b""  # until the proxy leaves
+        notes.is_ending.set()
+
+    with serve_scripts(read_all) as url:
+        with run_recorder(url, notes) as address:
+            connection = socket.create_connection(address, TIMEOUT)
+            connection.sendall(sent)
+            assert arrived.wait(TIMEOUT)
+        connection.close()
+    assert [one.number for one in notes.asked_for] == [1, 2, 3]
+    assert [one.number for one in notes.answers] == [1, 2, 3]
 
 
 class BrokenTap:
