@@ -213,6 +213,7 @@ class ServerRun(BaseRun):
             strict=self.options.strict,
             is_one_of_several=True,
             seed=self._seed_of_names,
+            is_ahead=True,
         )
 
     def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
