@@ -81,6 +81,11 @@ class ConcurrentScheduler:
             self.alone.target.record(call)
         return result
 
+    @property
+    def waited_s(self) -> float:
+        """The seconds that the other sessions spent in waits for answers that did not come whole."""
+        return sum(session.target.waited_s for session in self.others)
+
     def close(self) -> None:
         """Close the other sessions without waiting for their unfinished rows."""
         for _ in self._threads:
