@@ -110,6 +110,7 @@ class Judge(RowJudge):
             if short_wait is not None and self._short_waits.must_repeat(found):
                 self.target.discard_calls()
                 return None
+            self._short_waits.note(found)
             found = self._add_broken_request(check, row, found)
             self.crashes.note(format_label(check.id, row.id), has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)

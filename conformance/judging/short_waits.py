@@ -21,7 +21,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.target import Target
 from conformance.transport.wait_budget import is_wait
 
-# Rows of a requirement without an answer in the whole timeout: later ones are not repeated.
+# Rows of a requirement that failed after the whole timeout: later ones are not repeated.
 MAX_UNANSWERED_ROWS: Final = 1
 
 
@@ -68,9 +68,14 @@ class ShortWaits:
             return False
         return self._unanswered[reason.subject] < MAX_UNANSWERED_ROWS
 
+    def note(self, found: RowOutcome) -> None:
+        """Count a row that fails because of a request without an answer; call it in the scope of the row."""
+        if found.failure is not None and any(map(is_wait, self._target.exchanges)):
+            self._unanswered[found.failure.requirement] += 1
+
     @contextmanager
     def detect(self, check: Check, row: Row) -> Iterator[None]:
-        """Detect short waits of a check body, and count bodies that waited the whole timeout in vain.
+        """Detect short waits of a check body.
 
         A body that passes needs no answer to the requests that had none: what it judges was answered right.
 
@@ -81,22 +86,13 @@ class ShortWaits:
         try:
             yield
         except UnmetError as error:
-            requirement = name_requirement(check, row, error)
-            self._expect_whole_waits(requirement)
-            self._count_unanswered(requirement)
+            self._expect_whole_waits(name_requirement(check, row, error))
             raise
-        except BlockedError:
-            self._expect_whole_waits(requirement)
-            self._count_unanswered(requirement)
-            raise
-        except NotApplicableError:
+        except (BlockedError, NotApplicableError):
             self._expect_whole_waits(requirement)
             raise
         if find_requirement(check, row).level == Level.OBSERVE:
             self._expect_whole_waits(requirement)
-
-    def _count_unanswered(self, requirement: str) -> None:
-        self._unanswered[requirement] += any(map(is_wait, self._target.exchanges))
 
     def _expect_whole_waits(self, requirement: str) -> None:
         short = next((one.failure for one in self._target.exchanges if one.is_short_wait), None)
