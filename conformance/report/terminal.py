@@ -81,8 +81,8 @@ def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[s
         yield f"The run waited {seconds:.0f} s for answers that did not come whole."
     if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):
         yield (
-            f"{short} rows had no answer in a shortened wait, and were not repeated with the whole timeout: other rows "
-            "of their requirements had no answer in it."
+            f"Rows without an answer in a shortened wait: {short}. They were not repeated with the whole timeout, "
+            "because other rows of their requirements had no answer in it."
         )
 
 

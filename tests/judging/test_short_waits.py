@@ -101,7 +101,7 @@ def test_slow_server_is_right(area: str, kind: str, seconds: float) -> None:
 def test_server_slower_than_a_short_wait_is_right(area: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
     monkeypatch.setattr(answer_wait, "MIN_PART", 0.005)
-    with run_slow("large", 0.1, timeout=10 * TIMEOUT_S) as settings:
+    with run_slow("all", 0.1, timeout=10 * TIMEOUT_S) as settings:
         settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
         target = Target(settings)
         results = judge(target, list_sized_rows(area))
