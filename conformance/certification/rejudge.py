@@ -26,7 +26,7 @@ from conformance.transport.unreachable import TargetLostError
 # Members of a row that judging again cannot reproduce, or that depend on other rows.
 RUN_SPECIFIC_MEMBERS = ("duration_s", "exchanges")
 # Members of the target that a recording does not show and that affect no verdict.
-UNRECORDED_MEMBERS = ("suffers_from_concurrency",)
+UNRECORDED_MEMBERS = ("suffers_from_concurrency", "waited_s")
 # Top-level members of a report that judging again must reproduce.
 _RECOMPUTED = (
     *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements"),

@@ -29,6 +29,7 @@ from conformance.judging.row_judge import (
 )
 from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.server_limits import ServerLimits
+from conformance.judging.short_waits import ShortWaitError, ShortWaits
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key, format_label
 from conformance.spec.outcome import Outcome, Reason, ReasonKind
@@ -72,6 +73,7 @@ class Judge(RowJudge):
         is_one_of_several: bool = False,
         bodies: SavedBodies | None = None,
         seed: int | None = None,
+        is_ahead: bool = False,
     ) -> None:
         """Create a judge.
 
@@ -83,6 +85,7 @@ class Judge(RowJudge):
             is_one_of_several: see `CrashTracker.is_one_of_several`.
             bodies: saves bodies that are too long for a repeat command when no evidence is written; None saves none.
             seed: chooses the client name that a row sends; None uses the suite's own name for all rows.
+            is_ahead: whether rows that do not pass are judged again, by another judge.
         """
         self.target = target
         self.models = RowModels(target, survey)
@@ -93,10 +96,24 @@ class Judge(RowJudge):
         self._evidence = evidence
         self._limits = ServerLimits(target)
         self._raw_interpretation = RawInterpretation(target)
+        self._short_waits = ShortWaits(target, is_ahead=is_ahead)
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        with self.target.scope(format_key(check.id, row.id), client=self._choose_client_names(check, row)[0]):
+        short_wait = self._short_waits.choose(check, row)
+        if short_wait is not None and (judged := self._judge_once(check, row, short_wait)):
+            return judged
+        judged = self._judge_once(check, row)
+        assert judged is not None  # noqa: S101 - a row with whole waits is not repeated
+        return judged
+
+    def _judge_once(self, check: Check, row: Row, short_wait: float | None = None) -> tuple[RowOutcome, int] | None:
+        client = self._choose_client_names(check, row)[0]
+        with self.target.scope(format_key(check.id, row.id), client=client, short_wait=short_wait):
             found = self.models.find_absence(check, row) or self._run_check(check, row)
+            if short_wait is not None and self._short_waits.must_repeat(found):
+                self.target.discard_calls()
+                return None
+            self._short_waits.note(found)
             found = self._add_broken_request(check, row, found)
             self.crashes.note(format_label(check.id, row.id), has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
@@ -112,7 +129,8 @@ class Judge(RowJudge):
         return hidden, exchanges
 
     def _has_failed(self, found: RowOutcome) -> bool:
-        return found.outcome is Outcome.FAIL
+        is_open = found.reason is not None and found.reason.kind is ReasonKind.SHORT_WAIT
+        return found.outcome is Outcome.FAIL or is_open
 
     # --- the check ---
 
@@ -130,6 +148,8 @@ class Judge(RowJudge):
         except NotRecordedError as missing:
             kind = ReasonKind.NOT_KEPT if isinstance(missing, NotKeptError) else ReasonKind.NOT_RECORDED
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
+        except ShortWaitError as short:
+            return short.conclude()
         except TargetLostError as lost:
             return self._conclude_lost(check, row, lost)
         except Exception as error:
@@ -144,7 +164,8 @@ class Judge(RowJudge):
         if model and check.infers and (silence := self.models.find_silence(check, model)):
             return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
-        return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
+        with self._short_waits.detect(check, row):
+            return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))

@@ -22,7 +22,7 @@ from threading import Thread
 from conformance.judging.session import Session
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
-from conformance.spec.outcome import Outcome
+from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.transport.exchange import Call
 
@@ -81,6 +81,11 @@ class ConcurrentScheduler:
             self.alone.target.record(call)
         return result
 
+    @property
+    def waited_s(self) -> float:
+        """The seconds that the other sessions spent in waits for answers that did not come whole."""
+        return sum(session.target.waited_s for session in self.others)
+
     def close(self) -> None:
         """Close the other sessions without waiting for their unfinished rows."""
         for _ in self._threads:
@@ -103,7 +108,8 @@ class ConcurrentScheduler:
     def _judge_alone(self, check: Check, row: Row, beside_others: CheckResult) -> CheckResult:
         self._wait_for_other_sessions()
         alone = self.alone.judge(check, row)
-        if alone.outcome is not beside_others.outcome:
+        is_short = alone.is_for(ReasonKind.SHORT_WAIT) or beside_others.is_for(ReasonKind.SHORT_WAIT)
+        if alone.outcome is not beside_others.outcome and not is_short:
             self.suffered = format_key(check.id, row.id)
         return alone
 

@@ -50,6 +50,7 @@ class Session:
         is_one_of_several: bool = False,
         bodies: SavedBodies | None = None,
         seed: int | None = None,
+        is_ahead: bool = False,
     ) -> None:
         """Create a session.
 
@@ -62,6 +63,7 @@ class Session:
             is_one_of_several: see `Judge`.
             bodies: see `Judge`.
             seed: see `Judge`.
+            is_ahead: see `Judge`.
         """
         self.target = target
         self.survey = DiscoveryResult()
@@ -74,6 +76,7 @@ class Session:
             is_one_of_several=is_one_of_several,
             bodies=bodies,
             seed=seed,
+            is_ahead=is_ahead,
         )
         self._robustness_judge = RobustnessJudge(self._judge)
         if survey is not None:

@@ -23,6 +23,8 @@ from conformance.spec.ledger import Party
 from conformance.spec.result import CheckResult
 from conformance.transport.journal import JournalError
 
+WAITED = "oip_conformance_waited_s"  # in the output of a pytest-xdist worker
+
 
 class Hooks:
     """The pytest hooks of a run.
@@ -124,6 +126,12 @@ class Hooks:
         """Pass the addresses and the discovery result of the target to a worker."""
         node.workerinput["oip_conformance"] = self.run.build_worker_input()
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Add the waits of a worker that has ended."""
+        if isinstance(self.run, ServerRun):
+            self.run.waited_by_workers_s += getattr(node, "workeroutput", {}).get(WAITED, 0.0)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect the areas of the suite instead of its files."""
@@ -196,6 +204,8 @@ class Hooks:
 
         if self.progress:
             self.progress.end()
+        if self.is_worker and isinstance(self.run, ServerRun) and self.run.has_started:
+            self.config.workeroutput[WAITED] = self.run.waited_s  # type: ignore[attr-defined]
         if not self.is_worker:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, exitstatus)

@@ -44,6 +44,7 @@ class ServerRun(BaseRun):
         addresses: URL and gRPC address of the target, including credentials; final once the run has started.
         session: the session with the target; None until the run has started.
         connections: the number of concurrent connections.
+        waited_by_workers_s: see `waited_s`; of the pytest-xdist workers that have ended.
     """
 
     party: ClassVar[Party] = Party.SERVER
@@ -68,6 +69,7 @@ class ServerRun(BaseRun):
         self.addresses = (self.options.url, self.options.grpc)
         self.session: Session | None = None
         self.connections = 1
+        self.waited_by_workers_s = 0.0
         self._server: ReferenceServer | None = None
         self._scheduler: ConcurrentScheduler | None = None
 
@@ -213,6 +215,7 @@ class ServerRun(BaseRun):
             strict=self.options.strict,
             is_one_of_several=True,
             seed=self._seed_of_names,
+            is_ahead=True,
         )
 
     def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
@@ -221,12 +224,19 @@ class ServerRun(BaseRun):
             self._scheduler.expect(rows)
 
     def describe_target(self) -> dict[str, Any]:
-        """Return whether the target never answered, and the row whose outcome concurrency changed, if any."""
+        """Return whether the target never answered, the row that concurrency changed, and the seconds of waits."""
         suffered = self._scheduler.suffered if self._scheduler else ""
         return {
             **({} if self._started_session.target.has_answered else {"unreachable": True}),
             **({"suffers_from_concurrency": suffered} if suffered else {}),
+            **({"waited_s": round(self.waited_s, 1)} if self.waited_s else {}),
         }
+
+    @property
+    def waited_s(self) -> float:
+        """The seconds spent in all sessions, of all processes, in waits for answers that did not come whole."""
+        own = self._started_session.target.waited_s
+        return own + self.waited_by_workers_s + (self._scheduler.waited_s if self._scheduler else 0.0)
 
     def _find_addresses(self) -> tuple[str, str | None]:
         """Return URL and gRPC address of the target; start the bundled server if the user requests it."""
@@ -266,6 +276,7 @@ class ServerRun(BaseRun):
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield why rows could not be judged, and which models to deploy."""
         yield from terminal.format_unjudged(conclusion, self.survey)
+        yield from terminal.describe_waits(conclusion.results, self.waited_s)
         if self._scheduler is not None and self._scheduler.suffered:
             yield from terminal.describe_disturbance(self._scheduler.suffered, self.connections)
 

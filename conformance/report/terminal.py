@@ -37,6 +37,7 @@ COLUMNS = (
 ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
 COLORS = {CONFORMANT: "green", PARTIAL: "cyan", NONCONFORMANT: "red", INCOMPLETE: "yellow", NARROWED: "cyan"}
 CONCERN_WIDTH = 12
+MIN_SHOWN_WAIT_S = 1.0
 MAX_LISTED_ROWS = 6
 MAX_REASON_CHARS = 1200  # characters
 
@@ -72,6 +73,17 @@ def describe_disturbance(row: str, connections: int) -> Iterator[str]:
         f"On {connections} connections at once the target answered {escape_text(row)} otherwise than alone. "
         "What it says alone counts; the rest was asked one row after another."
     )
+
+
+def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
+    """Yield how long the run waited for answers that did not come whole, and what it did not wait for."""
+    if seconds >= MIN_SHOWN_WAIT_S:
+        yield f"The run waited {seconds:.0f} s for answers that did not come whole."
+    if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):
+        yield (
+            f"Rows without an answer in a shortened wait: {short}. They were not repeated with the whole timeout, "
+            "because other rows of their requirements had no answer in it."
+        )
 
 
 def describe_visible_headers(found: Iterable[tuple[str, str]]) -> list[str]:

@@ -83,6 +83,7 @@ class ReasonKind(StrEnum):
     NOT_FOR_THIS_TARGET = "not_for_this_target"  # the check does not concern this target
     TOO_LARGE = "too_large"  # for the target, which rejected the body
     MODEL_IS_SILENT = "model_is_silent"  # a model answers no plain request (which)
+    SHORT_WAIT = "short_wait"  # no whole answer in a shortened wait (the requirement)
     SIMPLER_IS_WRONG = "simpler_is_wrong"  # a simpler precondition of the check already fails
     TARGET_LOST = "target_lost"  # no connection can be made any more (the last try)
     NOT_RECORDED = "not_recorded"  # the recording does not have the request

@@ -67,6 +67,7 @@ class Exchange:
         as_octets: raw bytes were sent instead of the message; the note describes them.
         call: the index of its call in its check, from 0. Exchanges of one call were concurrent, or sequential on one
             connection.
+        is_short_wait: no whole answer came in a wait that was shorter than the timeout; see `answer_wait`.
     """
 
     number: int
@@ -87,6 +88,7 @@ class Exchange:
     connection: int = 0
     call: int = 0
     as_octets: bool = False
+    is_short_wait: bool = False
 
 
 _connection_numbers = count(1)

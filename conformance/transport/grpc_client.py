@@ -15,7 +15,7 @@ from conformance.transport.exchange import Exchange, FailureKind, take_connectio
 from conformance.transport.grpc_ending import finish_exchange
 from conformance.transport.grpc_stream import Header, Stream
 from conformance.transport.http_client import USER_AGENT
-from conformance.transport.settings import Settings
+from conformance.transport.settings import DEADLINE_TIMEOUTS, Settings
 from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message
 
@@ -114,7 +114,7 @@ class GrpcClient:
             ("te", "trailers"),
             ("content-type", "application/grpc"),
             ("user-agent", message.header("User-Agent") or USER_AGENT),
-            ("grpc-timeout", f"{max(int(self.settings.deadline * 1000), 1)}m"),
+            ("grpc-timeout", f"{max(int(DEADLINE_TIMEOUTS * self.settings.timeout * 1000), 1)}m"),
             *[(name.lower(), value) for name, value in user_headers if name.lower() != "host"],
         ]
 

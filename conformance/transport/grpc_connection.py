@@ -177,13 +177,13 @@ class GrpcConnection:
 
     def _restart_silence_timeout(self) -> None:
         """Restart the timeout of silence."""
-        self._silence_deadline = time.monotonic() + self._settings.timeout
+        self._silence_deadline = time.monotonic() + self._settings.answer_timeout
 
     def _classify_error(self, error: Exception) -> TransportFailure:
         """Return the failure for calls without an answer."""
         if isinstance(error, TimeoutError):
             if time.monotonic() < self._calls_deadline:
-                return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self._settings.timeout:g} s")
+                return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self._settings.answer_timeout:g} s")
             late = f"answer not complete within {self._settings.deadline:g} s"
             return TransportFailure(FailureKind.ENDLESS, late)
         if isinstance(error, OSError):

@@ -2,9 +2,10 @@
 
 Members that HAR does not define begin with an underscore: the position of a message in the run (`_scope`, `_call`,
 `_place`), how it was sent (`_note`), the reaction to a body that was held back (`_go_ahead`), and failures (`_failure`
-in words, `_failure_kind` for programs, `_lost`, `_died`). A gRPC call is an entry as well: its bodies are the
-serialized messages, its status is the HTTP status that its code maps to, and `_grpc` holds code and message. If gRPC
-was judged, `log` has a `_grpc` with the address. `har_bodies` defines how bodies are written.
+in words, `_failure_kind` for programs, `_short_wait` if the wait was shortened, `_lost`, `_died`). A gRPC call is an
+entry as well: its bodies are the serialized messages, its status is the HTTP status that its code maps to, and `_grpc`
+holds code and message. If gRPC was judged, `log` has a `_grpc` with the address. `har_bodies` defines how bodies are
+written.
 
 Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
 """
@@ -84,7 +85,8 @@ def _hide_details(exchange: Exchange, settings: Settings) -> str:
 def _format_failure(exchange: Exchange) -> dict[str, Any]:
     if exchange.failure is None:
         return {}
-    return {"_failure": exchange.failure.text, "_failure_kind": str(exchange.failure.kind)}
+    short = {"_short_wait": True} if exchange.is_short_wait else {}
+    return {"_failure": exchange.failure.text, "_failure_kind": str(exchange.failure.kind), **short}
 
 
 def _drop_empty(**members: str | None) -> dict[str, str]:
@@ -183,6 +185,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
         go_ahead=GoAhead(entry["_go_ahead"]) if "_go_ahead" in entry else None,
         code=str(grpc_status.get("code", "")),
         details=str(grpc_status.get("details", "")),
+        is_short_wait=entry.get("_short_wait", False),
     )
 
 
@@ -217,6 +220,7 @@ _OPTIONAL: Final[Mapping[str, Kinds]] = {
     "_died": bool,
     "_failure": str,
     "_failure_kind": str,
+    "_short_wait": bool,
     "_grpc": dict,
     "_client": str,
     "_received": dict,

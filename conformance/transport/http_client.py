@@ -53,7 +53,6 @@ class HttpClient:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._context = settings.build_ssl_context()
-        self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), settings.timeout)
         self._clock = Clock()
         self._pool = self._build_pool()
         self._used = False
@@ -147,8 +146,12 @@ class HttpClient:
             parsed,
             headers=encode_headers(self._build_headers(message, host)),
             content=message.body or None,
-            extensions={"timeout": self._timeout},
+            extensions={"timeout": self._find_timeouts()},
         )
+
+    def _find_timeouts(self) -> dict[str, float]:
+        own, answer = self.settings.timeout, self.settings.answer_timeout
+        return {"connect": own, "pool": own, "read": answer, "write": answer}
 
     def _read_body(self, response: httpcore.Response, most: int) -> tuple[bytes, TransportFailure | None]:
         """Read the body without decoding it, so that a gzip bomb stays compressed."""
@@ -176,7 +179,7 @@ class HttpClient:
         if isinstance(error, EndlessError):
             return _build_endless_failure(f"answer not complete within {self.settings.deadline:g} s")
         if isinstance(error, httpcore.TimeoutException):
-            return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self.settings.timeout:g} s")
+            return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self.settings.answer_timeout:g} s")
         if not isinstance(error, httpcore.RemoteProtocolError):
             return TransportFailure(FailureKind.BROKEN, f"connection broken ({type(error).__name__})")
         if _is_malformed(error):

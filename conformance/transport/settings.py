@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import credentials
+from conformance.transport.answer_wait import AnswerWait
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
 
@@ -106,6 +107,7 @@ class Settings:
         grpc: the gRPC address; None if gRPC is not judged. If only gRPC is judged, `url` is its URL.
         segment_pause: seconds between TCP segments of a body, so that the server receives them in separate reads.
         rate_limit: the rate limit that all users of these settings share.
+        wait: shortens the wait for answers; each target has its own.
     """
 
     url: str
@@ -117,6 +119,7 @@ class Settings:
     grpc: GrpcAddress | None = None
     segment_pause: float = 0.005
     rate_limit: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
+    wait: AnswerWait = field(default_factory=AnswerWait, repr=False, compare=False)
 
     @property
     def grpc_address(self) -> GrpcAddress:
@@ -141,7 +144,12 @@ class Settings:
     @property
     def deadline(self) -> float:
         """The maximum of seconds for one whole exchange, which ends endlessly slow answers."""
-        return DEADLINE_TIMEOUTS * self.timeout
+        return DEADLINE_TIMEOUTS * self.answer_timeout
+
+    @property
+    def answer_timeout(self) -> float:
+        """The maximum of seconds without a byte of an answer."""
+        return self.timeout if self.wait.short_s is None else self.wait.short_s
 
     @property
     def base_path(self) -> str:

@@ -90,13 +90,14 @@ class Connection:
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
         """Send each piece as a separate TCP segment; return the failure, or None."""
         pause = self._settings.segment_pause / (1 if len(pieces) < MANY_SEGMENTS else PAUSE_DIVISOR)
+        self._socket.settimeout(self._settings.answer_timeout)
         try:
             for index, piece in enumerate(pieces):
                 if index:
                     time.sleep(pause)
                 self._socket.sendall(piece)
         except TimeoutError:
-            text = f"the server stopped reading for {self._settings.timeout:g} s"
+            text = f"the server stopped reading for {self._settings.answer_timeout:g} s"
             return TransportFailure(FailureKind.TIMEOUT, text)
         except OSError as error:
             text = f"connection broken while sending ({type(error).__name__})"
@@ -116,6 +117,7 @@ class Connection:
     def receive(self, message: Message) -> Exchange:
         """Read one answer to `message`; bytes after it are kept for the next call."""
         parser = _build_parser(message)
+        self._socket.settimeout(self._settings.answer_timeout)
         started = time.monotonic()
         url, body = self._settings.url + message.path, bytearray()
         exchange = Exchange(0, message, url, connection=self._number)
@@ -158,14 +160,12 @@ class Connection:
         except _BrokenError as error:
             late = error.failure.kind is FailureKind.TIMEOUT
             return GoAhead.WITHHELD if late else GoAhead.NOT_NEEDED
-        finally:
-            self._socket.settimeout(self._settings.timeout)
 
     def dawdle(self, pause: float) -> None:
         """Leave the answer unread until its first byte arrives, and for `pause` seconds more."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
-            selector.select(self._settings.timeout)
+            selector.select(self._settings.answer_timeout)
         time.sleep(pause)
 
     def set_receive_buffer(self, size: int) -> None:
@@ -205,7 +205,7 @@ class Connection:
         try:
             data = self._socket.recv(1 << 16)
         except TimeoutError as error:
-            text = f"no answer within {self._settings.timeout:g} s"
+            text = f"no answer within {self._settings.answer_timeout:g} s"
             raise _BrokenError(FailureKind.TIMEOUT, text) from error
         except OSError as error:
             text = f"connection broken ({type(error).__name__})"

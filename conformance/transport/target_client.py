@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
+from conformance.transport.answer_wait import AnswerWait
 from conformance.transport.broken_request import BrokenRequest, is_broken
 from conformance.transport.client_names import OWN_CLIENT, ClientName
 from conformance.transport.connection import PersistentConnection
@@ -48,23 +49,26 @@ class TargetClient:
         lost: why the target has become unreachable, or None; `has_died`: see `TargetLostError`.
         last: the most recent exchange, or None; `has_answered`: whether any answer ever came.
         latency: seconds of the fastest answer during discovery, over any transport; None before.
+        waited_s: seconds spent in waits for answers that did not come whole.
         broken: requests outside of rows that broke and are not judged yet.
         client: the client name of messages in the scope.
         journal: records every call, if set.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+        self.settings = replace(settings, wait=AnswerWait(settings.wait.times))
         self.exchanges: list[Exchange] = []
         self.lost: str | None = None
         self.has_died = False
         self.has_answered = False
         self.last: Exchange | None = None
         self.latency: float | None = None
+        self.waited_s = 0.0
         self.broken: list[BrokenRequest] = []
         self.client = OWN_CLIENT
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._is_outside_rows = "", 0, False
+        self._held: list[Call] | None = None
         self._wait_budget = WaitBudget(settings.timeout)
         self._discovery_budget: WaitBudget | None = None
 
@@ -81,19 +85,47 @@ class TargetClient:
         return GrpcClient(self.settings)
 
     @contextmanager
-    def scope(self, name: str, *, outside_rows: bool = False, client: ClientName = OWN_CLIENT) -> Iterator[None]:
+    def scope(
+        self,
+        name: str,
+        *,
+        outside_rows: bool = False,
+        client: ClientName = OWN_CLIENT,
+        short_wait: float | None = None,
+    ) -> Iterator[None]:
         """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
 
         Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
         the previous record continues. `outside_rows` is for requests that no row judges: one that is neither answered
-        nor refused is repeated once, and noted in `broken`.
+        nor refused is repeated once, and noted in `broken`. `short_wait` replaces the timeout for answers, in seconds;
+        scopes inside have the whole timeout. The calls of such a scope are recorded at its end, unless
+        `discard_calls` is called before.
         """
-        before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
+        before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client, self._held
         self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = [], name, 0, outside_rows, client
+        self._held = None if short_wait is None else []
+        try:
+            with self._wait_for_answers(short_wait):
+                yield
+        finally:
+            held = self._held or []
+            self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client, self._held = before
+            for call in held:
+                self.record(call)
+
+    def discard_calls(self) -> None:
+        """Drop the calls of a scope with a short wait: it is going to be repeated, and that is recorded."""
+        self._held = None
+
+    @contextmanager
+    def _wait_for_answers(self, short_s: float | None) -> Iterator[None]:
+        """Wait this long for answers; None for the whole timeout."""
+        wait = self.settings.wait
+        before, wait.short_s = wait.short_s, short_s
         try:
             yield
         finally:
-            self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = before
+            wait.short_s = before
 
     @contextmanager
     def limit_silence(self) -> Iterator[None]:
@@ -103,6 +135,11 @@ class TargetClient:
             yield
         finally:
             self._discovery_budget = None
+
+    @property
+    def has_waited_briefly(self) -> bool:
+        """Whether a short wait in the scope ended without a whole answer."""
+        return any(one.is_short_wait for one in self.exchanges)
 
     @property
     def is_lost(self) -> bool:
@@ -121,8 +158,10 @@ class TargetClient:
                 vars(self).pop(one).close()
 
     def record(self, call: Call) -> None:
-        """Write a call to the journal, if there is one."""
-        if self.journal:
+        """Write a call to the journal, if there is one; hold it back in a scope with a short wait."""
+        if self._held is not None:
+            self._held.append(call)
+        elif self.journal:
             self.journal(call)
 
     def _sign(self, message: Message) -> Message:
@@ -180,16 +219,36 @@ class TargetClient:
         Raises:
             TargetLostError: a gateway still cannot reach the server, or the server is silent.
         """
-        found = exchange()
+        found = self._note_times(exchange)
+        with self._wait_for_answers(None):
+            if not any(one.is_short_wait for one in found):
+                self._note_waits(call, found)
+            for one in found:
+                if one.code == "UNAVAILABLE":
+                    self._retry_until_back(lambda: self._probe_behind_gateway(make_grpc_call("ServerLive")))
+                elif one.status in GATEWAY_STATUSES and not one.code:
+                    self._retry_until_back(lambda: self._probe_behind_gateway(Message("/v2", method="GET")))
+        return found
+
+    def _note_times(self, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+        """Make the exchanges of a call; note how long answers and waits took, and mark short waits."""
+        wait, started = self.settings.wait, time.monotonic()
+        found, seconds = exchange(), time.monotonic() - started
+        answered = [one.elapsed for one in found if one.status is not None and one.failure is None]
+        wait.times.slowest_s = max([wait.times.slowest_s, *answered])
+        if not any(map(is_wait, found)):
+            return found
+        self.waited_s += seconds
+        if wait.short_s is not None:
+            return [replace(one, is_short_wait=is_wait(one)) for one in found]
+        wait.times.whole_waits += seconds >= self.settings.timeout
+        return found
+
+    def _note_waits(self, call: Call, found: Sequence[Exchange]) -> None:
+        """Count the waits of a call, and send a simple request after a few."""
         self._wait_budget.count(found)
         if self._discovery_budget is None and (self._wait_budget.is_low or self._wait_budget.is_over):
             self._probe_target(call.messages[-1])
-        for one in found:
-            if one.code == "UNAVAILABLE":
-                self._retry_until_back(lambda: self._probe_behind_gateway(make_grpc_call("ServerLive")))
-            elif one.status in GATEWAY_STATUSES and not one.code:
-                self._retry_until_back(lambda: self._probe_behind_gateway(Message("/v2", method="GET")))
-        return found
 
     # --- whether the target is still reachable ---
 

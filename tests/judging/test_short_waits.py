@@ -1,0 +1,118 @@
+"""Waits are shortened for a server that hangs on one kind of request; no server fails for being slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from conformance.judging.selection import ROLES, list_area_rows
+from conformance.judging.session import Session
+from conformance.spec.check import Check, Row
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.transport import answer_wait, journal, recording
+from conformance.transport.answer_wait import AnswerTimes, AnswerWait
+from conformance.transport.journal import Journal
+from conformance.transport.replay import ReplayTarget
+from conformance.transport.settings import Settings, make_settings
+from conformance.transport.target import Target
+from tests.support.programs import read_line, start_program
+from tests.support.servers import PYTEST
+
+TIMEOUT_S = 1.0
+HANGS_S = 2.5 * TIMEOUT_S
+RIGHT = {Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE}
+MODELS = ("--model=identity_int32", "--model=identity_bytes", "--model=rank2", "--model=multi")
+
+Rows = list[tuple[Check, Row]]
+
+
+@contextmanager
+def run_slow(kind: str, seconds: float, timeout: float = TIMEOUT_S) -> Iterator[Settings]:
+    """Start a server that is slow in one kind of inference; yields the settings for both transports."""
+    options = (kind, str(seconds), "--port", "0", "--grpc-port", "0", *MODELS)
+    with start_program([PYTEST[0], "-m", "tests.support.slow_server", *options]) as process:
+        url, grpc = read_line(process), read_line(process).removeprefix("grpc ")
+        yield make_settings(url, timeout=timeout, grpc=grpc)
+
+
+def list_sized_rows(area: str) -> Rows:
+    """Return a few rows with tensors of other sizes."""
+    rows = [(check, row) for check, row in list_area_rows(area, ROLES) if not row.dangerous]
+    sized = [one for one in rows if any(word in one[1].id for word in ("none", "empty", "3x", "65536", "INT32"))]
+    return sized[:: max(1, len(sized) // 6)]
+
+
+def judge(target: Target, rows: Rows) -> list[CheckResult]:
+    with Session(target) as session:
+        session.discover()
+        return [session.judge(check, row) for check, row in rows]
+
+
+def list_empty_rows(area: str) -> Rows:
+    return [
+        (check, row)
+        for check, row in list_area_rows(area, ROLES)
+        if any(word in row.id for word in ("-empty", "none", "0x"))
+    ]
+
+
+@pytest.mark.parametrize("area", ["ordering", "grpc"])
+def test_server_that_hangs_on_one_kind_of_request_fails(
+    area: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)  # else a busy machine would never get to short waits
+    rows = list_empty_rows(area)
+    with run_slow("empty", HANGS_S) as settings:
+        target = Target(settings)
+        target.journal = Journal(tmp_path, "", settings)
+        results = judge(target, rows)
+    failed = {one.failure.requirement for one in results if one.failure and one.outcome is Outcome.FAIL}
+    short = [one for one in results if one.is_for(ReasonKind.SHORT_WAIT)]
+    assert failed, [(one.label, one.outcome, one.message) for one in results]
+    assert {one.outcome for one in results} <= {Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, *RIGHT}
+    assert {one.reason.subject for one in short if one.reason} <= failed  # a requirement never rests on a short wait
+    assert short
+    assert target.waited_s
+    assert settings.wait.times.whole_waits < sum(one.outcome not in RIGHT for one in results)
+    journal.merge(tmp_path, settings.url, {}, settings.grpc_address.url)
+    replayed = judge(ReplayTarget(settings, recording.load(recording.find_recording(tmp_path)).calls), rows)
+    assert [(one.label, one.outcome, one.message) for one in replayed] == [
+        (one.label, one.outcome, one.message) for one in results
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds"), [("all", 0.1), ("large", 0.3), ("first", 0.9)], ids=["always", "large-tensors", "warming-up"]
+)
+@pytest.mark.parametrize("area", ["bytes", "grpc"])
+def test_slow_server_is_right(area: str, kind: str, seconds: float) -> None:
+    with run_slow(kind, seconds) as settings:
+        results = judge(Target(settings), list_sized_rows(area))
+    assert {one.outcome for one in results} <= RIGHT, [(one.label, one.message) for one in results]
+    assert any(one.exchanges for one in results)
+    assert settings.wait.find_short_wait(TIMEOUT_S) is None
+
+
+@pytest.mark.parametrize("area", ["bytes", "grpc"])
+def test_server_slower_than_a_short_wait_is_right(area: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
+    monkeypatch.setattr(answer_wait, "MIN_PART", 0.005)
+    with run_slow("all", 0.1, timeout=10 * TIMEOUT_S) as settings:
+        settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
+        target = Target(settings)
+        results = judge(target, list_sized_rows(area))
+    assert {one.outcome for one in results} <= RIGHT, [(one.label, one.message) for one in results]
+    assert target.waited_s  # short waits ended, and rows were repeated
+
+
+@pytest.mark.parametrize(
+    ("slowest", "whole", "expected"),
+    [(0.02, 1, None), (0.02, 2, 1.0), (0.3, 2, 3.0), (2.0, 5, None)],
+    ids=["one-wait", "least", "ten-times-the-slowest", "slow-server"],
+)
+def test_wait_is_ten_times_the_slowest_answer(slowest: float, whole: int, expected: float | None) -> None:
+    assert AnswerWait(AnswerTimes(slowest, whole)).find_short_wait(10.0) == expected
