@@ -89,6 +89,12 @@ def test_the_matrix_links_to_requirements_and_bug_reports(staged: Path) -> None:
     assert [str(name) for name in reports if f'href="../upstream/{name}/"' not in text] == []
 
 
+def test_results_of_a_requirement_lead_to_its_row_of_the_matrix(staged: Path) -> None:
+    text = (staged / "docs/requirements/state.md").read_text(encoding="utf-8")
+    assert "**Real servers** ([what each does](../results.md#HTTP-CHUNKED)): fail: " in text
+    assert text.startswith("---\nsearch:\n  boost: ")
+
+
 def test_the_home_page_has_a_bar_for_each_server(staged: Path) -> None:
     text = (staged / "README.md").read_text(encoding="utf-8")
     assert text.count('<a href="docs/results/">') == len(matrix.build().columns)

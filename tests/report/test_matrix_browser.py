@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from conformance.report import matrix_page
 from conformance.report.comparison import compare
@@ -146,12 +146,12 @@ def test_filters_leave_what_fits_and_addresses_keep_them(opened: Callable[..., P
     assert list_shown(again) == [FAILED]
     assert not again.locator("[name=column]").nth(2).is_checked()
     again.get_by_role("button", name="Show all").click()
-    again.wait_for_function(f"document.querySelectorAll('.row:not([hidden])').length === {len(NAMES)}")
+    expect(again.locator(".row:visible")).to_have_count(len(NAMES))
     again.locator("[name=q]").fill(OTHER.lower())
     assert OTHER in list_shown(again)
 
 
 def test_an_address_of_a_version_that_is_gone_leads_to_its_requirement(opened: Callable[..., Page]) -> None:
     page = opened(f"{FAILED}--alpha-0")
-    page.wait_for_function(f"location.hash === '#{FAILED}'")
-    assert page.locator(".common:visible").count() == 1
+    expect(page.locator(".common:visible")).to_have_count(1)
+    assert page.url.endswith(f"#{FAILED}")

@@ -6,11 +6,17 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.support.site import generated, links
+from conformance.spec.links import PAGES_FOLDER
+from tests.support.site import generated, links, matrix
 from tests.support.site.commonmark import convert_for_mkdocs
 
 ROOT = generated.ROOT
 CONFIG = ROOT / "docs/mkdocs.yml"
+# A requirement on its page, and the beginning of the line with its results.
+_ID = re.compile(r'<a id="([^"]+)"></a>')
+RESULTS = "**Real servers**"
+# Pages of requirements that most searches are not after.
+LATER = ("client.md", "robustness.md", "glossary.md")
 # Tables for those who develop the suite, a tenth of the whole site: the repository has them.
 LEFT_OUT = ("docs/kill-matrix.md", "docs/kill-matrix-clients.md")
 
@@ -38,8 +44,26 @@ def stage(folder: Path) -> Path:
                     waiting[index] = generated.render_files_page(link.target)
             elif link.target.suffix != ".md":
                 _copy(link.target, folder / "pages")
-        _write(folder / "pages" / name, convert_for_mkdocs(text))
+        _write(folder / "pages" / name, _rank(name) + convert_for_mkdocs(_link_to_matrix(text)))
     return Path(shutil.copy(CONFIG, folder / "mkdocs.yml"))
+
+
+def _link_to_matrix(text: str) -> str:
+    """Return a page on which the results of a requirement lead to its row of the matrix."""
+    name, judged = "", {row.id for row in matrix.build().rows}
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        name = found[1] if (found := _ID.fullmatch(line)) else name
+        if line.startswith(RESULTS) and name in judged:
+            lines[number] = f"{RESULTS} ([what each does](../results.md#{name})){line.removeprefix(RESULTS)}"
+    return "\n".join(lines)
+
+
+def _rank(name: str) -> str:
+    """Return the head of a page that the search shows before others: what servers have to do."""
+    folder, _, page = name.rpartition("/")
+    is_first = folder == PAGES_FOLDER and page not in LATER
+    return "---\nsearch:\n  boost: 4\n---\n" if is_first else ""
 
 
 def _write(path: Path, text: str) -> None:
