@@ -109,21 +109,6 @@ class Row:
     sources: Sequence[Any]
     cells: Sequence[Cell]
 
-    @property
-    def differs(self) -> bool:
-        """Whether the outcome is not the same in all columns."""
-        return len({cell.kind for cell in self.cells}) > 1
-
-    @property
-    def fails(self) -> bool:
-        """Whether a MUST is not met in some column."""
-        return any(cell.kind in (Outcome.FAIL, Outcome.KNOWN_FAILURE) for cell in self.cells)
-
-    @property
-    def changed(self) -> bool:
-        """Whether the outcome differs between two versions of a server."""
-        return any(cell.before for cell in self.cells)
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

@@ -12,6 +12,7 @@ from tests.support.site.commonmark import convert_for_mkdocs
 
 ROOT = generated.ROOT
 CONFIG = ROOT / "docs/mkdocs.yml"
+STYLE = ROOT / "tests/support/site/site.css"
 # A requirement on its page, and the beginning of the line with its results.
 _ID = re.compile(r'<a id="([^"]+)"></a>')
 RESULTS = "**Real servers**"
@@ -45,6 +46,7 @@ def stage(folder: Path) -> Path:
             elif link.target.suffix != ".md":
                 _copy(link.target, folder / "pages")
         _write(folder / "pages" / name, _rank(name) + convert_for_mkdocs(_link_to_matrix(text)))
+    shutil.copy(STYLE, folder / "pages")
     return Path(shutil.copy(CONFIG, folder / "mkdocs.yml"))
 
 
