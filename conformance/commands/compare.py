@@ -9,6 +9,7 @@ from typing import Any
 from conformance.commands.page_files import deliver, expect_known_suffix
 from conformance.report import comparison_page, regression
 from conformance.report.comparison import compare, keep_differences
+from conformance.report.matrix import Matrix, build_matrix, sort_versions
 from conformance.report.report_file import ReportError, read
 
 
@@ -48,6 +49,13 @@ def _render_page(options: argparse.Namespace) -> str:
     expect_known_suffix(options.output)
     if options.only_differences and len(options.reports) < 2:
         raise ReportError("--only-differences takes two reports or more")
-    comparison = compare([(path.stem, read(path, is_whole=False)) for path in options.reports])
+    named = sort_versions([(path.stem, read(path, is_whole=False)) for path in options.reports])
+    comparison = compare(named)
     shown = keep_differences(comparison) if options.only_differences else comparison
-    return deliver(comparison_page.build_page(shown), options.output)
+    return deliver(comparison_page.build_page(shown), options.output, lambda: _render_html(build_matrix(shown, named)))
+
+
+def _render_html(matrix: Matrix) -> str:
+    from conformance.report import matrix_page  # slow to import, and only needed for HTML
+
+    return matrix_page.render_page(matrix)

@@ -22,16 +22,22 @@ def expect_known_suffix(path: Path | None) -> None:
         raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(FORMATS)}")
 
 
-def deliver(page: SimplePage, path: Path | None) -> str:
+def deliver(page: SimplePage, path: Path | None, render_as_html: Callable[[], str] | None = None) -> str:
     """Write a page atomically and return a message; without a path, return the page as Markdown.
+
+    Args:
+        page: the page.
+        path: where to write it; None: nowhere.
+        render_as_html: renders the HTML if it is a page of another kind.
 
     Raises:
         ReportError: the page cannot be written.
     """
     if path is None:
         return render_markdown(page).removesuffix("\n")
+    text = render_as_html() if render_as_html and path.suffix == ".html" else FORMATS[path.suffix](page)
     try:
-        write_atomically(path, FORMATS[path.suffix](page))
+        write_atomically(path, text)
     except OSError as error:
         raise ReportError(f"cannot write {path}: {error.strerror}") from error
     return f"wrote {path}"

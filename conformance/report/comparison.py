@@ -79,12 +79,13 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Rows of one check with equivalent messages; `message` is the message of the first row."""
+    """Rows of one check with equivalent messages; `message` and `failure` are those of the first row."""
 
     outcome: str
     requirement: str
     check: str
     message: str
+    failure: Mapping[str, Any] = field(default_factory=dict)
     rows: list[str] = field(default_factory=list)
 
 
@@ -279,7 +280,8 @@ def _merge_rows(report: Report, outcomes: Iterable[str]) -> list[Line]:
         if check["outcome"] in outcomes:
             requirement = check["failure"]["requirement"] if check["failure"] else check["requirements"][0]
             key = (check["outcome"], requirement, check["check"], _simplify_message(check))
-            line = lines.setdefault(key, Line(check["outcome"], requirement, check["check"], check["message"]))
+            first = Line(check["outcome"], requirement, check["check"], check["message"], check["failure"] or {})
+            line = lines.setdefault(key, first)
             line.rows.append(check["row"])
     return list(lines.values())
 

@@ -1,4 +1,4 @@
-"""Renders a comparison of reports as a page."""
+"""Renders a comparison of reports as a Markdown page; `matrix_page` renders it as HTML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAYS_TEXT = "What the documents leave open, and which way each {} goes; in brack
 NO_DIFFERENCE = Paragraph(["None differs."])
 MAX_ROWS = 3
 MAX_OBSERVATIONS = 4
-BAD = ("fail", "error", "nonconformant")  # bold, to stand out without colors
+BAD = ("fail", "error", "nonconformant")  # bold
 
 
 def build_page(comparison: Comparison) -> SimplePage:
@@ -41,7 +41,7 @@ def build_page(comparison: Comparison) -> SimplePage:
         [cell(fact.label), *(_format_cell(each.text, each.kind) for each in fact.cells)] for fact in comparison.facts
     ]
     blocks += [
-        Table("The runs", ["", *titles], facts, style="columns wide"),
+        Table("The runs", ["", *titles], facts),
         *_build_steps(comparison, titles),
         *_build_requirements(comparison, titles),
         *_build_section("Advice", titles, comparison.advice),
@@ -53,7 +53,7 @@ def build_page(comparison: Comparison) -> SimplePage:
 
 
 def _format_cell(text: str, kind: str) -> Cell:
-    return cell(Span(text, "strong") if kind in BAD else text, kind=kind)
+    return cell(Span(text, "strong") if kind in BAD else text)
 
 
 def _build_steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
@@ -75,7 +75,7 @@ def _build_steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
             for each in step.changes
         ]
         head = ["requirement", "level", *columns]
-        yield Table("What changed", head, rows, 2, "columns") if rows else Paragraph(["They meet the same."])
+        yield Table("What changed", head, rows) if rows else Paragraph(["They meet the same."])
 
 
 def _build_requirements(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
@@ -93,12 +93,12 @@ def _build_requirements(comparison: Comparison, titles: list[str]) -> Iterator[B
             [
                 cell(code(entry.id)),
                 cell(entry.level),
-                cell(Span(entry.statement, "own", is_small=True)),
+                cell(Span(entry.statement, "own")),
                 *(_format_cell(LEGEND[outcome][0], outcome) for outcome in entry.outcomes),
             ]
             for entry in requirements
         ]
-        yield Table(f"Requirements: {area}", ["requirement", "level", "statement", *titles], rows, 3, "columns")
+        yield Table(f"Requirements: {area}", ["requirement", "level", "statement", *titles], rows)
 
 
 def _build_observations(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
@@ -109,7 +109,7 @@ def _build_observations(comparison: Comparison, titles: list[str]) -> Iterator[B
         for entry in comparison.observations
     ]
     if rows:
-        yield Table("Observations", ["requirement", "check", *titles], rows, 2, "columns wide")
+        yield Table("Observations", ["requirement", "check", *titles], rows)
     else:
         yield Paragraph(["None."]) if comparison.is_whole else NO_DIFFERENCE
 

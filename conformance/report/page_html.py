@@ -67,13 +67,13 @@ MARKS: Mapping[str, str] = {
 def render(view: View) -> str:
     """Render the page, with a newline at its end."""
     style, *scripts = (_read_inline_file(name) for name in ("page.css", *SCRIPTS))
-    runnable = " ".join(f"'{_compute_csp_hash(script)}'" for script in scripts)
+    runnable = " ".join(f"'{compute_csp_hash(script)}'" for script in scripts)
     return _load_template().render(
         view=view,
         report=view.report,
         style=style,
         scripts=scripts,
-        policy=f"default-src 'none'; style-src '{_compute_csp_hash(style)}'; script-src {runnable}",
+        policy=f"default-src 'none'; style-src '{compute_csp_hash(style)}'; script-src {runnable}",
         sentence=f"{view.musts.sentence}.",
         explained=_link_words(view),
         meanings={word: MEANINGS[word] for word in view.musts.words},
@@ -116,7 +116,7 @@ def _read_inline_file(name: str) -> Markup:
     return Markup((TEMPLATES / "report" / name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
-def _compute_csp_hash(text: str) -> str:
+def compute_csp_hash(text: str) -> str:
     """Return the hash source of a style or script for the Content Security Policy."""
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 

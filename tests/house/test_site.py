@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.site import generated, links, staging
+from tests.support.site import generated, links, matrix, shrinking, staging
 from tests.support.site.commonmark import convert_for_mkdocs
 from tests.support.tables import on_each
 
@@ -59,7 +60,7 @@ def test_links_of_pages_that_are_made_lead_somewhere(staged: Path) -> None:
     for name in generated.PAGES:
         page = staged / name
         text = page.read_text(encoding="utf-8")
-        assert text.startswith("# ")
+        assert "# " in (text[:2], text.partition("\n---\n")[2][:2])
         found = links.find_links(page, text)
         assert [link.written for link in found if not link.target.exists()] == []
         own = [link for link in found if link.anchor]
@@ -73,6 +74,55 @@ def test_the_pages_that_are_made_have_it_all(staged: Path) -> None:
     assert "\n## rows\n" in report
     roles = (staged / "docs/reference/roles.md").read_text(encoding="utf-8")
     assert roles.count("\n| `") == 57
+
+
+def test_the_matrix_links_to_requirements_and_bug_reports(staged: Path) -> None:
+    page = staged / matrix.PAGE
+    text = page.read_text(encoding="utf-8")
+    for written, anchor in set(re.findall(r'href="\.\./([^"#]+)/(?:#([^"]+))?"', text)):
+        target = generated.ROOT / "docs" / f"{written}.md"
+        assert target.is_file(), written
+        assert not anchor or anchor in links.find_anchors(target.read_text(encoding="utf-8")), anchor
+    ids = set(re.findall(r' id="([^"]+)"', text))
+    assert {found for found in re.findall(r'href="#([^"]+)"', text) if found not in ids} == set()
+    reports = {path.relative_to(matrix.UPSTREAM).with_suffix("") for path in matrix.UPSTREAM.glob("*/*.md")}
+    assert [str(name) for name in reports if f'href="../upstream/{name}/"' not in text] == []
+
+
+def test_results_of_a_requirement_lead_to_its_row_of_the_matrix(staged: Path) -> None:
+    text = (staged / "docs/requirements/state.md").read_text(encoding="utf-8")
+    assert "**Real servers** ([what each does](../results.md#HTTP-CHUNKED)): fail: " in text
+    assert text.startswith("---\nsearch:\n  boost: ")
+
+
+def test_the_home_page_has_a_bar_for_each_server(staged: Path) -> None:
+    text = (staged / "README.md").read_text(encoding="utf-8")
+    assert text.count('<a href="docs/results/">') == len(matrix.build().columns)
+    assert matrix.BARS not in text
+
+
+def test_a_page_that_is_left_out_is_named(staged: Path) -> None:
+    text = (staged / "docs/verdict.md").read_text(encoding="utf-8")
+    for name in staging.LEFT_OUT:
+        assert not (staged / name).exists()
+        assert f"(`{name}`)" in text
+
+
+@on_each(
+    [
+        ("<p>\n  a\n\n b</p>\n<pre>\n  c\n</pre>\n <p>", "<p>\na\nb</p>\n<pre>\n  c\n</pre>\n<p>"),
+        ("a <script>x\n  y</script>\n\n<style>\n  z</style>", "a <script>x\n  y</script>\n<style>\n  z</style>"),
+    ]
+)
+def test_space_that_counts_is_kept(page: str, small: str) -> None:
+    assert shrinking.squeeze(page) == small
+
+
+def test_the_search_has_the_beginning_of_a_section() -> None:
+    text = "<p>first</p>" + f"<p>{'a' * shrinking.MAX_INDEXED_CHARS}</p>"
+    assert shrinking.cut(text) == "<p>first</p>"
+    assert shrinking.cut("<p>first</p>") == "<p>first</p>"
+    assert len(shrinking.cut("a" * 5000)) == shrinking.MAX_INDEXED_CHARS
 
 
 @pytest.mark.parametrize(

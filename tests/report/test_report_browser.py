@@ -5,26 +5,19 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from conformance.fleet import index_page
-from conformance.report import comparison_page, history, page_html
-from conformance.report.comparison import compare
+from conformance.report import history, page_html
 from conformance.report.simple_page import render_html
 from conformance.report.view import build_view
 from conformance.spec import ledger
-from tests.support import chromium
+from tests.support.browser_pages import NARROW, WIDE, ColorScheme, find_violations, open_page
 from tests.support.made_index import INDEX
 from tests.support.made_reports import CONFORMANT, GATED, NONCONFORMANT, Report, check, failure, report, requirement
 
-ColorScheme = Literal["light", "dark"]
-
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-WIDE, NARROW = (1280, 800), (390, 844)
 SCREENS = 5
 
 BODY = b'{"outputs":[]}' + bytes(range(8))
@@ -39,7 +32,6 @@ PAGES = {
     "conformant": page_html.render(build_view(CONFORMANT)),
     "gated": page_html.render(build_view(GATED)),
     "history": render_html(history.build_page(history.build_history([("a", FAILING), ("b", CONFORMANT)]))),
-    "comparison": render_html(comparison_page.build_page(compare([("a", FAILING), ("b", CONFORMANT)]))),
     "fleet": render_html(index_page.build_page(INDEX)),
 }
 
@@ -58,28 +50,11 @@ def failing_everywhere() -> Report:
     return report("nonconformant", why=["1500 rows failed"], rows=[*rows, *advice, *stuck], requirements=found)
 
 
-@pytest.fixture(scope="session")
-def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
-    assert pytestconfig.cache is not None
-    with chromium.run_browser(pytestconfig.cache.mkdir("chromium")) as running:
-        yield running
-
-
-def opened(browser: Browser, file: Path, size: tuple[int, int] = WIDE, scheme: ColorScheme = "light") -> Page:
-    """Return a page of the browser that shows a file; an error of a script is one of the test."""
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
-    context.set_default_timeout(10_000)
-    page = context.new_page()
-    page.on("pageerror", lambda error: pytest.fail(str(error)))
-    page.goto(file.as_uri())
-    return page
-
-
 @pytest.fixture
 def failing(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     file = tmp_path / "page.html"
     file.write_text(PAGES["failing"], encoding="utf-8")
-    page = opened(browser, file)
+    page = open_page(browser, file)
     yield page
     page.context.close()
 
@@ -95,7 +70,6 @@ VIEWS: list[tuple[str, tuple[int, int], ColorScheme]] = [
     ("conformant", WIDE, "light"),
     ("gated", NARROW, "dark"),
     ("history", NARROW, "dark"),
-    ("comparison", NARROW, "dark"),
     ("fleet", WIDE, "light"),
     ("fleet", NARROW, "dark"),
 ]
@@ -107,10 +81,9 @@ def test_axe_finds_nothing(
 ) -> None:
     file = tmp_path / "page.html"
     file.write_text(PAGES[name], encoding="utf-8")
-    page = opened(browser, file, size, scheme)
+    page = open_page(browser, file, size, scheme)
     for state in ("as it comes", "with all of it open"):
-        found = Axe().run(page, options={"runOnly": RULES, "resultTypes": ["violations"]})
-        assert found.violations_count == 0, f"{state}: {found.generate_report()}"
+        assert find_violations(page) == "", state
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         page.wait_for_function("!document.querySelector('details.message pre.body')")
     page.context.close()
@@ -120,7 +93,7 @@ def test_axe_finds_nothing(
 def test_nothing_is_wider_than_a_narrow_screen(browser: Browser, tmp_path: Path, name: str) -> None:
     file = tmp_path / "page.html"
     file.write_text(PAGES[name], encoding="utf-8")
-    page = opened(browser, file, NARROW)
+    page = open_page(browser, file, NARROW)
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
     page.context.close()
@@ -129,7 +102,7 @@ def test_nothing_is_wider_than_a_narrow_screen(browser: Browser, tmp_path: Path,
 def test_a_server_that_misses_nearly_everything_takes_five_screens(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(page_html.render(build_view(failing_everywhere())), encoding="utf-8")
-    page = opened(browser, file)
+    page = open_page(browser, file)
     assert page.evaluate("document.documentElement.scrollHeight") <= SCREENS * WIDE[1]
     last = page.locator(".first li").last.bounding_box()
     assert last is not None
@@ -217,7 +190,7 @@ def test_what_is_no_body_stays_text(browser: Browser, tmp_path: Path) -> None:
     made = report("nonconformant", rows=[check(outcome="fail", failure=unmet)])
     file = tmp_path / "page.html"
     file.write_text(page_html.render(build_view(made)), encoding="utf-8")
-    page = opened(browser, file)
+    page = open_page(browser, file)
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     assert page.locator("pre.body").first.inner_text() == "no base64!"
     page.context.close()

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from conformance.commands import main
-from conformance.report import comparison_page
+from conformance.report import comparison_page, matrix_page
 from conformance.report.comparison import Comparison, compare, keep_differences
+from conformance.report.matrix import build_matrix
 from conformance.report.report_file import read
-from conformance.report.simple_page import render_html, render_markdown
+from conformance.report.simple_page import render_markdown
 from tests.support.small_reports import Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
@@ -33,8 +34,10 @@ def in_markdown(comparison: Comparison) -> str:
     return render_markdown(comparison_page.build_page(comparison))
 
 
-def in_html(comparison: Comparison) -> str:
-    return render_html(comparison_page.build_page(comparison))
+def in_html(comparison: Comparison, *reports: Report) -> str:
+    return matrix_page.render_page(
+        build_matrix(comparison, [(f"file{place}", each) for place, each in enumerate(reports)])
+    )
 
 
 def section(lines: list[str], heading: str) -> list[str]:
@@ -107,8 +110,7 @@ def test_versions_of_a_server_are_set_against_each_other() -> None:
         "| `A` | MUST | **FAIL, 2 rows** | pass |",
     ]
     assert section(markdown(new, report("alpha", "2")), "### alpha 1.10 and alpha 2")[0] == "They meet the same."
-    expected = '<td class="fail"><strong>FAIL, 2 rows</strong></td><td class="pass">pass</td>'
-    assert expected in in_html(compared(old, new))
+    assert "FAIL, 2 rows &rarr; pass" in in_html(compared(old, new), old, new)
 
 
 def test_requirements_by_servers() -> None:
@@ -235,10 +237,10 @@ def test_the_command_prints_or_writes(tmp_path: Path, options: list[str], capsys
     shown = keep_differences(both) if options else both
     assert main.main(["compare", *options, *files]) == 0
     assert capsys.readouterr().out == in_markdown(shown)
-    for suffix, render in ((".md", in_markdown), (".html", in_html)):
+    for suffix, page in ((".md", in_markdown(shown)), (".html", in_html(shown, ONE, TWO))):
         assert main.main(["compare", *options, *files, "-o", f"{tmp_path}/page{suffix}"]) == 0
         assert capsys.readouterr().out == f"wrote {tmp_path}/page{suffix}\n"
-        assert (tmp_path / f"page{suffix}").read_text(encoding="utf-8") == render(shown)
+        assert (tmp_path / f"page{suffix}").read_text(encoding="utf-8") == page
     assert {path.name for path in tmp_path.iterdir()} == {"one.json", "two.json", "page.md", "page.html"}
 
 

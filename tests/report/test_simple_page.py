@@ -10,7 +10,19 @@ from conformance.fleet import index_page
 from conformance.report import comparison_page, history
 from conformance.report.comparison import compare
 from conformance.report.markdown import code, text
-from conformance.report.simple_page import SimplePage, render_html, render_markdown
+from conformance.report.simple_page import (
+    BulletList,
+    Heading,
+    SimplePage,
+    Span,
+    Table,
+    cell,
+    render_html,
+    render_markdown,
+)
+from conformance.report.simple_page import (
+    code as code_span,
+)
 from tests.support.made_index import INDEX
 from tests.support.page_tags import TAGS, parse_tags
 from tests.support.small_reports import HOSTILE, check, report, requirement
@@ -82,21 +94,17 @@ def test_hostile_text_stays_text(name: str, page: SimplePage) -> None:
 
 
 def test_html_says_what_markdown_says() -> None:
-    one = report(
-        requirements=[
-            requirement("BIN-ORDER-O", "MUST", "pass"),
-            requirement("OIP-SERVER-METADATA", "MUST", "fail", "metadata"),
-        ],
-        rows=[check("o.x", str(k), "observed", observation=t) for k, t in enumerate(("JSON", "JSON", "text"))],
+    head = ["requirement", "level", "alpha 1", "beta 1"]
+    row = [
+        cell(code_span("A")),
+        cell("MUST", Span("All `bytes` count.", "own", is_small=True)),
+        cell("pass"),
+        cell("FAIL"),
+    ]
+    made = SimplePage(
+        "Title", [Heading(2, "Runs"), Table("Runs", head, [row], lead=2), BulletList([["more ", code_span("x")]])]
     )
-    two = report("beta", rows=[check("ordering.y", "r", "fail", "expected less", "BIN-ORDER-I")])
-    page = parse_tags(render_html(comparison_page.build_page(compare([("one", one), ("two", two)]))))
-    shown = re.sub(r"\s+", " ", page.text)
-    for said in (
-        "alpha 1beta 1",
-        "BIN-ORDER-O MUST The binary data of an answer follow the order",
-        "of strings.FAIL-",
-        "BIN-ORDER-O o.xJSON (2)text",
-        "Failures beta 1 BIN-ORDER-I ordering.y (r): expected less",
-    ):
+    shown = re.sub(r"\s+", " ", parse_tags(render_html(made)).text)
+    for said in ("requirementalpha 1beta 1", "A MUSTAll bytes count.passFAIL", "Runs", "more x"):
         assert said in shown, said
+    assert "| `A` | MUSTAll `bytes` count. | pass | FAIL |" in render_markdown(made)

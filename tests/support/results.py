@@ -28,8 +28,8 @@ FOLDERS: Final = {Party.SERVER: RESULTS, Party.CLIENT: RESULTS / "clients"}
 DROPPED: Final = ("coverage", "gate", "robustness")
 OF_REQUIREMENT: Final = ("id", "level", "area", "extension", "verdict", "unjudged")
 OF_ROW: Final = ("check", "row", "outcome", "message")
-# The page about clients shows the first exchange of each check that misses a requirement.
-OF_EXCHANGE: Final[Mapping[Party, Sequence[str]]] = {Party.SERVER: (), Party.CLIENT: ("sent", "request", "answer")}
+# Pages show the first exchange of each check that misses a requirement.
+OF_EXCHANGE: Final = ("sent", "request", "answer", "bytes")
 EXPLAINED: Final = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 LISTED: Final = ("requirements", "rows")
 
@@ -38,17 +38,17 @@ def summarize(report: Entry) -> dict[str, Any]:
     """Return the summary of a whole report, which has the form of `schemas/summary.schema.json`."""
     kept = {name: value for name, value in report.items() if name not in DROPPED}
     requirements = [_members(entry, OF_REQUIREMENT) for entry in report["requirements"]]
-    rows = list(_summarize_rows(report["rows"], OF_EXCHANGE[find_party(report)]))
+    rows = list(_summarize_rows(report["rows"]))
     return {"schema": kept.pop("schema"), SUMMARY: True, **kept, "requirements": requirements, "rows": rows}
 
 
-def _summarize_rows(rows: Sequence[Entry], of_exchange: Sequence[str]) -> Iterator[Entry]:
+def _summarize_rows(rows: Sequence[Entry]) -> Iterator[Entry]:
     """Yield the rows that need an explanation, and counts of the others, in the order in which each first comes."""
     counts = Counter(map(_key_of, rows))
     kinds: set[tuple[str, str]] = set()
     for row in rows:
         if row["outcome"] in EXPLAINED:
-            failure = _summarize_failure(row, kinds, of_exchange)
+            failure = _summarize_failure(row, kinds)
             yield {**_members(row, OF_ROW), **_observed(row), "failure": failure}
         elif count := counts.pop(_key_of(row), 0):
             check = {"check": row["check"]} if row["observation"] else {}
@@ -66,13 +66,13 @@ def _observed(row: Entry) -> dict[str, Any]:
     return {"requirements": row["requirements"][:1], **observed}
 
 
-def _summarize_failure(row: Entry, kinds: set[tuple[str, str]], of_exchange: Sequence[str]) -> Entry | None:
+def _summarize_failure(row: Entry, kinds: set[tuple[str, str]]) -> Entry | None:
     """Return the requirement that a row misses, with the exchange where no row of its kind came before."""
     failure = row["failure"]
     if failure is None:
         return None
     kind = row["check"], failure["requirement"]
-    names = ["requirement"] if kind in kinds else ["requirement", *of_exchange]
+    names = ["requirement"] if kind in kinds else ["requirement", *OF_EXCHANGE]
     kinds.add(kind)
     return _members(failure, names)
 

@@ -10,6 +10,7 @@ from typing import Any
 from conformance.roles import roles
 from conformance.roles.formulas import format_formula
 from conformance.roles.roles import TensorSpec
+from tests.support.site import matrix
 
 ROOT = Path(__file__).parents[3]
 
@@ -104,9 +105,12 @@ def render_files_page(folder: Path) -> str:
     return "\n".join([f"# {folder.relative_to(ROOT)}", "", *(f"- [{name}]({name})" for name in names), ""])
 
 
-# Path of a page that is no file of the repository -> what makes it.
+# Path of a page that is no file of the repository, or that the site shows otherwise -> what makes it.
 PAGES: Mapping[str, Callable[[], str]] = {
+    "README.md": matrix.render_home,
     "docs/reference/report.md": render_report_page,
     "docs/reference/roles.md": render_roles_page,
     "schemas/README.md": render_schemas_page,
 }
+# The same of pages that are HTML already.
+RAW_PAGES: Mapping[str, Callable[[], str]] = {matrix.PAGE: matrix.render_matrix}

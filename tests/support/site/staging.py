@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
-from tests.support.site import generated, links
+from conformance.spec.links import PAGES_FOLDER
+from tests.support.site import generated, links, matrix
 from tests.support.site.commonmark import convert_for_mkdocs
 
 ROOT = generated.ROOT
 CONFIG = ROOT / "docs/mkdocs.yml"
+STYLE = ROOT / "tests/support/site/site.css"
+# A requirement on its page, and the beginning of the line with its results.
+_ID = re.compile(r'<a id="([^"]+)"></a>')
+RESULTS = "**Real servers**"
+# Pages of requirements that most searches are not after.
+LATER = ("client.md", "robustness.md", "glossary.md")
+# Tables for those who develop the suite, a tenth of the whole site: the repository has them.
+LEFT_OUT = ("docs/kill-matrix.md", "docs/kill-matrix-clients.md")
 
 
 def stage(folder: Path) -> Path:
     """Write everything that MkDocs reads into a folder; return its configuration."""
     waiting = {path.relative_to(ROOT).as_posix(): text for path, text in links.read_pages().items()}
+    waiting = {name: text for name, text in waiting.items() if name not in LEFT_OUT}
     waiting |= {name: make() for name, make in generated.PAGES.items()}
-    seen = set(waiting)
+    for name, make in generated.RAW_PAGES.items():
+        del waiting[name]
+        _write(folder / "pages" / name, make())
+    seen = {*waiting, *generated.RAW_PAGES}
     while waiting:
         name, text = waiting.popitem()
         for link in links.find_links(ROOT / name, text):
-            if link.target.is_dir():
+            place = link.target.relative_to(ROOT).as_posix() if link.target.is_relative_to(ROOT) else ""
+            if place in LEFT_OUT:
+                text = _name_instead(text, link.written, place)
+            elif link.target.is_dir():
                 index = (link.target / "README.md").relative_to(ROOT).as_posix()
                 text = _to_index(text, link.written)
                 if index not in seen:
@@ -28,10 +45,37 @@ def stage(folder: Path) -> Path:
                     waiting[index] = generated.render_files_page(link.target)
             elif link.target.suffix != ".md":
                 _copy(link.target, folder / "pages")
-        path = folder / "pages" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(convert_for_mkdocs(text), encoding="utf-8")
+        _write(folder / "pages" / name, _rank(name) + convert_for_mkdocs(_link_to_matrix(text)))
+    shutil.copy(STYLE, folder / "pages")
     return Path(shutil.copy(CONFIG, folder / "mkdocs.yml"))
+
+
+def _link_to_matrix(text: str) -> str:
+    """Return a page on which the results of a requirement lead to its row of the matrix."""
+    name, judged = "", {row.id for row in matrix.build().rows}
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        name = found[1] if (found := _ID.fullmatch(line)) else name
+        if line.startswith(RESULTS) and name in judged:
+            lines[number] = f"{RESULTS} ([what each does](../results.md#{name})){line.removeprefix(RESULTS)}"
+    return "\n".join(lines)
+
+
+def _rank(name: str) -> str:
+    """Return the head of a page that the search shows before others: what servers have to do."""
+    folder, _, page = name.rpartition("/")
+    is_first = folder == PAGES_FOLDER and page not in LATER
+    return "---\nsearch:\n  boost: 4\n---\n" if is_first else ""
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _name_instead(text: str, written: str, place: str) -> str:
+    """Return a page that names a file of the repository in place of a link to it."""
+    return re.sub(rf"\[([^\]]*)\]\({re.escape(written)}\)", rf"\1 (`{place}`)", text)
 
 
 def _to_index(text: str, written: str) -> str:

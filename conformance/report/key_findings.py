@@ -1,0 +1,63 @@
+"""Chooses the unmet requirements of a matrix that a client notices first.
+
+The rule looks at kinds and numbers only: a MUST before a SHOULD; a wrong answer to a legal request before a missing
+refusal, and that before the transport; then the share of the requirement's rows that fail. Only the newest version of
+each server counts. A requirement is one finding over both transports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.report.bug_report import describe_symptom
+from conformance.report.matrix import Cell, Column, Matrix, Row
+from conformance.spec import ledger
+from conformance.spec.ledger import Concern
+
+MAX_FINDINGS = 5
+_LEVELS = ("MUST", "SHOULD")
+_CONCERNS = (*map(str, Concern), "")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFinding:
+    """An unmet requirement, and the servers that do not meet it.
+
+    Attributes:
+        symptom: what such a server does, in a few words.
+        row: the requirement; over HTTP if it is not met there.
+        unmet: the columns that do not meet it, each with its cells over both transports.
+    """
+
+    symptom: str
+    row: Row
+    unmet: Sequence[tuple[Column, Sequence[Cell]]]
+
+
+def choose_findings(matrix: Matrix, most: int = MAX_FINDINGS) -> list[KeyFinding]:
+    """Return the findings that matter most, in the order of the rule."""
+    newest = {places[-1] for places in matrix.servers.values()}
+    found: dict[str, list[tuple[Row, Cell]]] = {}
+    for row in matrix.rows:
+        for cell in row.cells:
+            if cell.is_unmet and cell.place in newest:
+                found.setdefault(row.id.removesuffix(ledger.GRPC_SUFFIX), []).append((row, cell))
+    return [_build_finding(matrix, pairs) for pairs in sorted(found.values(), key=_compute_rank)[:most]]
+
+
+def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, float]:
+    """Return a sort key; a level or concern of another version of the suite comes last."""
+    levels = [_LEVELS.index(row.level) if row.level in _LEVELS else len(_LEVELS) for row, _ in pairs]
+    concerns = [_CONCERNS.index(row.concern) for row, _ in pairs]
+    return min(levels), min(concerns), -max(cell.unmet / max(cell.judged, 1) for _, cell in pairs)
+
+
+def _build_finding(matrix: Matrix, pairs: Sequence[tuple[Row, Cell]]) -> KeyFinding:
+    row = pairs[0][0]
+    known = ledger.load().get(row.id)
+    cells: dict[int, list[Cell]] = {}
+    for _, cell in pairs:
+        cells.setdefault(cell.place, []).append(cell)
+    symptom = describe_symptom(known) if known else f"Does not meet {row.id}"
+    return KeyFinding(symptom, row, [(matrix.columns[place], own) for place, own in sorted(cells.items())])

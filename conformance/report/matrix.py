@@ -1,0 +1,350 @@
+"""The matrix of a comparison as plain data: requirements by servers, with what each cell opens to.
+
+A row is a requirement, a column a report; versions of one server are adjacent. Nothing is escaped here; the page does
+that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.report.anchors import encode_name
+from conformance.report.blocks import NO_VERDICT
+from conformance.report.comparison import Comparison, Line, count_of
+from conformance.report.comparison import Requirement as ComparedRequirement
+from conformance.report.requirement_changes import parse_version
+from conformance.spec import ledger
+from conformance.spec.extensions import GRPC, PROTOCOL, find_transport
+from conformance.spec.ledger import Concern
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
+from conformance.spec.tally import ABSENT, MEANINGS, NOT_APPLICABLE, NOT_JUDGED, NOT_MET, Tally, tally_report
+from conformance.spec.verdict import describe_verdict
+
+Report = Mapping[str, Any]
+# Kinds of a cell without an outcome: the report lacks the requirement, or nothing was judged.
+UNKNOWN, NOT_OFFERED = "unknown", "not offered"
+_MEANING_OF_UNKNOWN = "not in this report, which another version of the suite wrote"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A judged server or client.
+
+    Attributes:
+        server: its name, which versions share.
+        version: empty if it names none.
+        key: the name and version in the addresses of cells; unique.
+        verdict: the verdict of the report, which determines its color.
+        musts, shoulds: the outcomes of its requirements of each level.
+    """
+
+    title: str
+    server: str
+    version: str
+    key: str
+    verdict: str
+    verdict_in_words: str
+    musts: Tally
+    shoulds: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The outcome of a requirement in a column.
+
+    Attributes:
+        place: the index of the column.
+        kind: an outcome, or why there is none; it determines the mark and the color.
+        word, meaning: the outcome in words.
+        anchor: the address of the cell within the page.
+        unmet, judged: the numbers of rows that do not meet the requirement, and that have a verdict on it.
+        lines: the rows that need an explanation, merged where they are equivalent.
+        observed: what the server does, with the number of rows, where the documents leave it open.
+        since: the versions with the same outcome, and the one before them.
+        before: the word for the outcome in the version before, if it differs.
+        bug_report: the URL of the bug report; empty if there is none.
+    """
+
+    place: int
+    kind: str
+    word: str
+    meaning: str
+    anchor: str
+    unmet: int
+    judged: int
+    lines: Sequence[Line]
+    observed: Sequence[tuple[str, int]]
+    since: str
+    before: str
+    bug_report: str
+
+    @property
+    def is_unmet(self) -> bool:
+        """Whether the requirement is not met, be it a MUST or a SHOULD."""
+        return self.kind in NOT_MET
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A requirement and its cells.
+
+    Attributes:
+        anchor: the address of the row within the page.
+        page: the URL of the requirement's page; empty if it has none.
+        explain: the command that explains the requirement; empty if this version does not know it.
+        sources: the sentences of the documents.
+    """
+
+    id: str
+    level: str
+    concern: str
+    extension: str
+    statement: str
+    anchor: str
+    page: str
+    explain: str
+    sources: Sequence[Any]
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The requirements of one concern in one area."""
+
+    area: str
+    concern: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Requirements by servers; the comparison has the facts of the runs, and the labels of the party."""
+
+    comparison: Comparison
+    columns: Sequence[Column]
+    groups: Sequence[Group]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The requirements in the order of the page."""
+        return [row for group in self.groups for row in group.rows]
+
+    @property
+    def servers(self) -> dict[str, list[int]]:
+        """The indexes of the columns of each server, the oldest version first."""
+        found: dict[str, list[int]] = {}
+        for place, column in enumerate(self.columns):
+            found.setdefault(column.server, []).append(place)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where a page that contains a matrix has more.
+
+    Attributes:
+        find_page: returns the URL of a requirement's page, or an empty text.
+        find_bug_report: returns the URL of the bug report for a server and a requirement, or an empty text.
+    """
+
+    find_page: Callable[[ledger.Requirement], str] = lambda entry: entry.url
+    find_bug_report: Callable[[str, str], str] = lambda *_: ""
+
+
+def sort_versions(reports: Sequence[tuple[str, Report]]) -> list[tuple[str, Report]]:
+    """Sort pairs of a file name and a report: the versions of each server are adjacent, the oldest first."""
+    order: dict[str, int] = {}
+    for stem, report in reports:
+        order.setdefault(_name_server(stem, report), len(order))
+    return sorted(
+        reports,
+        key=lambda pair: (order[_name_server(*pair)], parse_version(pair[1]["target"]["version"] or "")),
+    )
+
+
+def build_matrix(comparison: Comparison, reports: Sequence[tuple[str, Report]], links: Links | None = None) -> Matrix:
+    """Build the matrix of the requirements of a comparison.
+
+    Args:
+        comparison: all of it, or its differences.
+        reports: the compared pairs of a file name and a report, in the same order.
+        links: where the page has more on requirements and bugs.
+    """
+    columns = _build_columns(comparison.titles, reports)
+    builder = _CellBuilder(comparison, columns, [report for _, report in reports], links or Links())
+    groups: dict[tuple[str, str], list[Row]] = {}
+    # Areas over gRPC repeat those over HTTP, and come last.
+    for area, entries in sorted(comparison.areas.items(), key=lambda item: find_transport(item[0]) == GRPC):
+        found = [builder.build_row(entry) for entry in entries]
+        for concern in (*Concern, ""):
+            if own := [row for row in found if row.concern == concern]:
+                groups[area, concern] = own
+    return Matrix(comparison, columns, [Group(*key, rows) for key, rows in groups.items()])
+
+
+def _name_server(stem: str, report: Report) -> str:
+    return str(report["target"]["name"] or stem)
+
+
+def _build_columns(titles: Sequence[str], reports: Sequence[tuple[str, Report]]) -> list[Column]:
+    columns: list[Column] = []
+    seen: Counter[str] = Counter()
+    for title, (stem, report) in zip(titles, reports, strict=True):
+        server, version = _name_server(stem, report), report["target"]["version"] or ""
+        key = encode_name("-".join(filter(None, (server, version))).replace(" ", "-"))
+        seen[key] += 1
+        columns.append(
+            Column(
+                server if title == f"({stem})" else title,
+                server,
+                version,
+                key if seen[key] == 1 else f"{key}!{seen[key]}",
+                report["verdict"],
+                describe_verdict(report["verdict"], report["interoperable"]),
+                tally_report(report),
+                tally_report(report, "SHOULD"),
+            )
+        )
+    return columns
+
+
+class _CellBuilder:
+    """Builds rows of the matrix from what is known of each column, looked up by requirement."""
+
+    def __init__(
+        self, comparison: Comparison, columns: Sequence[Column], reports: Sequence[Report], links: Links
+    ) -> None:
+        self._columns, self._links = columns, links
+        self._party = next((ledger.Party(report.get("party", "server")) for report in reports), ledger.Party.SERVER)
+        self._meanings = comparison.words.meanings
+        self._entries = [{entry["id"]: entry for entry in report["requirements"]} for report in reports]
+        self._offered = [
+            {PROTOCOL, *(name for name, entry in report["extensions"].items() if entry["offered"])}
+            for report in reports
+        ]
+        self._counts = list(map(_count_rows, reports))
+        self._lines = [
+            _group_by_requirement(lines)
+            for lines in map(_join, comparison.failures, comparison.advice, comparison.stuck)
+        ]
+        self._observed = _group_observations(comparison)
+
+    def build_row(self, entry: ComparedRequirement) -> Row:
+        """Build the row of a requirement."""
+        known = ledger.load().get(entry.id)
+        reported = next(own[entry.id] for own in self._entries if entry.id in own)
+        concern = reported.get("concern") or (known.concern if known else "")
+        return Row(
+            entry.id,
+            entry.level,
+            str(concern or ""),
+            reported["extension"],
+            entry.statement,
+            encode_name(entry.id),
+            self._links.find_page(known) if known else "",
+            known.explain if known else "",
+            known.sources if known else (),
+            list(self._build_cells(entry.id)),
+        )
+
+    def _build_cells(self, name: str) -> Iterator[Cell]:
+        kinds = [self._find_kind(place, name) for place in range(len(self._columns))]
+        words = [self._describe_kind(kind) for kind in kinds]
+        for place, column in enumerate(self._columns):
+            unmet, judged = self._counts[place][name]
+            older = [other for other in range(place) if self._columns[other].server == column.server]
+            is_changed = bool(older) and kinds[older[-1]] != kinds[place]
+            is_unmet = kinds[place] in NOT_MET
+            yield Cell(
+                place,
+                kinds[place],
+                *words[place],
+                f"{encode_name(name)}--{column.key}",
+                unmet,
+                judged,
+                self._lines[place].get(name, ()),
+                self._observed[place].get(name, ()),
+                self._describe_since(place, older, kinds, words),
+                words[older[-1]][0] if is_changed else "",
+                self._links.find_bug_report(column.server, name) if is_unmet else "",
+            )
+
+    def _find_kind(self, place: int, name: str) -> str:
+        """Return the outcome, or why there is none, in the words of the counts of requirements."""
+        entry = self._entries[place].get(name)
+        if entry is None:
+            return UNKNOWN
+        if entry["verdict"] != Outcome.NOT_APPLICABLE:
+            return str(entry["verdict"])
+        if entry["extension"] not in self._offered[place]:
+            return NOT_OFFERED
+        return NOT_JUDGED if "unjudged" in entry else NOT_APPLICABLE
+
+    def _describe_kind(self, kind: str) -> tuple[str, str]:
+        """Return the word for a kind and its meaning."""
+        if kind == UNKNOWN:
+            return "unknown", _MEANING_OF_UNKNOWN
+        if kind == NOT_OFFERED:
+            word = ABSENT[self._party]
+            return word, MEANINGS[word]
+        if kind in MEANINGS:
+            return kind, MEANINGS[kind]
+        wording = OUTCOME_WORDINGS[Outcome(kind)]
+        return wording.short, self._meanings.get(Outcome(kind), wording.meaning)
+
+    def _describe_since(
+        self, place: int, older: Sequence[int], kinds: Sequence[str], words: Sequence[tuple[str, str]]
+    ) -> str:
+        """Return since which judged version the outcome is what it is; empty for a server of one version."""
+        word = words[place][0]
+        if not older:
+            return ""
+        first = place
+        for other in reversed(older):
+            if kinds[other] != kinds[place]:
+                version = self._columns[other].version
+                return f"{word} since {self._columns[first].version}; {words[other][0]} in {version}"
+            first = other
+        return f"{word} in every judged version since {self._columns[first].version}"
+
+
+def _join(*parts: Sequence[Line]) -> list[Line]:
+    return [line for lines in parts for line in lines]
+
+
+def _group_by_requirement(lines: Sequence[Line]) -> dict[str, list[Line]]:
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        found.setdefault(line.requirement, []).append(line)
+    return found
+
+
+def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple[str, int]]]]:
+    """Return for each column what it does, by requirement; the observations of several checks are added up."""
+    found: list[dict[str, Counter[str]]] = [{} for _ in comparison.titles]
+    for entry in comparison.observations:
+        for own, seen in zip(found, entry.cells, strict=True):
+            own.setdefault(entry.requirement, Counter()).update(dict(seen))
+    return [{name: counts.most_common() for name, counts in own.items()} for own in found]
+
+
+class _RowCounts(dict[str, tuple[int, int]]):
+    """The numbers of unmet and judged rows by requirement; none for others."""
+
+    def __missing__(self, name: str) -> tuple[int, int]:
+        return 0, 0
+
+
+def _count_rows(report: Report) -> _RowCounts:
+    """Count the rows of each requirement: that which a row does not meet, or else the row's first."""
+    counts = _RowCounts()
+    for row in report["rows"]:
+        if row["outcome"] not in NO_VERDICT:
+            name = row["failure"]["requirement"] if row.get("failure") else row["requirements"][0]
+            unmet, judged = counts[name]
+            number = count_of(row)
+            counts[name] = unmet + number * (row["outcome"] in NOT_MET), judged + number
+    return counts

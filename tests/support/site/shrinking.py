@@ -1,0 +1,49 @@
+"""Makes a built site small: what no page loads goes, and what every page repeats is written once or shorter."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+MAX_INDEXED_CHARS = 1000  # of a section, its text for the search; its beginning says what it is about
+_KEPT = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)
+_SPACE = re.compile(r"\s*\n\s*")
+
+
+def shrink(site: Path) -> None:
+    """Shrink a site in place."""
+    _remove_unused(site)
+    for path in site.rglob("*.html"):
+        path.write_text(squeeze(path.read_text(encoding="utf-8")), encoding="utf-8")
+    index = site / "search/search_index.json"
+    found = json.loads(index.read_text(encoding="utf-8"))
+    for section in found["docs"]:
+        section["text"] = cut(section["text"])
+    index.write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+
+
+def _remove_unused(site: Path) -> None:
+    """Remove what the theme brings and no page loads: source maps, and word stems of other languages."""
+    for path in (site / "assets").rglob("*.map"):
+        path.unlink()
+    shutil.rmtree(site / "assets/javascripts/lunr", ignore_errors=True)
+
+
+def squeeze(page: str) -> str:
+    """Return HTML without indentation and empty lines, except where they count."""
+    pieces = _KEPT.split(page)
+    # Of each match, split returns the text before it, all of it, and the name of its tag.
+    return "".join(
+        _SPACE.sub("\n", piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 < 2
+    )
+
+
+def cut(text: str) -> str:
+    """Return the beginning of the text of a section, up to the end of a paragraph or item if it has one."""
+    if len(text) <= MAX_INDEXED_CHARS:
+        return text
+    begin = text[:MAX_INDEXED_CHARS]
+    end = max(begin.rfind("</p>"), begin.rfind("</li>"))
+    return text[: text.index(">", end) + 1] if end > 0 else begin.rpartition("<")[0] or begin
