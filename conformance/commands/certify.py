@@ -35,6 +35,7 @@ from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.header_values import from_command_line
+from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 # Environment variables that affect a user's runs. All others are kept, since headers may refer to them.
 USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
 REPORT, EVIDENCE = "report.json", "evidence"
-REFERENCE = "reference"  # value of --target-url for the bundled server
 MAX_SHOWN_PROBLEMS = 12
 MAX_INPUTS_BYTES = 1 << 20  # of user-given model inputs, as JSON in a manifest
 PLACEHOLDER_TIME = "1970-01-01T00:00:00+00:00"
@@ -56,9 +56,10 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "certify",
-        help="run the suite alone and leave a folder for reviewers",
-        description="Judge a server in an isolated run and write report, recording, pages and manifest into a folder "
-        "that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not, and the folder says why.",
+        help="judge a server and write a folder for reviewers",
+        description="Judge a server in an isolated run, and write report, recording, pages and manifest into a folder "
+        "that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not certified, for reasons in "
+        "the folder.",
     )
     certify_options.add_options(parser)
 

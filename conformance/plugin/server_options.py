@@ -16,7 +16,7 @@ import pytest
 from conformance.judging.selection import Subjects, select_subjects
 from conformance.plugin import common_options
 from conformance.plugin.common_options import CommonOptions
-from conformance.plugin.options import REFERENCE, read_setting
+from conformance.plugin.options import read_setting
 from conformance.spec import extras
 from conformance.spec.extensions import OVER_GRPC
 from conformance.transport import client_names, settings
@@ -27,6 +27,7 @@ from conformance.transport.grpc_packages import EXTRA, has_grpc
 from conformance.transport.har import HarError
 from conformance.transport.header_values import from_command_line
 from conformance.transport.recording import Recording
+from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import Settings, SettingsError
 
 DEFAULT_TIMEOUT_S = 10.0

@@ -135,5 +135,5 @@ def test_client_run_is_the_same(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].startswith("small 1.2 is nonconformant")
     alone = run_command(tmp_path, "client", "run", "-q")
-    assert alone.returncode == 2
-    assert alone.stderr.startswith("oip-conformance: error: client run needs the command of an adapter; usage: ")
+    assert alone.returncode == USAGE
+    assert alone.stderr.startswith("oip-conformance: error: client run needs the command of an adapter behind --: ")
