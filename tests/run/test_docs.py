@@ -12,18 +12,10 @@ from pathlib import Path
 import yaml
 
 from tests.support import programs
+from tests.support.doc_blocks import blocks
 from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
 from tests.support.servers import ONE_MODEL
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """Return the code blocks of a page in a language."""
-    parts = (DOCS / page).read_text(encoding="utf-8").split("```")[1::2]
-    return [part.partition("\n")[2] for part in parts if part.partition("\n")[0].strip() == language]
-
 
 QUICKLY = f"pytest --conformance-profile=quick {' '.join(FEW_ROWS)} "
 
