@@ -17,6 +17,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
+from typing import NoReturn
 
 from reference_server import app, faults, models, steps, workers
 from reference_server.limits import Limits, add_options, read_limits, set_limits
@@ -28,18 +29,28 @@ SHUTDOWN_SECONDS = 2
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose usage errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message with the command that explains the options, and exit."""
+        self.exit(2, f"{self.prog}: error: {message}; see `{self.prog} --help`\n")
+
+
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m reference_server", description="Serve every model role over HTTP.")
+    parser = Parser(prog="python -m reference_server", description="Serve every model role over HTTP.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=8000, help="port to listen on, 0 for a free one (default: %(default)s)")
-    add("--grpc-port", type=int, metavar="PORT", help="serve over gRPC too, on this port, 0 for a free one")
+    add("--grpc-port", type=int, metavar="PORT", help="serve over gRPC as well, on this port, 0 for a free one")
     add_options(parser)
     add(
-        "--with-stdin", action="store_true", help="end when standard input ends: with the program that started this one"
+        "--with-stdin",
+        action="store_true",
+        help="end when standard input ends, and so with the program that started this one",
     )
-    add("--model", action="append", metavar="ROLE", help="serve this model role alone; repeatable (default: all)")
+    add("--model", action="append", metavar="ROLE", help="serve only this model role (repeatable; default: all)")
     add("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
     add(
         "--list-faults",

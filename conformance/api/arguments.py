@@ -17,6 +17,7 @@ from conformance.transport import config as target_files
 from conformance.transport import settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import EXTRA, has_grpc
+from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import Settings, SettingsError
 
 # An ASGI 3 application: `await app(scope, receive, send)`.
@@ -24,7 +25,6 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 PROFILES = ("certify", "quick")
 DEFAULT_TIMEOUT_S = 10.0
-REFERENCE = "reference"  # a URL that stands for the bundled server
 PLACEHOLDER_URL = "http://127.0.0.1"  # for validation, while the URL of the server is not known
 
 
@@ -132,7 +132,7 @@ def _check_arguments(made: Arguments) -> None:
     if made.grpc and not has_grpc():
         raise JudgeError(extras.describe_missing(EXTRA, "grpc"))
     if not made.grpc and set(made.extensions) & set(OVER_GRPC):
-        raise JudgeError("extensions: classification_grpc is judged over gRPC: say where with grpc='host:port'")
+        raise JudgeError("extensions: classification_grpc needs grpc='host:port'")
     made.settings(PLACEHOLDER_URL if made.app or made.url == REFERENCE else made.url)
 
 

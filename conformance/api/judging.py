@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 
-from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read_arguments
+from conformance.api.arguments import Arguments, AsgiApp, read_arguments
 from conformance.api.report import Report
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, sort_results
 from conformance.judging.coverage import find_coverage
@@ -18,7 +18,7 @@ from conformance.judging.selection import is_named, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.transport import client_names
-from conformance.transport.reference import ReferenceServer
+from conformance.transport.reference import REFERENCE, ReferenceServer
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 

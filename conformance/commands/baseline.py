@@ -23,13 +23,15 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "baseline",
-        help="look at baselines: whether each is valid, with reasons, and names what there is",
-        description="Look at files of --conformance-baseline without a server: the form, a reason for every entry, no "
-        "entry twice or expired, and that each names checks and requirements of this suite. Exit status 0: all hold; "
-        "1: what does not is said, a line each.",
+        help="check baseline files without a server",
+        description="Check files of --conformance-baseline without a server: each is valid, every entry has a reason, "
+        "none is listed twice or has expired, and all name existing checks and requirements. Exit status 0: they do; "
+        "1: they do not, with a line for each error.",
     )
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--sorted", action="store_true", help="ask for the order of check and requirement, too")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a baseline (repeatable)")
+    parser.add_argument(
+        "--sorted", action="store_true", help="require that entries are sorted by check and requirement"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

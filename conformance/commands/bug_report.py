@@ -30,15 +30,17 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "bug-report",
         help="write bug reports for a server's maintainers",
-        description="Write a bug report in Markdown for each MUST that a run found unmet: what is wrong, commands that "
-        "reproduce it without the suite, the sentence of the document with its link, expected and actual bytes.",
+        description="Write a bug report in Markdown for each MUST that a run found unmet: the error, commands that "
+        "reproduce it without the suite, the sentence of the document with its link, and expected and actual bytes.",
     )
     parser.add_argument(
         "source", type=Path, metavar="EVIDENCE",
         help="the folder of --conformance-evidence, the folder of one row in it, or a JSON report",
     )  # fmt: skip
     parser.add_argument("requirement", nargs="?", metavar="ID", help="only this requirement, of any level")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write a file for each; default: print")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="write a file for each into this folder (default: print them)"
+    )
 
 
 def run(options: argparse.Namespace) -> str:
@@ -106,7 +108,7 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
     own = source / CHECK_FILE
     files = [own] if own.exists() else sorted(source.glob(f"*/{CHECK_FILE}"))
     if not files:
-        raise BugReportError(f"{source}: no evidence of a failed row there")
+        raise BugReportError(f"{source}: there is no evidence of a failed row")
     read = [(evidence_reader.read(file), file.parent) for file in files]
     survey = read[0][0]["survey"]
     rows = [_make_row(about, folder) for about, folder in read if "failure" in about]

@@ -35,6 +35,7 @@ from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.header_values import from_command_line
+from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 # Environment variables that affect a user's runs. All others are kept, since headers may refer to them.
 USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
 REPORT, EVIDENCE = "report.json", "evidence"
-REFERENCE = "reference"  # value of --target-url for the bundled server
 MAX_SHOWN_PROBLEMS = 12
 MAX_INPUTS_BYTES = 1 << 20  # of user-given model inputs, as JSON in a manifest
 PLACEHOLDER_TIME = "1970-01-01T00:00:00+00:00"
@@ -56,9 +56,10 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "certify",
-        help="run the suite alone and leave a folder for reviewers",
-        description="Judge a server in an isolated run and write report, recording, pages and manifest into a folder "
-        "that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not, and the folder says why.",
+        help="judge a server and write a folder for reviewers",
+        description="Judge a server in an isolated run, and write report, recording, pages and manifest into a folder "
+        "that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not certified, for reasons in "
+        "the folder.",
     )
     certify_options.add_options(parser)
 
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def _expect_usable(options: argparse.Namespace) -> None:
     """Check combinations of options that the parser cannot check."""
     if not (options.target_url or options.target_config):
-        raise CertificationError("give --target-url or --target-config")
+        raise CertificationError("certify needs the URL of a server, or --target-config")
     if options.workers < 0:
         raise CertificationError(f"-n {options.workers}: a number of processes is at least 1")
     if options.workers and find_spec("xdist") is None:
@@ -130,7 +131,7 @@ def _load_target_file(options: argparse.Namespace) -> TargetConfig:
         raise CertificationError(str(error)) from error
     names = (line.partition(":")[0].strip().lower() for line in (*file.headers, *options.target_header))
     if client_names.HEADER.lower() in names:
-        raise CertificationError(f"{client_names.HEADER}: a certification chooses by itself which client a row names")
+        raise CertificationError(f"{client_names.HEADER}: a certification chooses the client name of each row itself")
     return file
 
 

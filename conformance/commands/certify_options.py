@@ -12,18 +12,18 @@ from conformance.commands.connection_options import add_header, add_url
 from conformance.spec.outcome import GATES
 
 REQUIRED_OPTIONS: Mapping[str, str] = {
-    "vendor": "who certifies",
-    "product": "what: the name that the server reports, or see --alias-of",
-    "product-version": "which: the version that it reports, or see --alias-of",
-    "contact": "whom to ask: an address that somebody reads",
+    "vendor": "the name of the vendor",
+    "product": "the name that the server reports; for another one, use --alias-of",
+    "product-version": "the version that the server reports; for another one, use --alias-of",
+    "contact": "an address that somebody reads",
 }
 # Metavar and help of options that do not affect the verdict, but that a registry may require.
 OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
-    "product-url": ("URL", "where the product can be had"),
-    "licence": ("TEXT", "its licence, as an SPDX identifier or in a few words"),
+    "product-url": ("URL", "a page about the product"),
+    "licence": ("TEXT", "the licence of the product, as an SPDX identifier or in a few words"),
     "container": ("IMAGE@sha256:DIGEST", "the image that is judged"),
-    "version-command": ("COMMAND", "what prints the product's version; for people, nothing runs it"),
-    "expires": ("YYYY-MM-DD", "the last day on which it is valid (default, and at most: a year after the run)"),
+    "version-command": ("COMMAND", "a command that prints the version of the product, for readers; it is not run"),
+    "expires": ("YYYY-MM-DD", "the last day of the certification (default and latest: a year after the run)"),
 }
 
 
@@ -38,25 +38,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=0,
-        help="judge in so many processes, with pytest-xdist (default: in one)",
+        help="use N processes (pip install pytest-xdist)",
     )
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="absent or empty")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write, absent or empty"
+    )
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    add_url(parser, "the server")
-    parser.add_argument("--target-config", metavar="FILE", help="or a file about it")
-    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC, to certify that, too")
+    add_url(parser, "the server, in front of /v2; 'reference' is the bundled one, with --self-test")
+    parser.add_argument(
+        "--target-config", metavar="FILE", help="read URL, headers, TLS, role map and more from this TOML file"
+    )
+    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="certify gRPC at this address as well")
     parser.add_argument(
         "--target-model",
         metavar="NAME",
         action="append",
         default=[],
-        help="judge this deployed model, whatever it computes (repeatable); all: every one that the server lists",
+        help="judge this deployed model as well (repeatable); 'all' is every model that the server lists",
     )
     add_header(parser)
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
-    parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds (default: 10)")
+    parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds to wait for an answer (default: 10)")
 
 
 def _add_product(parser: Any) -> None:
@@ -66,19 +70,20 @@ def _add_product(parser: Any) -> None:
     parser.add_argument(
         "--conformance-gate",
         choices=GATES,
-        help="conformant: certify no server of which some MUST that applies was not judged; interoperable: certify one "
-        "that meets every MUST about exchanges and the transport, and not every one about refusals (default: as "
-        "conformant, or as partial where nothing failed and not every MUST was judged)",
+        help="what a certification requires: conformant: every MUST that applies is judged and met; interoperable: "
+        "every MUST about exchanges and the transport is met, refusals aside (default: nothing fails; the server is "
+        "certified as partial if some MUSTs are not judged)",
     )
     for name, what in REQUIRED_OPTIONS.items():
         parser.add_argument(f"--{name}", required=True, metavar="TEXT", help=what)
     parser.add_argument(
-        "--alias-of", nargs=2, metavar=("NAME", "VERSION"), help="what the server reports, where the label differs"
+        "--alias-of",
+        nargs=2,
+        metavar=("NAME", "VERSION"),
+        help="name and version that the server reports, if they are not --product and --product-version",
     )
-    parser.add_argument("--alias-reason", metavar="TEXT", help="why it does")
-    parser.add_argument(
-        "--self-test", action="store_true", help="of the suite's own server, which is no product: to try it out"
-    )
+    parser.add_argument("--alias-reason", metavar="TEXT", help="why they differ")
+    parser.add_argument("--self-test", action="store_true", help="certify the bundled server, to try this command")
     for name, (metavar, what) in OPTIONAL_OPTIONS.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=what)
 
@@ -88,10 +93,13 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
         "--sign",
         type=Path,
         metavar="KEY",
-        help="sign with this Ed25519 private key (PEM); default: with one made for this folder, and thrown away",
+        help="sign with this Ed25519 private key (PEM); default: a new key, which is thrown away afterwards",
     )
-    parser.add_argument("--third-party", metavar="NAME", help="who makes this run, where that is not the vendor")
-    parser.add_argument("--third-party-contact", metavar="TEXT", help="whom to ask there")
+    parser.add_argument("--third-party", metavar="NAME", help="who makes this run, if it is not the vendor")
+    parser.add_argument("--third-party-contact", metavar="TEXT", help="an address of the third party")
     parser.add_argument(
-        "--countersign", type=Path, metavar="KEY", help="their Ed25519 private key (PEM), which signs the folder, too"
+        "--countersign",
+        type=Path,
+        metavar="KEY",
+        help="also sign with this Ed25519 private key (PEM) of the third party",
     )

@@ -15,7 +15,11 @@ SUBCOMMANDS: Mapping[str, ModuleType] = {"watch": client_watch, "run": client_ru
 
 def add(commands: Any) -> None:
     """Add the command and its subcommands."""
-    parser = commands.add_parser("client", help="judge clients: watch what they send, or lead one through scenarios")
+    parser = commands.add_parser(
+        "client",
+        help="judge clients: watch their requests, or lead one through scenarios",
+        description="Judge clients; docs/clients.md explains both ways.",
+    )
     below = parser.add_subparsers(dest="client_command", metavar="COMMAND", required=True)
     for module in SUBCOMMANDS.values():
         module.add(below)

@@ -47,7 +47,7 @@ def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckRes
     except ValueError as error:
         raise UserError(f"--client-adapter {command!r}: {error}") from None
     if not words:
-        raise UserError("this is the evidence of a client: give --client-adapter COMMAND, too")
+        raise UserError("the evidence of a client needs --client-adapter COMMAND")
     try:
         session = ClientSession(AdapterProcess(words))
     except AdapterError as error:

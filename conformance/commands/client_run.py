@@ -7,49 +7,50 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from conformance.spec.user_error import UserError
+from conformance.commands.parser import Parser
+from conformance.commands.suite_options import USAGE_STATUS, SuiteUsageError, add_suite_options, expect_valid
 
-USAGE = (
-    "usage: oip-conformance client run [OPTION ...] -- COMMAND [ARGUMENT ...], where the command starts an adapter and "
-    "the options are those that `pytest --help` lists"
-)
+USAGE = "oip-conformance client run [OPTION ...] -- COMMAND [ARGUMENT ...]"
 
 
 def add(commands: Any) -> None:
-    """Add the subcommand."""
-    commands.add_parser(
-        "run", help="lead a client through scenarios: `run -- COMMAND` is the same as `pytest --client-adapter=COMMAND`"
+    """Add the subcommand and its options, for its help; pytest parses them again."""
+    parser: Parser = commands.add_parser(
+        "run",
+        help="lead a client through scenarios",
+        usage=USAGE,
+        description="Lead a client through scenarios: the same as `pytest --client-adapter=COMMAND`. COMMAND starts "
+        "an adapter, a small program that makes inferences with the client; docs/clients.md explains it.",
+        epilog="pytest's own options work as well; `pytest --help` lists them.",
     )
+    parser.usage_status = USAGE_STATUS
+    add_suite_options(parser, without=("--target-", "--client-adapter"))
 
 
-def run(_: argparse.Namespace) -> NoReturn:
-    """Report that the command of an adapter is missing.
-
-    Raises:
-        UserError: always.
-    """
+def run(_: argparse.Namespace) -> None:
+    """Report what is missing; see `replace_process`."""
     replace_process([])
 
 
-def replace_process(arguments: Sequence[str]) -> NoReturn:
+def replace_process(arguments: Sequence[str]) -> None:
     """Replace this process by pytest, to test the client whose adapter the command behind `--` starts.
 
     Args:
-        arguments: pytest options, `--`, and the command.
+        arguments: pytest options, `--`, and the command. This returns if the options ask for help.
 
     Raises:
-        UserError: there is no command.
+        SuiteUsageError: there is no command.
     """
     words = list(arguments)
     at = words.index("--") if "--" in words else len(words)
     options, command = words[:at], words[at + 1 :]
     if {"-h", "--help"} & set(options):
-        sys.stdout.write(f"{USAGE}\n")
-        raise SystemExit(0)
+        return
     if not command:
-        raise UserError(f"client run needs the command of an adapter; {USAGE}")
+        raise SuiteUsageError(f"client run needs the command of an adapter behind --: {USAGE}")
+    expect_valid("oip-conformance client run", options)
     sys.stdout.flush()
     adapter = f"--client-adapter={shlex.join(command)}"
     os.execv(sys.executable, [sys.executable, "-m", "pytest", adapter, *options])  # noqa: S606 (pytest)

@@ -39,21 +39,21 @@ from conformance.transport.reference import ReferenceServer
 from conformance.transport.settings import Settings, make_settings
 
 DESCRIPTION = """\
-Listen where clients are told to go, judge every inference request that they send, and forward all of it unchanged to
-the bundled server, or to the one of --upstream. End with Ctrl-C, after a time, or with a command:
+Judge every inference request that clients send, and forward it unchanged to the bundled server, or to the one of
+--upstream. The watch ends with Ctrl-C, after a time, or with a command:
 
   oip-conformance client watch -- pytest tests/integration
 
-The command finds the addresses in OIP_TARGET_URL and OIP_TARGET_GRPC. Exit status: that of the command where it is not
-0 (128 and the number of the signal that ended it); else 0 where nothing fails, 1 where a MUST is not met, and 6 where
-that cannot be said: no inference request came, or the watch was interrupted."""
+The command finds the addresses in OIP_TARGET_URL and OIP_TARGET_GRPC. If it fails, its exit status is that of the watch
+(after a signal: 128 plus the number of the signal). Otherwise 0: nothing failed; 1: a MUST is not met; 6: the suite
+cannot tell, because no inference request came or the watch was interrupted."""
 
 
 def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "watch",
-        help="judge what clients send to a server, or to the bundled one",
+        help="judge the requests that clients send to a server",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="%(prog)s [OPTION ...] [-- COMMAND ...]",

@@ -15,19 +15,26 @@ from conformance.report.report_file import ReportError, read
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
-    parser = commands.add_parser("compare", help="put reports side by side: requirements by servers")
+    parser = commands.add_parser(
+        "compare",
+        help="compare reports: requirements by servers",
+        description="Compare reports in a table of requirements by servers. With --gate, compare two reports of one "
+        "server.",
+    )
     parser.add_argument(
         "reports", nargs="+", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote"
     )
     parser.add_argument(
         "--gate", action="store_true",
-        help="of two reports, OLD NEW, print what fails now and did not; exit status 1 where something got worse",
+        help="print what fails in the second report and not in the first; exit status 1 if something does",
     )  # fmt: skip
     parser.add_argument(
         "--only-differences", action="store_true",
-        help="show the facts, requirements and observations alone that are not the same for all reports",
+        help="show only facts, requirements and observations that differ",
     )  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write this file, .html or .md (default: print Markdown)"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
@@ -40,7 +47,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     if not options.gate:
         return _render_page(options), 0
     if len(options.reports) != 2 or options.output or options.only_differences:
-        raise ReportError("--gate takes two reports, OLD NEW, and prints what got worse, alone")
+        raise ReportError(
+            "--gate compares exactly two reports, OLD NEW; it cannot be combined with -o or --only-differences"
+        )
     found = regression.compare(*map(read, options.reports))
     return "\n".join(found.format_lines()), found.exit_status
 
@@ -48,7 +57,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def _render_page(options: argparse.Namespace) -> str:
     expect_known_suffix(options.output)
     if options.only_differences and len(options.reports) < 2:
-        raise ReportError("--only-differences takes two reports or more")
+        raise ReportError("--only-differences needs two reports or more")
     named = sort_versions([(path.stem, read(path, is_whole=False)) for path in options.reports])
     comparison = compare(named)
     shown = keep_differences(comparison) if options.only_differences else comparison

@@ -1,21 +1,27 @@
-"""The options of subcommands that connect to a server: headers, TLS and timeout."""
+"""The options of subcommands that connect to a server: URL, headers, TLS and timeout."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from conformance.spec.user_error import UserError
+from conformance.transport.reference import REFERENCE, ReferenceServer
 
 
 def add_url(parser: argparse.ArgumentParser, meaning: str) -> None:
     """Add the URL of the server, as the first argument or, as in a run, by `--target-url`."""
     parser.add_argument("target_url", nargs="?", default=argparse.SUPPRESS, metavar="URL", help=meaning)
-    parser.add_argument("--target-url", metavar="URL", help="the same")
+    parser.add_argument("--target-url", metavar="URL", help="the same as the argument URL")
 
 
 def add_header(parser: argparse.ArgumentParser) -> None:
     """Add the option for headers, which are sent with every request."""
     parser.add_argument(
         "--target-header", metavar="'NAME: VALUE'", action="append", default=[],
-        help="repeatable; in the value ${NAME} is a variable of the environment, and @FILE the text of a file",
+        help="send this header with every request (repeatable); in the value, ${NAME} is an environment variable and "
+        "@FILE the content of a file",
     )  # fmt: skip
 
 
@@ -28,4 +34,27 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 
 def add_timeout(parser: argparse.ArgumentParser) -> None:
     """Add the option for the timeout of an answer."""
-    parser.add_argument("--target-timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")
+    parser.add_argument(
+        "--target-timeout", metavar="S", type=float, default=10.0,
+        help="seconds to wait for a connection and for the next byte of an answer (default: 10)",
+    )  # fmt: skip
+
+
+@contextmanager
+def serve_reference(url: str) -> Iterator[str]:
+    """Yield a URL; for `reference`, start the bundled server for the block, and yield the URL of that.
+
+    Raises:
+        UserError: the bundled server does not start.
+    """
+    if url != REFERENCE:
+        yield url
+        return
+    try:
+        server = ReferenceServer()
+    except RuntimeError as error:
+        raise UserError(str(error)) from error
+    try:
+        yield server.url
+    finally:
+        server.stop()

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_timeout
+from conformance.commands.connection_options import add_connection, add_timeout, add_url, serve_reference
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.run_start import ALL_MODELS, discover_subjects, shorten_names
@@ -40,18 +40,18 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "doctor",
-        help="say what a server is, what it offers, and what to run next",
-        description="Ask a server a few questions, judge nothing, and say in ten lines what it is, which extensions it "
-        "offers, which models it has, and which command judges it. Exit status 0: something can be judged; 6: nothing.",
+        help="show what a server offers, and which command judges it",
+        description="Show in ten lines what a server is, which extensions it offers, which models it has, and which "
+        "command judges it. Nothing is judged. Exit status 0: something can be judged; 6: nothing can.",
     )
-    parser.add_argument("url", metavar="URL", help="the server, in front of /v2")
+    add_url(parser, "the server, in front of /v2; 'reference' is the bundled one")
     parser.add_argument(
         "--target-model",
         metavar="NAME",
         action="append",
         default=[],
-        help=f"say of this deployed model whether it answers, with which inputs, and which extensions work on it "
-        f"(repeatable); {ALL_MODELS}: of every one that the server lists",
+        help=f"show whether this deployed model answers, with which inputs, and which extensions work on it "
+        f"(repeatable); {ALL_MODELS!r} is every model that the server lists",
     )
     add_connection(parser)
     add_timeout(parser)
@@ -63,18 +63,21 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         DoctorError: the URL is invalid, or no server answers.
     """
-    try:
-        made = settings.make_settings(
-            options.url,
-            from_command_line(options.target_header),
-            ca_file=options.target_ca,
-            insecure=options.target_insecure,
-            timeout=options.target_timeout,
-        )
-        with Session(Target(made)) as session, session.target.limit_silence():
-            lines, status = _examine_server(session, options)
-    except (SettingsError, TargetLostError) as error:
-        raise DoctorError(str(error)) from error
+    if not options.target_url:
+        raise DoctorError("doctor needs the URL of a server: oip-conformance doctor URL")
+    with serve_reference(options.target_url) as url:
+        try:
+            made = settings.make_settings(
+                url,
+                from_command_line(options.target_header),
+                ca_file=options.target_ca,
+                insecure=options.target_insecure,
+                timeout=options.target_timeout,
+            )
+            with Session(Target(made)) as session, session.target.limit_silence():
+                lines, status = _examine_server(session, options)
+        except (SettingsError, TargetLostError) as error:
+            raise DoctorError(str(error)) from error
     return hide("\n".join(lines), made.secrets), status
 
 
@@ -143,11 +146,14 @@ def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, 
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
     more += ["--target-insecure"] if options.target_insecure else []
-    command, answering = ["oip-conformance", "run", strip_user(options.url), *more], _list_answering(found.models)
+    command, answering = (
+        ["oip-conformance", "run", strip_user(options.target_url), *more],
+        _list_answering(found.models),
+    )
     if not answering and any(model["missing"] for model in found.models.values()):
-        init = ["oip-conformance", "init", "--target-url", strip_user(options.url), *more]
+        init = ["oip-conformance", "init", strip_user(options.target_url), *more]
         init += _format_model_options([name for name in options.target_model if name != ALL_MODELS])
-        yield f"{'next':20}{shlex.join(init)} -o target.toml, say there what the models take, and: {JUDGE_COMMAND}"
+        yield f"{'next':20}{shlex.join(init)} -o target.toml, fill in the inputs there, and: {JUDGE_COMMAND}"
         return
     if not (found.roles or answering):
         named = shlex.join([*command, QUICK, "--target-model"])

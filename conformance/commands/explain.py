@@ -11,11 +11,16 @@ from conformance.spec import ledger
 
 def add(commands: Any) -> None:
     """Add the subcommand and its options."""
-    parser = commands.add_parser("explain", help="explain a requirement, a check or a fault, or list all requirements")
+    parser = commands.add_parser(
+        "explain",
+        help="explain a requirement, a check or a fault, or list all requirements",
+        description="Explain a requirement, a check, or a fault of the bundled server; without a name, list every "
+        "requirement with its level and concern.",
+    )
     parser.add_argument(
         "name", nargs="?", metavar="NAME",
-        help="id of a requirement (BIN-ORDER-O) or of a check (ordering.response-follows-its-json), or name of a fault "
-        "of the reference server (binary-outputs-in-reverse); without it, all requirements with level and concern",
+        help="a requirement (BIN-ORDER-O), a check (ordering.response-follows-its-json) or a fault "
+        "(binary-outputs-in-reverse)",
     )  # fmt: skip
 
 

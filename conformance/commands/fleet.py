@@ -12,17 +12,17 @@ from conformance.fleet.fleet_file import USAGE, FleetError
 from conformance.fleet.running import RunOptions
 
 DESCRIPTION: Final = """\
-Judge every target of a fleet file, each by a run of its own as `oip-conformance run` makes it, and leave a folder:
-reports of each target, and an index of them all with what changed since the last run. The same command goes on where it
-was ended before. Exit status, by the rules of one run: 1 where a target has it; else 6 where one has it; else 0.
-2: interrupted; 4: the fleet cannot begin. docs/fleet.md explains it all."""
+Judge every target of a fleet file, each by a run of its own, as with `oip-conformance run`. Write a folder with the
+reports of each target, and an index of all with the changes since the last run. The same command resumes an interrupted
+fleet; docs/fleet.md explains it. Exit status 0: every run ended with 0; 1: one ended with 1; 6: none did, but one ended
+with 6; 2: interrupted; 4: the fleet cannot start."""
 
 
 def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "fleet",
-        help="judge many servers in one go, with an index of them all",
+        help="judge many servers in one run",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -30,25 +30,23 @@ def add(commands: Any) -> None:
     parser.add_argument("file", type=Path, metavar="FLEET", help="the fleet file (TOML)")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR",
-        help="the folder of the fleet: index.html, index.md, index.json, and runs/ with a folder for each target",
+        help="the folder to write: index.html, index.md, index.json, and runs/ with a folder for each target",
     )  # fmt: skip
     parser.add_argument(
         "--workers", type=int, metavar="N",
-        help="judge so many targets at once (default: workers of the file, or four for each processor)",
+        help="judge N targets at once (default: `workers` in the file, or four for each processor)",
     )  # fmt: skip
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="have the workers of this Dask cluster do it: tcp://HOST:8786 (extra fleet)",
+        help="use the workers of this Dask cluster, tcp://HOST:8786; it needs the extra fleet",
+    )
+    parser.add_argument("--new", action="store_true", help="start a new run instead of resuming an interrupted one")
+    parser.add_argument(
+        "--update-baselines", action="store_true", help="rewrite the baseline of each target from this run"
     )
     parser.add_argument(
-        "--new", action="store_true", help="begin a new run, where the last one was ended and could be gone on with"
-    )
-    parser.add_argument(
-        "--update-baselines", action="store_true", help="write the baseline of each target anew from this run"
-    )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print the summary alone, not a line for each target"
+        "-q", "--quiet", action="store_true", help="print only the summary, without a line for each target"
     )
 
 
@@ -61,7 +59,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     if options.workers is not None and options.workers < 1:
         raise FleetError(f"--workers {options.workers}: give a number of targets, 1 or more")
     if options.workers is not None and options.scheduler:
-        raise FleetError("--workers: beside --scheduler it says nothing: the threads of its workers count")
+        raise FleetError("--workers cannot be combined with --scheduler, whose workers have threads of their own")
     fleet = fleet_file.load(options.file)
     if options.update_baselines and not (fleet.baselines or any(target.baseline for target in fleet.targets)):
         raise FleetError(

@@ -17,9 +17,15 @@ REPORTS = ("*.json", "*.json.xz")
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
-    parser = commands.add_parser("history", help="reports of one product over time: what got fixed, what broke, when")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="with reports (.json, .json.xz)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
+    parser = commands.add_parser(
+        "history",
+        help="show reports over time: what was fixed or broken, and when",
+        description="Show the reports of a folder over time: for each product, what was fixed or broken, and when.",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a folder of reports (.json, .json.xz)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write this file, .html or .md (default: print Markdown)"
+    )
 
 
 def run(options: argparse.Namespace) -> str:

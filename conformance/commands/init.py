@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_url
+from conformance.commands.connection_options import add_connection, add_url, serve_reference
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -19,16 +19,17 @@ from conformance.spec.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import hide
 from conformance.transport.header_values import from_command_line
+from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
 HEAD = """\
 # A target for oip-conformance: pytest --target-config=THIS-FILE
-# What is not said here is asked of the server; the command line and the environment come first.
+# The suite discovers what is missing here; the command line and the environment override this file.
 
 {url}
-# grpc = "host:8001"  # judged over gRPC, too
+# grpc = "host:8001"  # its gRPC address, to judge it as well
 # timeout = 10  # seconds for a connection, and for the next byte of an answer
 # extensions = ["binary_tensor_data", "raw", "classification", "classification_grpc"]  # judged, offered or not{offered}
 # never = ["state.*"]  # checks whose requests must not be sent; a run without them is incomplete
@@ -61,21 +62,23 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "init",
-        help="print a file for --target-config, filled in from a server",
-        description="Print a file for --target-config. With a URL, ask the server for its models, and map every role "
-        "that one of them fills: by its name, or because its tensors and its answers are the role's. Every other model "
-        "gets a table of its own, and is judged by its own plain answers.",
+        help="write a target file, filled in from a server",
+        description="Print a target file, which --target-config reads. With a URL, the file lists the models of that "
+        "server: those that fill a role of the suite, by name or by what they compute, and all others, which are "
+        "judged by their own plain answers.",
     )
-    add_url(parser, "the server; without it, an empty template is printed")
+    add_url(parser, "the server, in front of /v2; without it, the file is an empty template")
     add_connection(parser)
     parser.add_argument(
         "--target-model",
         metavar="NAME",
         action="append",
         default=[],
-        help="try this model, too, should no index name it",
+        help="also try this model, which the server does not list (repeatable)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there; an existing file is left as it is")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write this file, which must not exist (default: print it)"
+    )
 
 
 def run(options: argparse.Namespace) -> str:
@@ -92,8 +95,7 @@ def run(options: argparse.Namespace) -> str:
             file.write(text)
     except OSError as error:
         raise InitError(f"cannot write {options.output}: {error.strerror}") from error
-    take = "takes" if len(unfinished) == 1 else "take"
-    todo = f"; say there what {shorten_names(unfinished)} {take}, then" if unfinished else ":"
+    todo = f"; fill in the inputs of {shorten_names(unfinished)} there, then run" if unfinished else ":"
     return escape_text(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
 
@@ -103,25 +105,26 @@ def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
     Raises:
         InitError: the URL is invalid, no server answers, or it lists no models.
     """
-    try:
-        made = settings.make_settings(
-            options.target_url,
-            from_command_line(options.target_header),
-            ca_file=options.target_ca,
-            insecure=options.target_insecure,
-        )
-    except SettingsError as error:
-        raise InitError(str(error)) from error
-    try:
-        with Session(Target(made)) as session, session.target.limit_silence():
-            text, unfinished = _discover_models(session, options.target_model)
-            return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
-    except (SettingsError, TargetLostError) as error:
-        raise InitError(hide(str(error), made.secrets)) from error
+    with serve_reference(options.target_url) as url:
+        try:
+            made = settings.make_settings(
+                url,
+                from_command_line(options.target_header),
+                ca_file=options.target_ca,
+                insecure=options.target_insecure,
+            )
+            shown = REFERENCE if options.target_url == REFERENCE else made.url
+            with Session(Target(made)) as session, session.target.limit_silence():
+                text, unfinished = _discover_models(session, options.target_model, shown)
+                return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
+        except SettingsError as error:
+            raise InitError(str(error)) from error
+        except TargetLostError as error:
+            raise InitError(hide(str(error), made.secrets)) from error
 
 
-def _discover_models(session: Session, named: Sequence[str]) -> tuple[str, list[str]]:
-    """Discover models and return the file, and the models for which a user has to add inputs."""
+def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[str, list[str]]:
+    """Discover models and return the file with this URL, and the models for which a user has to add inputs."""
     target = session.target
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
     if not names:
@@ -135,6 +138,6 @@ def _discover_models(session: Session, named: Sequence[str]) -> tuple[str, list[
     described = model_discovery.discover_models(target, others, lenient=True) if others else DiscoveryResult()
     offered |= described.offered
     judged = ", ".join(name for name in offered if name != PROTOCOL) or "none"
-    head = HEAD.format(url=f"url = {quote(target.settings.url)}", offered=f"; offered here: {judged}")
+    head = HEAD.format(url=f"url = {quote(url)}", offered=f"; offered here: {judged}")
     unfinished = [name for name, model in described.models.items() if model["missing"]]
     return f"{head}{format_roles_table(found)}{format_model_tables(described.models)}", unfinished

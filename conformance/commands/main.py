@@ -10,38 +10,23 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
 
 from conformance import __version__
+from conformance.commands.parser import Parser
 from conformance.spec.user_error import UserError
 
 PROGRAM = "oip-conformance"
 
-EXAMPLES = """examples:
-  oip-conformance run http://host:8000             a server judged; the same as pytest --target-url=http://host:8000
-  oip-conformance doctor http://host:8000          what it is, what it offers, and what to run next
-  oip-conformance explain                          every requirement with its level and concern
-  oip-conformance explain BIN-ORDER-O              one requirement: statement, sources, checks, faults
-  oip-conformance explain golden.valid-case-is-answered    one check; likewise a fault of the reference server
-  oip-conformance requirements -o docs/requirements    a page for each area, with an index and a glossary
-  oip-conformance sources check DIR                every source looked up in copies of the documents
-  oip-conformance roles                            every model role: what to deploy to have it judged
-  oip-conformance walk                             what requests are crossed with what, and how completely
-  oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
-  oip-conformance models export --format triton DIR    all roles as models of a real server; python: of one's own
-  oip-conformance replay evidence                  the failed rows of a run, judged again
-  oip-conformance bug-report evidence -o bugs      a bug report in Markdown for each unmet MUST, for its maintainers
-  oip-conformance client run -- python adapter.py    a client led through scenarios; docs/clients.md
-  oip-conformance client watch -- pytest tests/integration    what these tests send, judged; serves on port 8000
-  oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
-  oip-conformance history reports -o history.html  a product over time: what got fixed, what broke, when
-  oip-conformance baseline baseline.toml           whether a baseline is valid, with reasons; also a hook of pre-commit
-  oip-conformance fleet fleet.toml -o fleet        many servers judged in one go; docs/fleet.md
-  oip-conformance report run.json -o run.html      pages and badges of a JSON report
-  oip-conformance registry build . -o site         the site of a repository of certifications; see docs/registry
-  oip-conformance serve --port 8000                the reference server; more with: serve --help
+EXAMPLES = """start here:
+  oip-conformance doctor http://host:8000          ask a server what it offers, and which command judges it
+  oip-conformance run http://host:8000             judge it; the same as pytest --target-url=http://host:8000
+  oip-conformance explain BIN-ORDER-O              explain a requirement that it does not meet
+  oip-conformance serve --port 8000                start the bundled server, to try all this
+
+`oip-conformance COMMAND --help` explains a command.
 """
 
 # Subcommand -> its module in this package, in the order of the help. Modules are imported lazily.
@@ -52,9 +37,9 @@ COMMANDS: Mapping[str, str] = {
     "bug-report": "bug_report",
     **{name: name for name in ("client", "certify", "verify", "registry")},
     "models": "models_export",
-    **{name: name for name in ("baseline", "compare", "history", "fleet", "report", "serve")},
+    **{name: name for name in ("baseline", "compare", "history", "fleet", "report", "serve", "completion")},
 }
-# Subcommands that replace this process by another program, which parses the options.
+# Subcommands that replace this process by another program, unless they are asked for help.
 PASSTHROUGH_COMMANDS: Mapping[tuple[str, ...], str] = {
     ("run",): "run",
     ("serve",): "serve",
@@ -62,25 +47,11 @@ PASSTHROUGH_COMMANDS: Mapping[tuple[str, ...], str] = {
 }
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose usage errors exit with the status of the subcommand.
-
-    Attributes:
-        usage_status: the exit status of usage errors; not 2 if 2 means something else for the subcommand.
-    """
-
-    usage_status = 2
-
-    def error(self, message: str) -> NoReturn:
-        """Print the usage and the message, and exit."""
-        self.print_usage(sys.stderr)
-        self.exit(self.usage_status, f"{self.prog}: error: {message}\n")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status; a usage error raises `SystemExit` with status 2."""
+    """Run the command and return its exit status; a usage error raises `SystemExit`."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        _expect_command(arguments[:1])
         for words, name in PASSTHROUGH_COMMANDS.items():
             if tuple(arguments[: len(words)]) == words:
                 _import_command(name).replace_process(arguments[len(words) :])
@@ -98,6 +69,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _expect_command(first: Sequence[str]) -> None:
+    """Require that the first argument, if any, is a subcommand or an option.
+
+    Raises:
+        UserError: it is neither.
+    """
+    for word in first:
+        if "://" in word:
+            raise UserError(f"put a command before the URL, such as `{PROGRAM} run URL`; see `{PROGRAM} --help`")
+        if word not in COMMANDS and not word.startswith("-"):
+            near = get_close_matches(word, COMMANDS, 1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            raise UserError(f"there is no command {word!r}{hint}; see `{PROGRAM} --help`")
+
+
 def _print_text(text: str) -> None:
     """Print to standard output, ignoring a reader that closes early, such as `head`."""
     try:
@@ -112,24 +98,21 @@ def _import_command(name: str) -> ModuleType:
 
 def _parse_arguments(arguments: Sequence[str], after: Sequence[str] | None) -> argparse.Namespace:
     """Parse the arguments; unknown ones are a usage error of the subcommand."""
-    parser = _build_parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
+    parser = build_parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(after=after))
-    if unknown:
-        parser.usage_status = getattr(_import_command(COMMANDS[options.command]), "USAGE", parser.usage_status)
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    options.parser.expect_known(unknown)
     return options
 
 
-def _build_parser(names: Sequence[str]) -> Parser:
+def build_parser(names: Sequence[str] = tuple(COMMANDS)) -> Parser:
     """Return a parser with these subcommands."""
     parser = Parser(
         PROGRAM,
-        description="Companion of the suite: explains what it judges, exports models, starts the reference server.",
+        description="Judge model servers and clients by the Open Inference Protocol, and work with the results.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in names:
         _import_command(COMMANDS[name]).add(commands)

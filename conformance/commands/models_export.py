@@ -13,21 +13,34 @@ from conformance.wire.datatypes import DATATYPES
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the `models` command with its own subcommand."""
-    models = commands.add_parser("models", help="write the model roles for a real server to serve")
-    actions = models.add_subparsers(dest="action", metavar="export", required=True)
-    parser = actions.add_parser("export", help="write the model roles into a folder")
-    parser.add_argument("--format", required=True, choices=FORMATS, help="the server that is to serve them")
-    parser.add_argument(
-        "--role", action="append", default=[], metavar="NAME", help="this role (repeatable); default: all it can serve"
+    models = commands.add_parser(
+        "models",
+        help="export the model roles to a real server",
+        description="Export the model roles to a real server.",
     )
-    parser.add_argument("--prefix", default="", metavar="TEXT", help="put before the role's name in the model's name")
+    actions = models.add_subparsers(dest="action", metavar="ACTION", required=True)
+    parser = actions.add_parser(
+        "export",
+        help="write the model roles into a folder",
+        description="Write the model roles into a folder, for a real server, or as Python for a server of your own. "
+        "The README.md there explains how to start them.",
+    )
+    parser.add_argument("--format", required=True, choices=FORMATS, help="the server that serves them")
+    parser.add_argument(
+        "--role",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="export this role (repeatable); default: all that the server supports",
+    )
+    parser.add_argument("--prefix", default="", metavar="TEXT", help="begin the name of each model with this text")
     parser.add_argument(
         "--without",
         action="append",
         default=[],
         choices=list(DATATYPES),
         metavar="DATATYPE",
-        help="leave out the roles with this datatype, which this server lacks (repeatable)",
+        help="leave out roles with this datatype, which the server lacks (repeatable)",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to write, absent or empty")
 

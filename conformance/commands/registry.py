@@ -16,33 +16,35 @@ def add(commands: Any) -> None:
     """Add the command and its two subcommands."""
     parser = commands.add_parser(
         "registry",
-        help="check certifications that are handed in to a registry, and build its site",
+        help="check certifications for a registry, and build its site",
         description="A registry is a repository with certification folders, a policy (registry.toml) and revocations "
         "(revoked.toml); docs/registry is a template of one.",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
     check = parts.add_parser(
         "check",
-        help="say whether folders are taken, as one comment in Markdown",
-        description="Verify folders, and hold them against the policy of a registry and what it has already. Prints "
-        "one comment in Markdown. Exit status 0: all are taken; 1: one is not, with the reasons.",
+        help="check whether a registry accepts certification folders",
+        description="Verify certification folders, and compare them with the policy and the entries of a registry. "
+        "Prints the result as a comment in Markdown. Exit status 0: all are accepted; 1: one is not, with the reasons.",
     )
-    check.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="that `certify` made")
+    check.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="a folder that `certify` wrote")
     check.add_argument(
         "--root",
         type=Path,
         default=Path(),
         metavar="DIR",
-        help=f"the registry, with {POLICY} (default: this folder); of a pull request, the branch that it is for",
+        help=f"the registry, with {POLICY} (default: this folder); for a pull request, its target branch",
     )
     build = parts.add_parser(
         "build",
-        help="verify every folder anew, and write the site",
-        description="Verify every folder of a registry and write its static site. Exit status 0: all hold; 1: one does "
-        "not, and the site says so.",
+        help="verify every folder, and write the site",
+        description="Verify every folder of a registry, and write its static site. Exit status 0: all are verified; 1: "
+        "one is refused, which the site shows.",
     )
-    build.add_argument("root", type=Path, metavar="ROOT", help=f"the registry, with {POLICY} and perhaps {NOTICES}")
-    build.add_argument("-o", "--output", type=Path, required=True, metavar="SITE", help="absent or empty")
+    build.add_argument("root", type=Path, metavar="ROOT", help=f"the registry, with {POLICY}, and optionally {NOTICES}")
+    build.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="SITE", help="the folder to write, absent or empty"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import client_replay, evidence_reader
-from conformance.commands.connection_options import add_connection, add_timeout
+from conformance.commands.connection_options import add_connection, add_timeout, add_url, serve_reference
 from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.commands.watch_options import add_gate
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -49,14 +49,18 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "replay",
         help="judge failed rows again, from a folder of evidence",
-        description="Judge the rows again that --conformance-evidence left a folder of, and say of each: fixed, "
-        "failed or error. Exit status 0 when all are fixed, 1 when one still fails, 6 when one cannot be judged. What "
-        "`client watch` left is judged as it was recorded, and has a verdict.",
+        description="Judge failed rows again, from a folder of --conformance-evidence, and print for each whether it "
+        "is fixed. Exit status 0: all are; 1: one still fails; 6: one cannot be judged. A recording of `client watch` "
+        "is judged again without its clients, and gets a verdict.",
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a row's folder, or the folder of all of them")
-    parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
-    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC (default: where it was)")
-    parser.add_argument("--client-adapter", metavar="COMMAND", help="of the client, where one was judged")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="the folder of --conformance-evidence, or the folder of one row in it"
+    )
+    add_url(parser, "the server, in front of /v2 (default: the one that was judged)")
+    parser.add_argument(
+        "--target-grpc", metavar="HOST:PORT", help="its gRPC address (default: the one that was judged)"
+    )
+    parser.add_argument("--client-adapter", metavar="COMMAND", help="the adapter, if a client was judged")
     add_gate(parser)
     add_connection(parser)
     add_timeout(parser)
@@ -72,7 +76,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         return client_replay.replay_recording(recording, options.conformance_gate)
     if options.conformance_gate:
         raise ReplayError("--conformance-gate: only a recording of `client watch` has a verdict")
-    results = list(_judge_rows(options))
+    with serve_reference(options.target_url or "") as options.target_url:
+        results = list(_judge_rows(options))
     lines = [_format_result(result) for result in results]
     words = {OUTCOME_LABELS.get(result.outcome, "error") for result in results}
     return "\n".join(lines), 6 if "error" in words else 1 if "failed" in words else 0
@@ -87,7 +92,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
     own = options.folder / CHECK_FILE
     files = [own] if own.exists() else sorted(options.folder.glob(f"*/{CHECK_FILE}"))
     if not files:
-        raise ReplayError(f"{options.folder}: no evidence of a failed row there")
+        raise ReplayError(f"{options.folder}: there is no evidence of a failed row")
     if evidence_reader.is_all_client_evidence(files):
         yield from client_replay.replay_rows(files, options.client_adapter)
         return

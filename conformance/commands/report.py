@@ -13,12 +13,16 @@ from conformance.report.report_file import ReportError, read
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
-    parser = commands.add_parser("report", help="make pages and badges of a JSON report")
+    parser = commands.add_parser(
+        "report",
+        help="convert a JSON report to pages and badges",
+        description="Convert a JSON report to pages and badges.",
+    )
     parser.add_argument("report", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote")
     known = ", ".join(formats.FORMATS)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", action="append", required=True,
-        help=f"write there (repeatable); by its suffix: {known}",
+        help=f"write this file (repeatable); the suffix chooses the format: {known}",
     )  # fmt: skip
 
 
@@ -33,7 +37,7 @@ def run(options: argparse.Namespace) -> str:
             raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(formats.FORMATS)}")
     report = read(options.report)
     if report["footer"]["digest"] != compute_digest(report):
-        raise ReportError(f"{options.report} was edited or cut: its digest is not that of what it says")
+        raise ReportError(f"{options.report} was edited or cut: its digest does not match its content")
     for path in options.output:
         try:
             formats.write(report, path)

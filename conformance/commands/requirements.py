@@ -18,11 +18,16 @@ class PagesError(UserError):
 
 def add(commands: Any) -> None:
     """Add the subcommand and its options."""
-    parser = commands.add_parser("requirements", help="print the index of all requirements, or write their pages")
+    parser = commands.add_parser(
+        "requirements",
+        help="print the index of all requirements, or write their pages",
+        description="Print the index of all requirements as Markdown, or write pages: one for each area, the index and "
+        "a glossary.",
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR",
-        help="write a page for each area there, with an index and a glossary; reports in the folder `results` beside "
-        "DIR say what real servers do",
+        help="write the pages into this folder; with reports in the folder `results` beside it, they show what real "
+        "servers do",
     )  # fmt: skip
 
 

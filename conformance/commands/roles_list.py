@@ -22,11 +22,11 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "roles",
-        help="print every model role: tensors, formula, labels, what it needs",
-        description="Print model roles, all or these: what a model takes and gives, what it computes (k counts "
-        "elements row by row), its class labels, and which batches and lengths are sent to it.",
+        help="print model roles: tensors, computation, labels",
+        description="Print all model roles, or the named ones: inputs and outputs, computation (k counts elements row "
+        "by row), class labels, and the batches and lengths that the suite sends.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="print these alone")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a role (repeatable); default: all")
 
 
 def run(options: argparse.Namespace) -> str:

@@ -6,10 +6,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from conformance.plugin.options import OPTIONS
-from conformance.spec.user_error import UserError
+from conformance.commands.parser import Parser
+from conformance.commands.suite_options import USAGE_STATUS, SuiteUsageError, add_suite_options, expect_valid
+from conformance.transport.reference import REFERENCE
 
 USAGE = "oip-conformance run URL [OPTION ...]"
 EPILOG = """pytest's own options work as well, among them:
@@ -20,51 +21,42 @@ EPILOG = """pytest's own options work as well, among them:
   --junitxml=FILE  a JUnit report
 `pytest --help` lists all of them."""
 # Options that name the server, so that no URL is needed.
-ADDRESS_OPTIONS = ("--target-config", "--target-grpc", "--target-replay")
+ADDRESS_OPTIONS = ("--target-url", "--target-config", "--target-grpc", "--target-replay")
 
 
 def add(commands: Any) -> None:
-    """Add the subcommand."""
-    commands.add_parser("run", help="judge a server: `run URL` is the same as `pytest --target-url=URL`")
-
-
-def run(_: argparse.Namespace) -> NoReturn:
-    """Report that the URL is missing.
-
-    Raises:
-        UserError: always.
-    """
-    replace_process([])
-
-
-def replace_process(arguments: Sequence[str]) -> NoReturn:
-    """Replace this process by pytest with all options, to test the server that the arguments name.
-
-    Raises:
-        UserError: the first argument is not a URL, and no option names a server.
-    """
-    if arguments[:1] in (["-h"], ["--help"]):
-        _build_parser().print_help()
-        raise SystemExit(0)
-    options = list(arguments)
-    if arguments and not arguments[0].startswith("-"):
-        options[0] = f"--target-url={arguments[0]}"
-    elif not any(argument.startswith(ADDRESS_OPTIONS) for argument in arguments):
-        raise UserError(f"the first argument of run is the URL of a server; usage: {USAGE}")
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", *options])  # noqa: S606 (pytest)
-
-
-def _build_parser() -> argparse.ArgumentParser:
-    """Return a parser that prints the options of the suite for servers; pytest itself parses them."""
-    parser = argparse.ArgumentParser(
+    """Add the subcommand and its options, for its help; pytest parses them again."""
+    parser: Parser = commands.add_parser(
+        "run",
+        help="judge a server",
         usage=USAGE,
         description="Judge a server: the same as `pytest --target-url=URL`.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("url", metavar="URL", help="the server, in front of /v2; 'reference' is the bundled one")
-    for name, details in OPTIONS.items():
-        if not name.startswith("--client-") and name != "--target-url":
-            parser.add_argument(name, **details)
-    return parser
+    parser.usage_status = USAGE_STATUS
+    parser.add_argument("url", metavar="URL", help=f"the server, in front of /v2; {REFERENCE!r} is the bundled one")
+    add_suite_options(parser, without=("--client-", "--target-url"))
+
+
+def run(_: argparse.Namespace) -> None:
+    """Report what is missing; see `replace_process`."""
+    replace_process([])
+
+
+def replace_process(arguments: Sequence[str]) -> None:
+    """Replace this process by pytest with all options, to test the server that the arguments name; return for help.
+
+    Raises:
+        SuiteUsageError: the first argument is not a URL, and no option names a server.
+    """
+    if arguments[:1] in (["-h"], ["--help"]):
+        return
+    options = list(arguments)
+    if arguments and not arguments[0].startswith("-"):
+        options[0] = f"--target-url={arguments[0]}"
+    elif not any(argument.startswith(ADDRESS_OPTIONS) for argument in arguments):
+        raise SuiteUsageError(f"run needs the URL of a server: {USAGE}")
+    expect_valid("oip-conformance run", options)
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *options])  # noqa: S606 (pytest)

@@ -42,7 +42,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(formats.FORMATS)
     parser.add_argument(
         "--conformance-report", metavar="PATH", type=Path, action="append", default=[],
-        help=f"write a report (repeatable); by its suffix: {known}",
+        help=f"write a report (repeatable); the suffix chooses the format: {known}",
     )  # fmt: skip
     parser.add_argument(
         "--conformance-evidence", metavar="DIR", type=Path,
@@ -50,11 +50,12 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--conformance-baseline", metavar="FILE", type=Path,
-        help="failures that this TOML file lists do not fail the run; new ones do, and listed ones that are fixed",
+        help="ignore the failures that this TOML file lists; new failures fail the run, and so do listed ones that are "
+        "fixed",
     )  # fmt: skip
     parser.add_argument(
         "--conformance-update-baseline", action="store_true",
-        help="write that file anew from this run, and keep its comments",
+        help="rewrite the baseline from this run; comments are kept",
     )  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def read_files(options: argparse.Namespace) -> RunFiles:
             raise UserError(f"--conformance-report {path}: no folder {path.absolute().parent}")
     path, updates = options.conformance_baseline, options.conformance_update_baseline
     if updates and path is None:
-        raise UserError("--conformance-update-baseline: give --conformance-baseline FILE, too")
+        raise UserError("--conformance-update-baseline needs --conformance-baseline FILE")
     reports, evidence = tuple(options.conformance_report), options.conformance_evidence
     if evidence is not None and (fault := claim_folder(evidence, journal.STALE_PATTERNS)):
         raise UserError(f"--conformance-evidence {evidence}: {fault}")

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    commands.add_parser("serve", help="start the reference server with the arguments that follow")
+    commands.add_parser("serve", help="start the bundled server")
 
 
 def run(_: argparse.Namespace) -> NoReturn:

@@ -79,19 +79,23 @@ class SourcesError(UserError):
 
 def add(commands: Any) -> None:
     """Add the command and its subcommands."""
-    sources = commands.add_parser("sources", help="the sentences of the documents that the requirements rest on")
+    sources = commands.add_parser(
+        "sources",
+        help="check the sentences that the requirements cite, or print pages about them",
+        description="Check the sentences that the requirements cite, or print pages about them.",
+    )
     actions = sources.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser(
         "check",
         help="look up each sentence in copies of the documents",
-        description="Look up each sentence in copies of the documents. Exit status 0 when each stands in exactly one "
-        "place with the words that it had, 1 with a line for each that does not. The copies are: "
+        description="Look up each sentence in copies of the documents. Exit status 0: each is there once, unchanged; "
+        "1: some are not, with a line for each. The copies are: "
         + ", ".join(document.copy for document in _list_copied_documents()),
     )
     check.add_argument("folder", type=Path, metavar="DIR", help="the folder of the copies")
     actions.add_parser("page", help="print docs/sentences.md")
-    errata = actions.add_parser("errata", help="print docs/errata.md: where the documents contradict themselves")
-    errata.add_argument("folder", type=Path, metavar="DIR", help="a folder of reports, which say what servers do")
+    errata = actions.add_parser("errata", help="print docs/errata.md: errors and contradictions of the documents")
+    errata.add_argument("folder", type=Path, metavar="DIR", help="a folder of reports, which show what servers do")
 
 
 def run(options: argparse.Namespace) -> str | tuple[str, int]:

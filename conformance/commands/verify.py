@@ -27,19 +27,22 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "verify",
-        help="check a folder of `certify` offline, by judging its recording again",
-        description="Check a certification folder: signature, digests, completeness, label, and the verdict, "
-        "recomputed from the recording. Exit status 0: it holds; 1: it does not, with the reasons.",
+        help="verify a certification folder offline",
+        description="Verify a certification folder: signature, digests, completeness, label, and the verdict, which is "
+        "recomputed from the recording. Exit status 0: verified; 1: refused, with the reasons.",
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="that `certify` made")
-    parser.add_argument("--key", type=Path, metavar="KEY", help="demand a signature of this Ed25519 public key (PEM)")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that `certify` wrote")
+    parser.add_argument("--key", type=Path, metavar="KEY", help="require a signature by this Ed25519 public key (PEM)")
     parser.add_argument(
         "--with-suite",
         action="store_true",
-        help="let the suite verify it that made it, by uvx or pipx run, and say what this one would say",
+        help="use the version of the suite that wrote the folder, by uvx or pipx run, and compare with this one",
     )
     parser.add_argument(
-        "--third-party-key", type=Path, metavar="KEY", help="demand a countersignature of this Ed25519 public key (PEM)"
+        "--third-party-key",
+        type=Path,
+        metavar="KEY",
+        help="require a countersignature by this Ed25519 public key (PEM)",
     )
 
 
@@ -71,7 +74,7 @@ def _find_other_suite(path: Path) -> str | None:
     """Return the version of the suite that made a folder; None if it is this version."""
     version = manifest.read_suite_version(path)
     if version is None:
-        raise CertificationError(f"{path}: its manifest names no suite: {NOTE} may")
+        raise CertificationError(f"{path}: its manifest names no version of the suite; {NOTE} may name one")
     return None if version == __version__ else version
 
 

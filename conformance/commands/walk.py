@@ -15,7 +15,12 @@ from conformance.checks.walk.covering import Coverage, IsExcluded, Space, Step
 
 def add(commands: Any) -> None:
     """Add the subcommand."""
-    commands.add_parser("walk", help="print the axes of the walk and the pairs of values that meet in it")
+    commands.add_parser(
+        "walk",
+        help="print the axes of the walk, and the pairs of values that it covers",
+        description="Print the axes of the walk, its steps, and how many pairs of values they cover. The walk combines "
+        "many features in one request; docs/walk.md explains it.",
+    )
 
 
 def run(_: argparse.Namespace) -> str:

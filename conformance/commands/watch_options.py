@@ -49,22 +49,23 @@ class WatchOptions:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser."""
     add = parser.add_argument
-    add("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
-    add("--port", type=int, metavar="N", help=f"for HTTP; 0 is a free one (default: {PORT})")
-    add("--grpc-port", type=int, metavar="N", help=f"for gRPC; 0 is a free one (default: {GRPC_PORT})")
+    add("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    add("--port", type=int, metavar="N", help=f"the port for HTTP; 0 is a free one (default: {PORT})")
+    add("--grpc-port", type=int, metavar="N", help=f"the port for gRPC; 0 is a free one (default: {GRPC_PORT})")
     add("--upstream", metavar="URL", help="the server that answers over HTTP (default: the bundled one)")
     add("--upstream-grpc", metavar="HOST:PORT", help="the server that answers over gRPC; grpcs://HOST:PORT for TLS")
     add("--upstream-ca", metavar="FILE", help="verify the server's TLS with these certificates")
     add("--upstream-insecure", action="store_true", help="do not verify the server's TLS certificates")
     ends = parser.add_mutually_exclusive_group()
-    ends.add_argument("--for", dest="seconds", type=float, metavar="S", help="end after so many seconds")
-    ends.add_argument("--until-idle", type=float, metavar="S", help="end after so many seconds without a request")
+    ends.add_argument("--for", dest="seconds", type=float, metavar="S", help="end after this many seconds")
+    ends.add_argument("--until-idle", type=float, metavar="S", help="end after this many seconds without a request")
     add("--client-header", metavar="NAME", help="the header that tells clients apart (default: User-Agent)")
-    add("--conformance-strict", action="store_true", help="advice (SHOULD) fails, too")
+    add("--conformance-strict", action="store_true", help="an unmet SHOULD fails the watch")
     add_gate(parser)
     add(
         "--conformance-show", choices=("first", "all"), default="first",
-        help="first: the ten requirements to be fixed first, the others by name and count (default); all: every one",
+        help="first: details of the ten requirements to fix first, others by name and count (default); all: details of "
+        "every one",
     )  # fmt: skip
     add_files(parser)
 
@@ -73,8 +74,8 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
     """Add the option for the gate, which decides the exit status."""
     parser.add_argument(
         "--conformance-gate", choices=GATES,
-        help="what exit status 0 asks for: conformant, every MUST (default); interoperable, every MUST about exchanges "
-        "and the transport",
+        help="what exit status 0 requires: conformant: every MUST is met (default); interoperable: every MUST about "
+        "exchanges and the transport is met",
     )  # fmt: skip
 
 
@@ -88,11 +89,11 @@ def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> 
         if (given := getattr(options, name)) is not None and not (0 < given < math.inf):
             raise UserError(f"--{'for' if name == 'seconds' else 'until-idle'} {given:g}: give a number of seconds")
     if command is not None and not command:
-        raise UserError("no command stands behind --")
+        raise UserError("give a command behind --")
     if command and (options.seconds or options.until_idle):
-        raise UserError("a command ends the watch by its own end: leave --for and --until-idle out")
+        raise UserError("--for and --until-idle cannot be combined with a command, whose end ends the watch")
     if options.client_header and is_credential(options.client_header):
-        raise UserError(f"--client-header {options.client_header} carries a credential: take another one for names")
+        raise UserError(f"--client-header {options.client_header} carries a credential: use another header")
     upstream = _read_upstream(options)
     port, grpc_port = _read_ports(options, upstream)
     return WatchOptions(
@@ -123,7 +124,7 @@ def _read_upstream(options: argparse.Namespace) -> Settings | None:
             grpc=options.upstream_grpc,
         )
         if made.headers:
-            raise UserError("--upstream: leave user and password out; what clients send is not changed")
+            raise UserError("--upstream must contain no user and password; clients send their own")
         made.build_ssl_context()
     except SettingsError as error:
         raise UserError(str(error).replace("--target-url", "--upstream").replace("--target-", "--upstream-")) from error
@@ -136,10 +137,10 @@ def _read_ports(options: argparse.Namespace, upstream: Settings | None) -> tuple
     over_grpc = has_grpc() if upstream is None else upstream.grpc is not None
     if options.grpc_port is not None and not over_grpc:
         if upstream is not None:
-            raise UserError("--grpc-port: give --upstream-grpc HOST:PORT, too")
+            raise UserError("--grpc-port needs --upstream-grpc HOST:PORT")
         expect_grpc("--grpc-port")
     if options.port is not None and not over_http:
-        raise UserError("--port: give --upstream URL, too")
+        raise UserError("--port needs --upstream URL")
     if over_grpc and upstream is not None:
         expect_grpc("--upstream-grpc")
     port = _read_port("--port", options.port, PORT) if over_http else None

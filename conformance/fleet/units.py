@@ -20,11 +20,11 @@ import tomlkit
 from conformance.fleet.fleet_file import Fleet, FleetError, FleetTarget
 from conformance.judging import baseline_file
 from conformance.judging.baseline_file import BaselineError
-from conformance.plugin.options import REFERENCE
 from conformance.plugin.server_options import DEFAULT_TIMEOUT_S as TIMEOUT
 from conformance.report.json_report import compute_suite_digest
 from conformance.spec import files
 from conformance.transport import config, settings
+from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError, strip_user
 
 # Values without secrets: a variable reference, optionally after an Authorization scheme, or a file reference.

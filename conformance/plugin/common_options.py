@@ -83,7 +83,7 @@ def _load_baseline(option: Any) -> Baseline | None:
     """Load the baseline, or return None without a baseline file."""
     file, update = option.conformance_baseline, option.conformance_update_baseline
     if not file and update:
-        raise pytest.UsageError("--conformance-update-baseline: give --conformance-baseline FILE, too")
+        raise pytest.UsageError("--conformance-update-baseline needs --conformance-baseline FILE")
     if not file or (update and not Path(file).exists()):
         return Baseline() if file else None
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor

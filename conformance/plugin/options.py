@@ -19,7 +19,6 @@ from conformance.spec.outcome import GATES
 
 PROFILES = ("certify", "quick", "explore")
 JUNIT_CASES = ("requirements", "rows")
-REFERENCE = "reference"
 
 # Options that the environment (in capitals) and pytest's ini file can set as well.
 SETTING_OPTIONS = {

@@ -20,7 +20,6 @@ from conformance.judging.session import Session
 from conformance.plugin import server_options
 from conformance.plugin.base_run import BaseRun, find_process_id
 from conformance.plugin.exploration import choose_seed
-from conformance.plugin.options import REFERENCE
 from conformance.plugin.server_options import ServerOptions
 from conformance.report import terminal
 from conformance.spec.check import Check, Row
@@ -31,7 +30,7 @@ from conformance.transport import client_names
 from conformance.transport.credentials import find_unmaskable_headers
 from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
 from conformance.transport.journal import Journal
-from conformance.transport.reference import ReferenceServer
+from conformance.transport.reference import REFERENCE, ReferenceServer
 from conformance.transport.replay import NotRecordedError, ReplayTarget
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target

@@ -38,9 +38,11 @@ MAX_LISTED = 200  # extensions listed by a server
 def compute_suite_digest() -> str:
     """Return the SHA-256 of everything that decides a verdict: code, ledger, roles, schemas and fixtures."""
     digest = hashlib.sha256()
-    # In a wheel, schemas and fixtures are inside the package; they are hashed once, under their own names.
-    others = {data_files.PACKAGE_FOLDER: ("schemas", "fixtures")}
-    for folder in (data_files.PACKAGE_FOLDER, data_files.find_folder("schemas"), data_files.find_folder("fixtures")):
+    schemas, fixtures = data_files.find_folder("schemas"), data_files.find_folder("fixtures")
+    # In a wheel, schemas and fixtures are inside the package; they are hashed once, under their own names. The program
+    # that made the fixtures, and what it reads, are not in the wheel.
+    others = {data_files.PACKAGE_FOLDER: ("schemas", "fixtures"), fixtures: ("build.py", "sources")}
+    for folder in (data_files.PACKAGE_FOLDER, schemas, fixtures):
         for parts in sorted(_walk_files(str(folder), others.get(folder, ()))):
             with open(os.path.join(folder, *parts), "rb") as file:
                 content = file.read()

@@ -12,6 +12,7 @@ from conformance.spec.user_error import UserError
 
 # Extra -> its modules. They are imported, not just located: installed packages may be incompatible.
 MODULES: Mapping[str, tuple[str, ...]] = {
+    "completion": ("shtab",),
     "fleet": ("distributed",),
     "grpc": ("grpc", "h2", "tritonclient.grpc"),
     "signing": ("cryptography.hazmat.primitives.asymmetric.ed25519",),

@@ -8,7 +8,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from typing import Final
 
+REFERENCE: Final = "reference"  # stands for the URL of the bundled server
 START_COMMAND = (sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", "--with-stdin")
 MAX_START_S = 30.0
 

@@ -77,7 +77,7 @@ def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as stopped:
         main.main(arguments)
     assert stopped.value.code == 2
-    assert "usage: oip-conformance sources" in capsys.readouterr().err
+    assert "; see `oip-conformance sources" in capsys.readouterr().err
 
 
 PAGE = """\

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -30,6 +31,17 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
+    folders = {name.split("/")[2] for name in names if name.startswith("conformance/fixtures/")}
+    assert folders == {"README.md", "grpc", "invalid", "valid"}
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {
+        "conformance",
+        "reference_server",
+        "oip_conformance",
+    }
+    (source,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        held = {name.split("/")[1] for name in archive.getnames()}
+    assert {".ci", ".github", ".pre-commit-hooks.yaml", "action.yml", "tests"} < held, "tests there read these"
     assert {"conformance/schemas/report.schema.json", "conformance/fixtures/README.md"} < set(names)
     assert {"conformance/registry/templates/index.html.jinja", "conformance/report/templates/plain.css"} < set(names)
     assert {f"conformance/report/templates/report/page.{kind}" for kind in ("html.jinja", "css", "js")} < set(names)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,19 @@ def test_what_a_change_samples_is_run_whole_each_night() -> None:
     assert [name for name in environments if f"[testenv:{name}]" not in described] == []
     assert commands(job).splitlines()[-1] == "tox -e ${{ matrix.environment }}"
     assert any(all(f" {package}" in step.get("run", "") for package in PACKAGES) for step in job["steps"])
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "nightly.yml"])
+def test_every_python_of_tox_is_tested(name: str) -> None:
+    found = re.search(r"^env_list = py3\{([\d,]+)\}", (WORKFLOWS.parents[1] / "tox.ini").read_text(), re.MULTILINE)
+    assert found
+    oldest, *newer = [f"3.{minor}" for minor in found[1].split(",")]
+    job = jobs(name)["pythons"]
+    assert job["strategy"]["matrix"]["python"] == newer
+    project = tomllib.loads((WORKFLOWS.parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == f">={oldest}"
+    named = {one.rpartition(" ")[2] for one in project["classifiers"] if "Python :: 3." in one}
+    assert named <= {oldest, *newer}
 
 
 def test_a_pull_request_is_measured_and_no_time_fails_it() -> None:

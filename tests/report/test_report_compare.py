@@ -291,11 +291,14 @@ def test_what_the_fast_check_does_not_take_jsonschema_decides(name: str, digest:
     [
         (["x.json", "-o", "page.pdf"], "page.pdf: unknown suffix '.pdf', known are .md, .html"),
         (["x.json", "-o", "no/page.md"], "cannot write no/page.md: No such file or directory"),
-        (["--only-differences", "x.json"], "--only-differences takes two reports or more"),
-        (["--gate", "x.json"], "--gate takes two reports, OLD NEW, and prints what got worse, alone"),
+        (["--only-differences", "x.json"], "--only-differences needs two reports or more"),
+        (
+            ["--gate", "x.json"],
+            "--gate compares exactly two reports, OLD NEW; it cannot be combined with -o or --only-differences",
+        ),
         (
             ["--only-differences", "--gate", "x.json", "x.json"],
-            "--gate takes two reports, OLD NEW, and prints what got worse, alone",
+            "--gate compares exactly two reports, OLD NEW; it cannot be combined with -o or --only-differences",
         ),
     ],
 )

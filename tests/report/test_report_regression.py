@@ -54,4 +54,4 @@ def test_the_command_prints_the_difference(tmp_path: Path, capsys: pytest.Captur
     ]
     assert main(["compare", "--gate", str(tmp_path / "new.json"), str(tmp_path / "new.json")]) == 0
     assert main(["compare", "--gate", str(tmp_path / "new.json")]) == 2
-    assert "--gate takes two reports, OLD NEW" in capsys.readouterr().err
+    assert "--gate compares exactly two reports, OLD NEW" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.doc_blocks import read_recipe
 from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
 from tests.support.servers import reserve_closed_port
@@ -158,3 +159,35 @@ def test_the_job_of_gitlab_shows_why_a_server_does_not_start(tmp_path: Path) -> 
 def test_every_variable_of_the_job_is_explained() -> None:
     head = (ROOT / "docs/ci/gitlab.yml").read_text(encoding="utf-8").partition(".oip-conformance:")[0]
     assert [name for name in GITLAB["variables"] if f"#   {name} " not in head] == []
+
+
+# --- the cookbook ----------------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_of_versions_on_github(tmp_path: Path) -> None:
+    (job,) = yaml.safe_load(read_recipe("Several versions in GitHub Actions", "yaml"))["jobs"].values()
+    asked: dict[str, str] = job["steps"][-1]["with"]
+    port, version = find_free_port(), str(job["strategy"]["matrix"]["version"][0])
+    inputs = {
+        name: text.replace("${{ matrix.version }}", version).replace("8000", port) for name, text in asked.items()
+    }
+    assert (inputs["baseline"], inputs["artifact"]) == (f"baselines/{version}.toml", f"conformance-{version}")
+    (tmp_path / "baselines").mkdir()
+    (tmp_path / inputs["baseline"]).touch()
+    runner = Runner(tmp_path, **inputs, arguments=QUICK)
+    assert runner.run(PORT=port) == 0, runner.said
+    assert (tmp_path / "serve.arguments").read_text() == f"--port {port} --version {version}\n"
+
+
+def test_a_matrix_of_versions_on_gitlab(tmp_path: Path) -> None:
+    job = yaml.safe_load(read_recipe("Several versions in GitLab", "yaml"))["conformance"]
+    assert job["extends"] == ".oip-conformance"
+    port, version = find_free_port(), str(job["parallel"]["matrix"][0]["VERSION"][0])
+    variables = {name: text.replace("$VERSION", version) for name, text in job["variables"].items()}
+    (tmp_path / "baselines").mkdir()
+    (tmp_path / variables["CONFORMANCE_BASELINE"]).touch()
+    server = f"exec {variables.pop('CONFORMANCE_SERVER').replace('8000', port)}"
+    started = {"OIP_TARGET_URL": f"http://127.0.0.1:{port}", "CONFORMANCE_SERVER": server, "PORT": port}
+    done = gitlab(tmp_path, **variables, **started, CONFORMANCE_ARGUMENTS=QUICK.replace("\n", " "))
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "serve.arguments").read_text() == f"--port {port} --version {version}\n"

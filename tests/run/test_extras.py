@@ -21,6 +21,7 @@ from tests.support.certify_runs import LABEL_OPTIONS
 ROOT = Path(__file__).parents[2]
 # Extra -> what its packages are imported as; that none is there is what these tests pretend.
 IMPORTED = {
+    "completion": ("shtab",),
     "fleet": ("distributed", "dask"),
     "grpc": ("grpc", "h2", "hpack", "hyperframe", "google.protobuf", "tritonclient"),
     "signing": ("cryptography",),

@@ -119,7 +119,7 @@ def test_a_narrowed_run_updates_nothing(tmp_path: Path, faulty: str) -> None:
     ("arguments", "message"),
     [
         (("--conformance-baseline=gone.toml",), "--conformance-baseline gone.toml: No such file or directory"),
-        (("--conformance-update-baseline",), "--conformance-update-baseline: give --conformance-baseline FILE, too"),
+        (("--conformance-update-baseline",), "--conformance-update-baseline needs --conformance-baseline FILE"),
         (("--conformance-baseline=bad.toml",), "--conformance-baseline bad.toml: known.0: 'reason' is a required"),
     ],
 )

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/dependencies.md"
 PROJECT = "oip-conformance"
 # Those of users; what developers install besides is nobody else's.
-EXTRAS = ("fleet", "grpc", "signing")
+EXTRAS = ("completion", "fleet", "grpc", "signing")
 HEADING = "## What an installation pulls in\n"
 _LONGEST = 60  # characters of a licence's name; what is longer is its text
 

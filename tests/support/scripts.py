@@ -21,7 +21,8 @@ def run(folder: Path, script: str, *, background: bool = False, **environment: s
     """Run a shell script with the commands of this installation, where `pip` installs nothing.
 
     Args:
-        folder: where it runs; `./serve` there starts a reference server with few models on `$PORT`.
+        folder: where it runs; `./serve` there starts a reference server with few models on `$PORT`, and leaves its
+            arguments in `serve.arguments`.
         script: of bash, which ends at the first command that fails.
         background: the script leaves processes behind, which are ended.
         environment: on top of that of the tests.
@@ -29,7 +30,8 @@ def run(folder: Path, script: str, *, background: bool = False, **environment: s
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_PREFIXES)}
     path = f"{folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
     write_program(folder / "bin/pip", "exit 0")
-    write_program(folder / "serve", f'exec "{sys.executable}" -m reference_server --port $PORT {" ".join(FEW_MODELS)}')
+    server = f'"{sys.executable}" -m reference_server --port $PORT {" ".join(FEW_MODELS)}'
+    write_program(folder / "serve", f'echo "$*" > serve.arguments\nexec {server}')
     with (
         (folder / "out").open("w") as out,
         subprocess.Popen(

@@ -187,10 +187,7 @@ def test_its_failed_rows_are_judged_again(faulty: RunResult) -> None:
     assert (fixed.returncode, fixed.stdout.count("fixed   client.sends-every-datatype")) == (0, 13)
     without = run_command(faulty.folder, "replay", evidence)
     assert without.returncode == 2
-    assert (
-        without.stderr
-        == "oip-conformance: error: this is the evidence of a client: give --client-adapter COMMAND, too\n"
-    )
+    assert without.stderr == "oip-conformance: error: the evidence of a client needs --client-adapter COMMAND\n"
 
 
 def test_other_formats_are_made_of_its_report_later(faulty: RunResult) -> None:

@@ -219,18 +219,18 @@ REFUSED = {
     "no time": (["--for", "0"], "--for 0"),
     "endless time": (["--until-idle", "inf"], "--until-idle inf"),
     "no URL": (["--upstream", "host:8000"], "--upstream 'host:8000' is no http or https URL"),
-    "credentials in the URL": (["--upstream", "http://a:b@host"], "leave user and password out"),
+    "credentials in the URL": (["--upstream", "http://a:b@host"], "--upstream must contain no user and password"),
     "no address": (["--upstream-grpc", "host"], "--upstream-grpc 'host' is no address"),
-    "gRPC without its server": (["--upstream", "http://h", "--grpc-port", "1"], "--grpc-port: give --upstream-grpc"),
-    "HTTP without its server": (["--upstream-grpc", "h:1", "--port", "1"], "--port: give --upstream"),
+    "gRPC without its server": (["--upstream", "http://h", "--grpc-port", "1"], "--grpc-port needs --upstream-grpc"),
+    "HTTP without its server": (["--upstream-grpc", "h:1", "--port", "1"], "--port needs --upstream"),
     "a header with a credential": (["--client-header", "Authorization"], "carries a credential"),
     "an unknown report": (["--conformance-report", "a.txt"], "unknown suffix '.txt'"),
     "no folder": (["--conformance-report", "nowhere/a.json"], "no folder"),
     "no baseline": (["--conformance-baseline", "nowhere.toml"], "No such file"),
-    "an update of nothing": (["--conformance-update-baseline"], "give --conformance-baseline FILE"),
+    "an update of nothing": (["--conformance-update-baseline"], "needs --conformance-baseline FILE"),
     "no certificates": (["--upstream", "https://h", "--upstream-ca", "nowhere.pem"], "cannot read certificates"),
-    "nothing behind the dashes": (["--for", "1", "--"], "no command stands behind --"),
-    "two ends": (["--for", "1", "--", "true"], "a command ends the watch"),
+    "nothing behind the dashes": (["--for", "1", "--"], "give a command behind --"),
+    "two ends": (["--for", "1", "--", "true"], "cannot be combined with a command"),
     "no such command": (
         ["--port", "0", "--grpc-port", "0", "--", "nowhere-to-be-found"],
         "cannot run nowhere-to-be-found",
@@ -272,5 +272,5 @@ def test_help_says_what_the_exit_status_means(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit, match="0"):
         main(["client", "watch", "--help"])
     shown = capsys.readouterr().out
-    assert "Exit status: that of the command where it is not" in shown
+    assert "If it fails, its exit status is that of the watch" in shown
     assert "OIP_TARGET_URL and OIP_TARGET_GRPC" in shown
