@@ -288,7 +288,7 @@ class Model:
 
 def _build_salted_tensor(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
     if spec.datatype == "BYTES":  # sample strings grow with each element, too much for a long tensor
-        return Tensor.from_values(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
+        return Tensor.from_values(spec.name, spec.datatype, [b"%d:%d" % (salt, k) for k in range(prod(shape))], shape)
     return make_sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
 

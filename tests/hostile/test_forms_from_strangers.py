@@ -83,6 +83,7 @@ ENTRY = {
     "_go_ahead": "given",
     "_failure": "broken",
     "_failure_kind": "broken",
+    "_short_wait": True,
     "_grpc": {"code": "OK", "details": ""},
 }
 RECEIVED = {"path": "/v2", "version": "1.1", "chunked": False, "trouble": "", "whole": True}

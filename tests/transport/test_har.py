@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.transport import journal, recording
-from conformance.transport.exchange import Call, Exchange, GoAhead
+from conformance.transport.exchange import Call, Exchange, FailureKind, GoAhead, TransportFailure
 from conformance.transport.har import NAME
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
@@ -34,3 +34,12 @@ def test_whatever_letter_an_answer_has_the_recording_can_be_read(tmp_path: Path,
     journal.merge(tmp_path, "http://h", {"scope": 0})
     (call,) = recording.load(tmp_path / NAME).calls.values()
     assert call.exchanges[0].headers == (("X", f"a{letter}b"),)
+
+
+def test_short_wait_is_kept(tmp_path: Path) -> None:
+    failure = TransportFailure(FailureKind.TIMEOUT, "no answer within 1 s")
+    exchange = Exchange(0, MESSAGE, "http://h/v2", failure=failure, is_short_wait=True)
+    journal.Journal(tmp_path, "", Settings("http://h"))(Call("scope", 0, (MESSAGE,), (exchange,)))
+    journal.merge(tmp_path, "http://h", {})
+    (call,) = recording.load(tmp_path / NAME).calls.values()
+    assert call.exchanges[0].is_short_wait
