@@ -131,6 +131,15 @@ def test_the_keyboard_opens_and_closes_a_cell(opened: Callable[..., Page]) -> No
     assert page.evaluate("document.activeElement.closest('.row')?.id") == FAILED
 
 
+def test_a_cell_without_rows_opens_and_closes_too(opened: Callable[..., Page]) -> None:
+    page = opened()
+    link = page.locator(f'.row a[href="#{OTHER}--beta-1"]')
+    link.click()
+    assert page.locator(".common:visible").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator(".common:visible").count() == 0
+
+
 def test_filters_leave_what_fits_and_addresses_keep_them(opened: Callable[..., Page]) -> None:
     page = opened()
     assert len(list_shown(page)) == len(NAMES)

@@ -113,7 +113,7 @@
   tools.addEventListener("reset", () => setTimeout(() => (filter(), location.hash.startsWith("#?") && remember())));
   root.addEventListener("click", open);
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") root.querySelector("section:target .close")?.click();
+    if (event.key === "Escape") root.querySelector("section:target .close, td:target a")?.click();
   });
   addEventListener("hashchange", arrive);
   filter();
