@@ -132,7 +132,7 @@ def _check_arguments(made: Arguments) -> None:
     if made.grpc and not has_grpc():
         raise JudgeError(extras.describe_missing(EXTRA, "grpc"))
     if not made.grpc and set(made.extensions) & set(OVER_GRPC):
-        raise JudgeError("extensions: classification_grpc is judged over gRPC: say where with grpc='host:port'")
+        raise JudgeError("extensions: classification_grpc needs grpc='host:port'")
     made.settings(PLACEHOLDER_URL if made.app or made.url == REFERENCE else made.url)
 
 

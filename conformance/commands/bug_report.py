@@ -108,7 +108,7 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
     own = source / CHECK_FILE
     files = [own] if own.exists() else sorted(source.glob(f"*/{CHECK_FILE}"))
     if not files:
-        raise BugReportError(f"{source}: no evidence of a failed row there")
+        raise BugReportError(f"{source}: there is no evidence of a failed row")
     read = [(evidence_reader.read(file), file.parent) for file in files]
     survey = read[0][0]["survey"]
     rows = [_make_row(about, folder) for about, folder in read if "failure" in about]

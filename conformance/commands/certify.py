@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def _expect_usable(options: argparse.Namespace) -> None:
     """Check combinations of options that the parser cannot check."""
     if not (options.target_url or options.target_config):
-        raise CertificationError("give --target-url or --target-config")
+        raise CertificationError("certify needs the URL of a server, or --target-config")
     if options.workers < 0:
         raise CertificationError(f"-n {options.workers}: a number of processes is at least 1")
     if options.workers and find_spec("xdist") is None:
@@ -131,7 +131,7 @@ def _load_target_file(options: argparse.Namespace) -> TargetConfig:
         raise CertificationError(str(error)) from error
     names = (line.partition(":")[0].strip().lower() for line in (*file.headers, *options.target_header))
     if client_names.HEADER.lower() in names:
-        raise CertificationError(f"{client_names.HEADER}: a certification chooses by itself which client a row names")
+        raise CertificationError(f"{client_names.HEADER}: a certification chooses the client name of each row itself")
     return file
 
 

@@ -153,7 +153,7 @@ def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, 
     if not answering and any(model["missing"] for model in found.models.values()):
         init = ["oip-conformance", "init", strip_user(options.target_url), *more]
         init += _format_model_options([name for name in options.target_model if name != ALL_MODELS])
-        yield f"{'next':20}{shlex.join(init)} -o target.toml, say there what the models take, and: {JUDGE_COMMAND}"
+        yield f"{'next':20}{shlex.join(init)} -o target.toml, fill in the inputs there, and: {JUDGE_COMMAND}"
         return
     if not (found.roles or answering):
         named = shlex.join([*command, QUICK, "--target-model"])

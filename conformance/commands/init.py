@@ -26,10 +26,10 @@ from conformance.transport.unreachable import TargetLostError
 
 HEAD = """\
 # A target for oip-conformance: pytest --target-config=THIS-FILE
-# What is not said here is asked of the server; the command line and the environment come first.
+# The suite discovers what is missing here; the command line and the environment override this file.
 
 {url}
-# grpc = "host:8001"  # judged over gRPC, too
+# grpc = "host:8001"  # its gRPC address, to judge it as well
 # timeout = 10  # seconds for a connection, and for the next byte of an answer
 # extensions = ["binary_tensor_data", "raw", "classification", "classification_grpc"]  # judged, offered or not{offered}
 # never = ["state.*"]  # checks whose requests must not be sent; a run without them is incomplete
@@ -95,8 +95,7 @@ def run(options: argparse.Namespace) -> str:
             file.write(text)
     except OSError as error:
         raise InitError(f"cannot write {options.output}: {error.strerror}") from error
-    take = "takes" if len(unfinished) == 1 else "take"
-    todo = f"; say there what {shorten_names(unfinished)} {take}, then" if unfinished else ":"
+    todo = f"; fill in the inputs of {shorten_names(unfinished)} there, then run" if unfinished else ":"
     return escape_text(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
 

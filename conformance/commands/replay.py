@@ -92,7 +92,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
     own = options.folder / CHECK_FILE
     files = [own] if own.exists() else sorted(options.folder.glob(f"*/{CHECK_FILE}"))
     if not files:
-        raise ReplayError(f"{options.folder}: no evidence of a failed row there")
+        raise ReplayError(f"{options.folder}: there is no evidence of a failed row")
     if evidence_reader.is_all_client_evidence(files):
         yield from client_replay.replay_rows(files, options.client_adapter)
         return

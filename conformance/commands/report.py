@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> str:
             raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(formats.FORMATS)}")
     report = read(options.report)
     if report["footer"]["digest"] != compute_digest(report):
-        raise ReportError(f"{options.report} was edited or cut: its digest is not that of what it says")
+        raise ReportError(f"{options.report} was edited or cut: its digest does not match its content")
     for path in options.output:
         try:
             formats.write(report, path)

@@ -74,7 +74,7 @@ def _find_other_suite(path: Path) -> str | None:
     """Return the version of the suite that made a folder; None if it is this version."""
     version = manifest.read_suite_version(path)
     if version is None:
-        raise CertificationError(f"{path}: its manifest names no suite: {NOTE} may")
+        raise CertificationError(f"{path}: its manifest names no version of the suite; {NOTE} may name one")
     return None if version == __version__ else version
 
 

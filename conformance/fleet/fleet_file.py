@@ -146,7 +146,7 @@ def _build_target(
     if "file" in own:
         also = [member for member in own if member not in _OWN]
         if also:
-            raise FleetError(f"{path}: {place}: {also[0]} stands beside file: say it in that file")
+            raise FleetError(f"{path}: {place}: {also[0]} cannot be combined with file: set it in that file")
         file = folder / own["file"]
         try:
             found = {**config.read_entries(file), **own}

@@ -58,7 +58,7 @@ def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
     if not 0 < option.client_timeout < MAX_WAIT_S:
         raise pytest.UsageError(f"--client-timeout {option.client_timeout:g}: give seconds up to {MAX_WAIT_S}")
     if option.conformance_profile == "explore":
-        raise pytest.UsageError("--conformance-profile explore: nothing of a client is explored, take certify")
+        raise pytest.UsageError("--conformance-profile explore is only for servers: use certify")
     return ClientOptions(
         command=command,
         words=_split_command(command),
@@ -86,7 +86,7 @@ def _expect_no_server(option: Any) -> None:
     of_servers = {name: details["dest"] for name, details in OPTIONS.items() if name.startswith("--target-")}
     named = [name for name, place in of_servers.items() if getattr(option, place)]
     if named:
-        raise pytest.UsageError(f"{named[0]} is about a server, and --client-adapter judges a client: take one of them")
+        raise pytest.UsageError(f"{named[0]} cannot be combined with --client-adapter, which judges a client")
 
 
 MAX_SHOWN_ROWS = 3  # lines of standard error from an adapter that does not start

@@ -166,11 +166,11 @@ def _check_addresses(options: ServerOptions) -> None:
         if not has_grpc():
             raise pytest.UsageError(extras.describe_missing(EXTRA, "--target-grpc"))
     elif url != REFERENCE and set(options.extensions) & set(OVER_GRPC):
-        raise pytest.UsageError("--target-extension classification_grpc: say where with --target-grpc HOST:PORT")
+        raise pytest.UsageError("--target-extension classification_grpc needs --target-grpc HOST:PORT")
     if not options.is_bundled:
         options.settings(url, grpc)
     elif url not in ("", REFERENCE):
-        raise pytest.UsageError("--target-grpc=reference: the bundled server is not the one of --target-url")
+        raise pytest.UsageError("--target-grpc=reference cannot be combined with the --target-url of another server")
 
 
 # --- the target ------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def _read_timeout(config: pytest.Config, file: TargetConfig) -> float:
     try:
         return float(text) if text else file.timeout or DEFAULT_TIMEOUT_S
     except ValueError:
-        raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is no number: {text!r}") from None
+        raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is not a number: {text!r}") from None
 
 
 def _check_connections(given: int | None) -> int | None:
@@ -215,7 +215,7 @@ def _check_connections(given: int | None) -> int | None:
 
 def _check_seed(given: int | None, profile: str) -> int | None:
     if given is not None and profile != "certify":
-        raise pytest.UsageError(f"--conformance-seed: rows name other clients under the profile certify, not {profile}")
+        raise pytest.UsageError(f"--conformance-seed needs the profile certify, not {profile}")
     if given is not None and not 0 <= given <= client_names.MAX_SEED:
         raise pytest.UsageError(f"--conformance-seed {given}: give a number from 0 to {client_names.MAX_SEED}")
     return given
@@ -234,7 +234,9 @@ def _check_robustness(config: pytest.Config, recording: Recording | None) -> boo
             "--conformance-robustness needs a live server; it cannot be combined with --target-replay"
         )
     if getattr(config.option, "dist", "no") != "no":
-        raise pytest.UsageError("--conformance-robustness: not with -n, where other rows would suffer from it")
+        raise pytest.UsageError(
+            "--conformance-robustness cannot be combined with -n: hostile requests would disturb other rows"
+        )
     return True
 
 
@@ -244,7 +246,9 @@ def _load_recording(config: pytest.Config) -> Recording | None:
     if not file:
         return None
     if config.option.conformance_profile == "explore":
-        raise pytest.UsageError("--target-replay: the requests of --conformance-profile=explore are not the same twice")
+        raise pytest.UsageError(
+            "--target-replay cannot be combined with --conformance-profile=explore, whose requests change"
+        )
     try:
         return recordings.load(Path(file))
     except HarError as error:

@@ -14,7 +14,7 @@ from recipes import RECIPES
 PAGE = Path(__file__).parents[2] / "docs" / "cookbook.md"
 
 
-def blocks(section: str) -> list[str]:
+def read_blocks(section: str) -> list[str]:
     """Return the code blocks below a heading of the page."""
     _, heading, text = PAGE.read_text(encoding="utf-8").partition(f"\n## {section}\n")
     assert heading
@@ -33,21 +33,21 @@ def run(folder: Path, script: str, **more: str) -> None:
 
 
 def test_a_fastapi_server(tmp_path: Path) -> None:
-    server, test, command = blocks("A FastAPI server in its own tests")
+    server, test, command = read_blocks("A FastAPI server in its own tests")
     (tmp_path / "my_server.py").write_text(server)
     (tmp_path / "test_conformance.py").write_text(test)
     run(tmp_path, command)
 
 
 def test_a_predictor_of_kserve(tmp_path: Path) -> None:
-    predictor, test, command = blocks("A custom predictor of KServe")
+    predictor, test, command = read_blocks("A custom predictor of KServe")
     (tmp_path / "iris.py").write_text(predictor)
     (tmp_path / "test_iris.py").write_text(test)
     run(tmp_path, command)
 
 
 def test_a_python_backend_of_triton(tmp_path: Path) -> None:
-    model, config, commands = blocks("A Python backend of Triton")
+    model, config, commands = read_blocks("A Python backend of Triton")
     triton = RECIPES["triton"]
     place = recipe.WorkFolder(recipe.WORK / triton.name)  # that of `tox -e triton`, so that it is installed once
     place.work.mkdir(parents=True, exist_ok=True)

@@ -97,7 +97,7 @@ def test_a_version_is_a_version(version: str, tmp_path: Path, capsys: pytest.Cap
     """It becomes a part of a command."""
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": 4, "suite": {"version": version}}))
     assert main(["verify", str(tmp_path), "--with-suite"]) == 2
-    assert "its manifest names no suite" in capsys.readouterr().err
+    assert "its manifest names no version of the suite" in capsys.readouterr().err
 
 
 def test_the_folder_of_a_suite_to_come_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,10 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
             "roles: there is no role 'identity_int31'",
         ),
         ("[targets.a]\nfile = 'gone.toml'", "targets.a: --target-config "),
-        ("[targets.a]\nfile = 'x.toml'\nurl = 'http://a'", "targets.a: url stands beside file: say it in that file"),
+        (
+            "[targets.a]\nfile = 'x.toml'\nurl = 'http://a'",
+            "targets.a: url cannot be combined with file: set it in that file",
+        ),
         ("[targets.a]\nurl = 'http://a'\nbaseline = 'gone.toml'", "targets.a: --conformance-baseline "),
         ("[targets.a]\nurl = 'http://a'\n[targets.A]\nurl = 'http://a'", "targets.A: targets.a differs in case alone"),
         ("[discover]\nfile = 'gone'", "discover.file "),

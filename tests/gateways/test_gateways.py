@@ -16,7 +16,7 @@ import trustme
 
 from conformance.spec.outcome import ReasonKind
 from tests.support import nginx
-from tests.support.doc_blocks import recipe
+from tests.support.doc_blocks import read_recipe
 from tests.support.few_rows import FEW_ROWS
 from tests.support.nginx import Gateway
 from tests.support.scripts import run as run_script
@@ -233,21 +233,21 @@ def judge_by_recipe(folder: Path, script: str, address: str, port: int) -> str:
 
 
 def test_the_recipe_for_nginx(gateway: Behind, tmp_path: Path) -> None:
-    block = recipe("A server behind nginx", "nginx")
+    block = read_recipe("A server behind nginx", "nginx")
     assert "listen 8080;" in block
     with gateway(block.replace("8080", "LISTEN").replace("http://127.0.0.1:8000", "UPSTREAM")) as front:
-        judge_by_recipe(tmp_path, recipe("A server behind nginx", "sh"), "127.0.0.1:8080", front.port)
+        judge_by_recipe(tmp_path, read_recipe("A server behind nginx", "sh"), "127.0.0.1:8080", front.port)
         asked = front.log.read_text().splitlines()
     assert [line for line in asked if " /models/v2" not in line] == []
 
 
 def test_the_recipe_for_a_private_ca(gateway: Behind, tmp_path: Path, authority: trustme.CA) -> None:
     with gateway(encrypted(tmp_path, authority, "127.0.0.1")) as front:
-        judge_by_recipe(tmp_path, recipe("A private CA", "sh"), "127.0.0.1:8443", front.port)
+        judge_by_recipe(tmp_path, read_recipe("A private CA", "sh"), "127.0.0.1:8443", front.port)
 
 
 def test_the_recipe_for_a_token(gateway: Behind, tmp_path: Path) -> None:
     guard = f'if ($http_authorization != "Bearer {TOKEN}") {{ return 401; }}'
     with gateway(f"server {{ listen LISTEN; {guard} location / {{ proxy_pass UPSTREAM; }} }}") as front:
-        printed = judge_by_recipe(tmp_path, recipe("A token", "sh"), "127.0.0.1:8080", front.port)
+        printed = judge_by_recipe(tmp_path, read_recipe("A token", "sh"), "127.0.0.1:8080", front.port)
     assert TOKEN not in printed

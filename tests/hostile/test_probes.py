@@ -246,7 +246,7 @@ def test_a_report_says_it_beside_the_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("-n", "2"), "--conformance-robustness: not with -n"),
+        (("-n", "2"), "--conformance-robustness cannot be combined with -n"),
         (("--target-replay=run.har",), "--target-replay"),
     ],
 )

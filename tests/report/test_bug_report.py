@@ -104,7 +104,7 @@ def test_files_are_written_for_each_requirement(reversed_outputs: Path) -> None:
     [
         (["e", "BIN-ORDER-I"], "e has no row in which BIN-ORDER-I is not met"),
         (["e", "BIN-ORDERS-O"], "unknown requirement 'BIN-ORDERS-O'; did you mean"),
-        (["."], ".: no evidence of a failed row there"),
+        (["."], ".: there is no evidence of a failed row"),
         (["absent.json"], "cannot read absent.json: No such file or directory"),
         (["e", "-o", "r.json"], "cannot write to r.json: File exists"),
     ],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.doc_blocks import recipe
+from tests.support.doc_blocks import read_recipe
 from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
 from tests.support.servers import reserve_closed_port
@@ -165,7 +165,7 @@ def test_every_variable_of_the_job_is_explained() -> None:
 
 
 def test_a_matrix_of_versions_on_github(tmp_path: Path) -> None:
-    (job,) = yaml.safe_load(recipe("Several versions in GitHub Actions", "yaml"))["jobs"].values()
+    (job,) = yaml.safe_load(read_recipe("Several versions in GitHub Actions", "yaml"))["jobs"].values()
     asked: dict[str, str] = job["steps"][-1]["with"]
     port, version = find_free_port(), str(job["strategy"]["matrix"]["version"][0])
     inputs = {
@@ -180,7 +180,7 @@ def test_a_matrix_of_versions_on_github(tmp_path: Path) -> None:
 
 
 def test_a_matrix_of_versions_on_gitlab(tmp_path: Path) -> None:
-    job = yaml.safe_load(recipe("Several versions in GitLab", "yaml"))["conformance"]
+    job = yaml.safe_load(read_recipe("Several versions in GitLab", "yaml"))["conformance"]
     assert job["extends"] == ".oip-conformance"
     port, version = find_free_port(), str(job["parallel"]["matrix"][0]["VERSION"][0])
     variables = {name: text.replace("$VERSION", version) for name, text in job["variables"].items()}

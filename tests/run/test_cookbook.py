@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.support.doc_blocks import DOCS, recipe
+from tests.support.doc_blocks import DOCS, read_recipe
 from tests.support.few_rows import FEW_ROWS
 from tests.support.grpc_serving import serve
 from tests.support.scripts import ROOT, run
@@ -18,7 +18,7 @@ SERVER = "http://127.0.0.1:8000"
 
 
 def test_one_model_only(tmp_path: Path, lone: str) -> None:
-    done = run(tmp_path, recipe("One model only", "sh").replace(SERVER, lone), PYTEST_ADDOPTS=FEW)
+    done = run(tmp_path, read_recipe("One model only", "sh").replace(SERVER, lone), PYTEST_ADDOPTS=FEW)
     assert done.returncode == 0, done.stdout
     assert "\nmulti               answers " in done.stdout
     assert " is partial: " in done.stdout.splitlines()[-1]
@@ -26,15 +26,17 @@ def test_one_model_only(tmp_path: Path, lone: str) -> None:
 
 def test_grpc_alone(tmp_path: Path) -> None:
     with serve() as served:
-        done = run(tmp_path, recipe("gRPC alone", "sh").replace("127.0.0.1:8001", served.address), PYTEST_ADDOPTS=FEW)
+        done = run(
+            tmp_path, read_recipe("gRPC alone", "sh").replace("127.0.0.1:8001", served.address), PYTEST_ADDOPTS=FEW
+        )
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1].startswith(f"grpc://{served.address} is ")
 
 
 def test_a_fleet_every_night(tmp_path: Path, lone: str) -> None:
-    fleet = recipe("A fleet every night", "toml")
+    fleet = read_recipe("A fleet every night", "toml")
     (tmp_path / "fleet.toml").write_text(fleet.replace(SERVER, lone).replace("http://127.0.0.1:8001", lone))
-    (job,) = yaml.safe_load(recipe("A fleet every night", "yaml"))["jobs"].values()
+    (job,) = yaml.safe_load(read_recipe("A fleet every night", "yaml"))["jobs"].values()
     script = "\n".join(step["run"] for step in job["steps"] if "run" in step)
     (kept,) = {step["with"]["path"] for step in job["steps"] if "path" in step.get("with", {})}
     for _ in range(2):
@@ -46,7 +48,7 @@ def test_a_fleet_every_night(tmp_path: Path, lone: str) -> None:
 
 
 def test_a_gate_before_a_release(tmp_path: Path, reference: str) -> None:
-    judge, compare = recipe("A gate before a release", "sh").replace(SERVER, reference).splitlines()
+    judge, compare = read_recipe("A gate before a release", "sh").replace(SERVER, reference).splitlines()
     done = run(tmp_path, judge, PYTEST_ADDOPTS=FEW)
     assert done.returncode == 0, done.stdout
     (tmp_path / "released.json").write_bytes((tmp_path / "release.json").read_bytes())

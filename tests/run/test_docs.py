@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from tests.support import programs
-from tests.support.doc_blocks import blocks
+from tests.support.doc_blocks import read_blocks
 from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
 from tests.support.servers import ONE_MODEL
@@ -21,7 +21,7 @@ QUICKLY = f"pytest --conformance-profile=quick {' '.join(FEW_ROWS)} "
 
 
 def test_the_commands_of_the_gate(tmp_path: Path, lone: str) -> None:
-    start, gate, compare, *_ = blocks("ci.md", "sh")
+    start, gate, compare, *_ = read_blocks("ci.md", "sh")
     for script in (start, gate):
         done = run(tmp_path, script.replace("pytest ", QUICKLY), URL=lone)
         assert done.returncode == 0, done.stdout
@@ -32,16 +32,16 @@ def test_the_commands_of_the_gate(tmp_path: Path, lone: str) -> None:
 
 
 def test_the_entries_of_a_baseline_are_read(tmp_path: Path, lone: str) -> None:
-    one, others = blocks("ci.md", "toml")
+    one, others = read_blocks("ci.md", "toml")
     (tmp_path / "baseline.toml").write_text(others + one)
-    gate = blocks("ci.md", "sh")[1].replace("pytest ", QUICKLY)
+    gate = read_blocks("ci.md", "sh")[1].replace("pytest ", QUICKLY)
     done = run(tmp_path, gate, URL=lone)
     assert done.returncode == 1, done.stdout
     assert done.stdout.splitlines()[-1].endswith("; gate not passed: 1 fixed, 2 stale")
 
 
 def test_the_steps_of_the_workflow(tmp_path: Path) -> None:
-    workflow = yaml.safe_load(blocks("ci.md", "yaml")[-1])
+    workflow = yaml.safe_load(read_blocks("ci.md", "yaml")[-1])
     steps = [step["run"] for step in workflow["jobs"]["conformance"]["steps"] if "run" in step]
     port = find_free_port()
     (tmp_path / "baseline.toml").write_text("")
@@ -53,7 +53,7 @@ def test_the_steps_of_the_workflow(tmp_path: Path) -> None:
 
 
 def test_the_commands_of_certification(tmp_path: Path, reference: str) -> None:
-    certify, verify = blocks("certification.md", "sh")[:2]
+    certify, verify = read_blocks("certification.md", "sh")[:2]
     script = certify.replace("http://host:8000", reference).replace("full", "classification")
     script = script.replace("-o example", "--self-test -o example") + verify
     quickly = f'exec "{sys.executable}" -m tests.support.certify_few_rows "$@"'
@@ -78,7 +78,7 @@ def started(command: str, port: str) -> Iterator[None]:
 
 
 def test_the_tutorial_of_servers(tmp_path: Path) -> None:
-    _, wrong, doctor, judge, explain, right, replay = blocks("tutorials/server.md", "sh")
+    _, wrong, doctor, judge, explain, right, replay = read_blocks("tutorials/server.md", "sh")
     port = find_free_port()
     doctor, judge, replay = (text.replace("8000", port) for text in (doctor, judge, replay))
     with started(wrong, port):
@@ -95,7 +95,7 @@ def test_the_tutorial_of_servers(tmp_path: Path) -> None:
 
 
 def test_the_tutorial_of_the_gate(tmp_path: Path) -> None:
-    serve, write, look, gate, history = blocks("tutorials/ci.md", "sh")
+    serve, write, look, gate, history = read_blocks("tutorials/ci.md", "sh")
     port = find_free_port()
     write, gate = (text.replace("8000", port).replace("pytest ", QUICKLY) for text in (write, gate))
     with started(serve, port):
@@ -107,14 +107,14 @@ def test_the_tutorial_of_the_gate(tmp_path: Path) -> None:
     assert run(tmp_path, history).returncode == 0
     with started(serve.replace("binary-outputs-in-reverse", "inputs-read-big-endian"), port):
         assert run(tmp_path, gate).returncode == 1
-    (entry,) = blocks("tutorials/ci.md", "toml")
+    (entry,) = read_blocks("tutorials/ci.md", "toml")
     (tmp_path / "baseline.toml").write_text(entry)
     assert run(tmp_path, look).stdout == "1 baseline holds\n"
 
 
 def test_the_tutorial_of_clients(tmp_path: Path) -> None:
-    watch = blocks("tutorials/client.md", "sh")[0].replace("client watch", "client watch --port 0 --grpc-port 0")
-    (program,) = blocks("tutorials/client.md", "python")
+    watch = read_blocks("tutorials/client.md", "sh")[0].replace("client watch", "client watch --port 0 --grpc-port 0")
+    (program,) = read_blocks("tutorials/client.md", "python")
     (tmp_path / "my_client.py").write_text(program)
     done = run(tmp_path, watch)
     assert done.returncode == 0, done.stdout

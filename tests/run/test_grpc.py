@@ -137,8 +137,14 @@ def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: Referenc
     ("arguments", "message"),
     [
         (["--target-grpc=host"], "--target-grpc 'host' is no address: give HOST:PORT, or grpcs://HOST:PORT for TLS"),
-        (["--target-url=http://x", "--target-extension=classification_grpc"], "say where with --target-grpc HOST:PORT"),
-        (["--target-url=http://x", "--target-grpc=reference"], "the bundled server is not the one of --target-url"),
+        (
+            ["--target-url=http://x", "--target-extension=classification_grpc"],
+            "classification_grpc needs --target-grpc HOST:PORT",
+        ),
+        (
+            ["--target-url=http://x", "--target-grpc=reference"],
+            "--target-grpc=reference cannot be combined with the --target-url",
+        ),
         (["--target-grpc=x:1", "--target-header=A: \xe9"], "--target-header 'A' cannot be sent over gRPC"),
     ],
 )

@@ -88,7 +88,10 @@ def asked(text: str, model: str) -> list[str]:
 def test_the_missing_lines_are_asked_for_and_no_others(tmp_path: Path, particular: str) -> None:
     done = run_command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
     text = (tmp_path / "t.toml").read_text()
-    assert done.stdout == "wrote t.toml; say there what special, custom take, then pytest --target-config=t.toml\n"
+    assert (
+        done.stdout
+        == "wrote t.toml; fill in the inputs of special, custom there, then run pytest --target-config=t.toml\n"
+    )
     assert asked(text, "special") == [
         "# [models.special.inputs.X]",
         "# shape = [..., 4]",

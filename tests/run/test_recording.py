@@ -157,7 +157,7 @@ def test_what_is_no_recording_is_one_line_and_status_4(tmp_path: Path, text: str
 def test_a_run_that_explores_cannot_be_judged_again(tmp_path: Path, recorded: Path) -> None:
     run = judge(tmp_path, f"--target-replay={recorded}", "--conformance-profile=explore")
     assert run.returncode == 4
-    assert "the requests of --conformance-profile=explore are not the same twice" in run.stderr
+    assert "--target-replay cannot be combined with --conformance-profile=explore" in run.stderr
 
 
 def test_both_programs_of_the_evidence_repeat_the_answer(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_the_program_of_the_evidence_sends_at_once_what_was_in_flight(tmp_path: 
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (lambda _: None, "e: no evidence of a failed row there"),
+        (lambda _: None, "e: there is no evidence of a failed row"),
         (
             lambda folder: (folder / "check.json").write_text("{}"),
             "is no evidence of this suite: $: 'check' is a required",

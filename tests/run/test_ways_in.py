@@ -276,7 +276,7 @@ def test_doctor_says_what_works_and_not_what_is_listed(tmp_path: Path) -> None:
 
 MODELS_OF_DOCTOR = {
     "iris": "run {url} --target-model iris --target-extension=protocol",
-    "custom": "init --target-url {url} --target-model custom -o target.toml, say there what the models take, and: ",
+    "custom": "init {url} --target-model custom -o target.toml, fill in the inputs there, and: ",
     "all": "run {url} --target-model all --target-extension=protocol",
 }
 

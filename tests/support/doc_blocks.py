@@ -7,7 +7,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def blocks(page: str, language: str, section: str = "") -> list[str]:
+def read_blocks(page: str, language: str, section: str = "") -> list[str]:
     """Return the code blocks of a page in a language: all of them, or those below one heading `## SECTION`."""
     text = (DOCS / page).read_text(encoding="utf-8")
     if section:
@@ -18,7 +18,7 @@ def blocks(page: str, language: str, section: str = "") -> list[str]:
     return [part.partition("\n")[2] for part in parts if part.partition("\n")[0].strip() == language]
 
 
-def recipe(section: str, language: str) -> str:
+def read_recipe(section: str, language: str) -> str:
     """Return the only code block in a language of a recipe in docs/cookbook.md."""
-    (block,) = blocks("cookbook.md", language, section)
+    (block,) = read_blocks("cookbook.md", language, section)
     return block

@@ -97,12 +97,12 @@ def test_nothing_runs_any_more_when_the_run_has_ended(tmp_path: Path) -> None:
 
 
 USAGE_ERRORS = {
-    "a server beside it": (["--target-url=reference"], "--target-url is about a server, and --client-adapter judges"),
-    "a model beside it": (["--target-model=m"], "--target-model is about a server"),
+    "a server beside it": (["--target-url=reference"], "--target-url cannot be combined with --client-adapter"),
+    "a model beside it": (["--target-model=m"], "--target-model cannot be combined with --client-adapter"),
     "an open quote": (["--client-adapter=python 'x"], '--client-adapter "python \'x": No closing quotation'),
     "blanks": (["--client-adapter= "], "--client-adapter: give a command"),
     "no time": (["--client-timeout=0"], "--client-timeout 0: give seconds up to 600"),
-    "exploring": (["--conformance-profile=explore"], "nothing of a client is explored"),
+    "exploring": (["--conformance-profile=explore"], "explore is only for servers"),
 }
 
 
