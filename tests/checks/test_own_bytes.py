@@ -81,7 +81,7 @@ def test_an_odd_model_fails_nothing(odd: Served, requirements: str) -> None:
 def test_a_model_that_differs_once_in_eleven_calls_fails_nothing(calls: int) -> None:
     with unusual_models.serve(unusual_models.RARELY) as address:
         unusual_models.CallCounter.number = calls
-        assert list_bad(judge_models(address, AREAS, "rarely")) == []
+        assert list_bad(judge_models(address, AREAS, "rarely", is_sample=True)) == []
 
 
 def test_outputs_are_judged_where_inputs_tell_nothing() -> None:
@@ -144,11 +144,13 @@ _IN, _OUT = "BIN-DATATYPES-I BIN-SAME-AS-JSON-I", "BIN-DATATYPES-O BIN-SAME-AS-J
     ],
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirements: str) -> None:
+    named, *_ = requirements.split()
     with unusual_models.serve(fault=fault) as address:
-        results = judge_models(address, AREAS, *name.split())
+        results = judge_models(address, AREAS, *name.split(), about=(named,))
+        results += judge_models(address, AREAS, *name.split(), is_sample=True)
     found = list_missed(results)
     assert found <= set(requirements.split())
-    assert requirements.split()[0] in found
+    assert named in found
     assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
 
 

@@ -12,7 +12,7 @@ from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from tests.support.samples import select_answering
-from tests.support.sampling import judge_until_missed
+from tests.support.sampling import judge_sample, judge_until_missed
 
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 
@@ -24,6 +24,7 @@ def judge_models(
     extensions: Sequence[str] = (),
     given: Mapping[str, UserInputs] | None = None,
     about: Sequence[str] = (),
+    is_sample: bool = False,
 ) -> list[CheckResult]:
     """Return the results of the rows of some areas on models, and on no role.
 
@@ -34,6 +35,7 @@ def judge_models(
         extensions: that are judged though the server does not offer them.
         given: model -> inputs that a user knows.
         about: requirements: their rows alone, until each of them has been missed; empty: all rows.
+        is_sample: whether a sample of the rows will do, with some for each claim of a check.
     """
     subjects = Subjects(names, with_roles=False)
     with Session(Target(Settings(url))) as session:
@@ -41,6 +43,8 @@ def judge_models(
         cases = [case for case in list_profile_rows("certify", subjects=subjects) if case[0].area in areas]
         if about:
             return list(judge_until_missed(session, select_answering(cases, about), about))
+        if is_sample:
+            return list(judge_sample(session, cases))
         return [session.judge(check, row) for check, row in cases]
 
 
