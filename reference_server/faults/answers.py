@@ -131,6 +131,25 @@ def id_left_out(original: Any, answer: Answer) -> bytes:
     return original(_drop_members(answer, "id"))
 
 
+@fault("response.encode", breaks="OIP-ID")
+def falsy_members_left_out(original: Any, answer: Answer) -> bytes:
+    """A member of an answer that counts as false, such as an id without characters, is left out."""
+    return original({member: value for member, value in answer.items() if value})
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_that_looks_like_a_number_is_one(original: Any, answer: Answer) -> bytes:
+    """An id of digits alone comes back as a number."""
+    is_number = str(answer.get("id", "")).isdecimal()
+    return original(answer | {"id": int(answer["id"])} if is_number else answer)
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_without_its_blanks(original: Any, answer: Answer) -> bytes:
+    """Blanks at the ends of an id are removed."""
+    return original(answer | {"id": answer["id"].strip()} if "id" in answer else answer)
+
+
 # --- the outputs ------------------------------------------------------------------------------------------------------
 
 

@@ -180,6 +180,29 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
+@fault("tensors.encode_json", breaks="OIP-DATA")
+def element_without_dimensions_outside_of_an_array(original: Any, tensor: Tensor) -> Any:
+    """The one element of a tensor without dimensions is the `data`, without an array around it."""
+    items = original(tensor)
+    return items if tensor.shape else items[0]
+
+
+@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ERROR-STATUS"))
+def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """The first element of JSON data decides how they are read, so that data without elements end in an error."""
+    if data == []:
+        raise IndexError("list index out of range")
+    return original(datatype, shape, data)
+
+
+@fault("tensors.flatten", breaks="BIN-SAME-AS-JSON-I")
+def arrays_without_elements_refused(original: Any, data: Any, shape: Any) -> Any:
+    """JSON data of arrays that have no elements are refused."""
+    if data and data[0] in ([], [[]]):
+        raise InferenceError("an array has no elements")
+    return original(data, shape)
+
+
 # --- spellings of requests ------------------------------------------------------------------------------------------
 
 

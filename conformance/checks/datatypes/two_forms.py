@@ -6,13 +6,14 @@ from conformance.checks.support.binary_sides import Side, expect_survival, make_
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_large
 from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs, require_answer
 from conformance.checks.support.datatypes import JSON_CAPABLE, get_identity_role, make_datatype_rows
+from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.checks.support.exploring import explore
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, UnmetError
+from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import ANY, Fit
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
@@ -21,6 +22,8 @@ from conformance.wire.tensor import Tensor
 
 EQUAL_ROWS = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
 OWN_ROW = Row("own", ("sample",), fit=ANY)
+# role -> shapes of tensors without elements; nested, they have arrays that differ
+EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0])}
 OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
@@ -53,6 +56,31 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
     if as_binary.answer.find_by_kind("bool-byte"):
         raise BlockedError("BOOL elements that are neither 0 nor 1 are judged by themselves")
     expect(as_binary).tensors(_read_outputs(as_json, model), through_json=True)
+
+
+@check("datatypes.empty-inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
+@rows(
+    *[Row(get_identity_role(datatype), ([0], False), role=get_identity_role(datatype)) for datatype in JSON_CAPABLE],
+    *[
+        Row(f"{role}-{'x'.join(map(str, shape))}{'-nested' if nested else ''}", (shape, nested), role=role)
+        for role, shapes in EMPTY_SHAPES.items()
+        for shape in shapes
+        for nested in (False, True)[: 1 + (shape[0] > 0)]
+    ],
+    Row("own", (None, False), fit=JSON),
+)
+def empty_inputs_are_equal_in_both_forms(target: Target, model: Model, shape: list[int] | None, nested: bool) -> str:
+    """The server answers an input without elements as JSON if it answers it as binary data."""
+    tensors = [model.tensor([], shape)] if shape else make_empty_inputs(target, model)
+    outputs = model.build_outputs_member()
+    by_json = target.infer(model.request(tensors, send="json", nested=nested, outputs=outputs))
+    by_binary = target.infer(model.request(tensors, send="binary", outputs=outputs))
+    if not by_binary.succeeded:
+        return "refused as JSON, too" if by_json.is_refusal else "refused as binary data alone"
+    expected = model.find_outputs(tensors)
+    with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is wrong as binary data, too"):
+        expect(by_json).tensors(expected, through_json=True)
+    return "right in both forms"
 
 
 def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
