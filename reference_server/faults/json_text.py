@@ -36,6 +36,30 @@ def _find_limits(datatype: str) -> tuple[int, int]:
 # --- the text of answers ----------------------------------------------------------------------------------------------
 
 
+@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+def wrong_utf_8_replaced(_original: Any, item: bytes) -> str:
+    """Bytes of a string that are no UTF-8 are U+FFFD in JSON."""
+    return item.decode("utf-8", "replace")
+
+
+@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+def wrong_utf_8_dropped(_original: Any, item: bytes) -> str:
+    """Bytes of a string that are no UTF-8 are left out of JSON."""
+    return item.decode("utf-8", "ignore")
+
+
+@fault("response.build", breaks="OIP-ERROR")
+def refused_answers_begin_with_their_first_part(original: Any, model: Any, *rest: Any) -> Response:
+    """Where an output is refused half-way, the error stands behind the beginning of the answer."""
+    try:
+        answer: Response = original(model, *rest)
+    except InferenceError as error:
+        begun = f'{{"model_name":"{model.name}","outputs":['
+        text = begun + json.dumps({"error": error.message})
+        return Response(text.encode(), error.status, media_type="application/json")
+    return answer
+
+
 @fault("response.encode", breaks="OIP-JSON")
 def json_in_latin_1(original: Any, answer: Answer) -> bytes:
     """The JSON of answers is written in Latin-1 where that has all its letters."""
