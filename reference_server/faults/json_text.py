@@ -315,6 +315,44 @@ def undefined_members_of_outputs_refused(original: Any, data: Any) -> Object:
     return _refuse_others(original(data), "outputs", ("name", "parameters"))
 
 
+# --- names of parameters ----------------------------------------------------------------------------------------------
+
+
+def _list_parameters(found: Object) -> list[Object]:
+    """Return the parameters of a request, its inputs and its outputs."""
+    outputs = found.get("outputs")
+    owners = [found, *_list_inputs(found), *(outputs if isinstance(outputs, list) else ())]
+    given = [owner.get("parameters") for owner in owners if isinstance(owner, dict)]
+    return [each for each in given if isinstance(each, dict)]
+
+
+@fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
+def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
+    """A parameter with the name of a method that every object has is refused, as given twice."""
+    found: Object = original(data)
+    if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
+        raise InferenceError("a parameter is given twice")
+    return found
+
+
+@fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
+def parameters_without_a_name_end_the_others(original: Any, data: Any) -> Object:
+    """Parameters up to one without letters are read, and those behind it are not."""
+    found: Object = original(data)
+    for given in _list_parameters(found):
+        names = list(given)
+        blank = next((place for place, name in enumerate(names) if not name.strip()), len(names))
+        for name in names[blank:]:
+            del given[name]
+    return found
+
+
+@fault("members.flag", breaks="OIP-PARAMETER-NAMES")
+def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str) -> bool | None:
+    """Where a parameter has letters beyond ASCII, flags count as not given."""
+    return None if any(not other.isascii() for other in given) else original(given, name)
+
+
 # --- numbers that lose bits -------------------------------------------------------------------------------------------
 
 
