@@ -7,9 +7,11 @@ be more tensors, -1 may replace a dimension that the role fixes, and a batching 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.documents import expect_document, is_declared_shape
+from conformance.checks.support.documents import expect_document, is_declared_shape, list_versions
+from conformance.checks.support.versions import find_default_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -55,6 +57,13 @@ def _expect_extension_listed(target: Target, name: str) -> None:
     if not isinstance(listed, list) or name not in listed:
         raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
 
+
+# Models in turn whose paths end alike, and whose names begin or end alike.
+TURNS = (
+    ("identity_int32", "multi", "identity_int64"),
+    ("scores", "scores_labelled", "scores_batching"),
+    ("raw_fixed", "fixed", "raw_variable"),
+)
 
 # --- its models -------------------------------------------------------------------------------------------------------
 # Metadata are compared with the role by tensor names, as leniently as the protocol allows; see the top of this module.
@@ -109,6 +118,39 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
     if not (is_declared_shape(spec.shape, shape) or (batching and shape and is_declared_shape(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
+
+
+@check("metadata.path-with-a-version-describes-its-model", answers="OIP-MODEL-METADATA", infers=False)
+@rows(*[Row("-".join(names), (names,), role=names[0]) for names in TURNS], Row("own", ((),), fit=ANY))
+def path_with_a_version_describes_its_model(target: Target, model: Model, names: Sequence[str]) -> str:
+    """The server describes each model at the path of a version as at the path without one, whatever was asked before."""
+    others = [other for other in map(target.model, names or TURNS[0]) if other is not None]
+    turns = [*others, model, *others]
+    plain = {each.name: target.get(replace(each, version="").path) for each in turns}
+    for each in turns:
+        version = find_default_version(target, each, list_versions(target, each))
+        reply = target.get(replace(each, version=version).path) if version else None
+        if reply is None or not reply.succeeded or not plain[each.name].succeeded:
+            continue  # paths with a version are optional
+        right, found = (_summarize_metadata(one.answer.document or {}) for one in (plain[each.name], reply))
+        for member, value in right.items():
+            if found[member] != value:
+                raise UnmetError(
+                    f"{member} {format_value(value)} as without the version",
+                    f"{member} {format_value(found[member])}",
+                    reply,
+                )
+    return f"{len(turns)} models"
+
+
+def _summarize_metadata(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name of a model, and its tensors in an order of their own, from its metadata."""
+    found = {"name": document.get("name")}
+    for member in ("inputs", "outputs"):
+        listed = document.get(member)
+        tensors = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+        found[member] = sorted([str(item.get(key)) for key in ("name", "datatype", "shape")] for item in tensors)
+    return found
 
 
 @check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
