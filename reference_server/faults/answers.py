@@ -51,6 +51,14 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
     return response
 
 
+@fault("app.Service.find", breaks=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"))
+def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> Any:
+    """A path with any number that equals the version is that of the version, and no number is an internal error."""
+    if "version" in http.path_params:
+        http.path_params["version"] = str(int(float(http.path_params["version"])))
+    return original(service, http)
+
+
 @fault("app.Service.find", breaks="OIP-VERSION-UNKNOWN")
 def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
     """A path with any version is that of the only one."""
