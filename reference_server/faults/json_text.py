@@ -353,6 +353,12 @@ def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str
     return None if any(not other.isascii() for other in given) else original(given, name)
 
 
+@fault("members.parameters", breaks="OIP-PARAMETER-CASE")
+def parameters_in_any_case(original: Any, owner: Object) -> Object:
+    """Parameters are found by their names without regard to capitals."""
+    return {name.lower(): value for name, value in original(owner).items()}
+
+
 # --- numbers that lose bits -------------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,10 @@ def _make_json_request(model: Model) -> InferRequest:
     return model.request(send="json", outputs=[spec.name for spec in model.role.outputs])
 
 
+def _make_unlisted_request(model: Model) -> InferRequest:
+    return model.request(send="json")
+
+
 def _make_class_request(model: Model) -> InferRequest:
     outputs = [RequestedOutput(spec.name, classification=2) for spec in model.role.outputs]
     return model.request(send="json", outputs=outputs)
@@ -72,37 +76,51 @@ WITH_BINARY_DATA: Mapping[str, RequestBuilder] = {
 
 def _make_rows() -> Iterator[Row]:
     for name, names in NAMES.items():
+        added = _give_values(names)
         for place in PLACES:
             identity = f"{name}-of-{place}"
-            yield Row(identity, (place, names, _make_json_request), role="add_sub")
-            values = (place, names, WITH_BINARY_DATA[place])
+            yield Row(identity, (place, added, _make_json_request), role="add_sub")
+            values = (place, added, WITH_BINARY_DATA[place])
             yield Row(f"{identity}-with-binary-data", values, role="add_sub", needs=BINARY)
-        yield Row(f"{name}-with-classes", ("output", names, _make_class_request), role="scores", needs=CLASSES)
+        yield Row(f"{name}-with-classes", ("output", added, _make_class_request), role="scores", needs=CLASSES)
+
+
+def _give_values(names: Sequence[str]) -> dict[str, Any]:
+    return {name: VALUES[index % len(VALUES)] for index, name in enumerate(names)}
+
+
+_CASE: Mapping[str, tuple[str, Mapping[str, Any], RequestBuilder]] = {
+    "capitals-of-the-request": ("request", {"BINARY_DATA_OUTPUT": True}, _make_unlisted_request),
+    "title-of-the-request": ("request", {"Binary_Data_Output": True}, _make_unlisted_request),
+    "title-of-an-output": ("output", {"Binary_Data": True}, _make_json_request),
+}
 
 
 @check("json.parameter-of-any-name-is-like-others", answers="OIP-PARAMETER-NAMES")
-@rows(*_make_rows())
+@rows(
+    *_make_rows(),
+    *[Row(name, values, role="add_sub", answers=("OIP-PARAMETER-CASE",)) for name, values in _CASE.items()],
+)
 def parameter_of_any_name_is_like_others(
-    target: Target, model: Model, place: str, names: Sequence[str], make: RequestBuilder
+    target: Target, model: Model, place: str, added: Mapping[str, Any], make: RequestBuilder
 ) -> str:
     """The server answers a request with undefined parameters alike, whatever their names are."""
     request = make(model)
     plain = target.send(request.message(), fresh=True)
     if not plain.succeeded or any(output.array is None for output in plain.answer.outputs):
         raise BlockedError("without further parameters the request is answered wrongly, too")
-    reply = target.send(_add_parameters(request, place, names), fresh=True)
+    reply = target.send(_add_parameters(request, place, added), fresh=True)
     if is_met(lambda: _expect_same_outputs(reply, plain)):
         return "answered"
-    usual = target.send(_add_parameters(request, place, [USUAL_NAME] * len(names)), fresh=True)
+    usual = target.send(_add_parameters(request, place, _give_values([USUAL_NAME])), fresh=True)
     if not is_met(lambda: _expect_same_outputs(usual, plain)):
         raise NotApplicableError(f"a parameter of the {place} with a usual name is not passed over")
     _expect_same_outputs(reply, plain)
     return "answered"
 
 
-def _add_parameters(request: InferRequest, place: str, names: Sequence[str]) -> Message:
-    """Return a request with parameters of these names at a place, before those that it has."""
-    added = {name: VALUES[index % len(VALUES)] for index, name in enumerate(names)}
+def _add_parameters(request: InferRequest, place: str, added: Mapping[str, Any]) -> Message:
+    """Return a request with further parameters at a place, before those that it has."""
     return request.encode_with(lambda document: PLACES[place](document, added))
 
 
