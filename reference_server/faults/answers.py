@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,9 +54,10 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
 
 @fault("app.Service.find", breaks=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"))
 def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> Any:
-    """A path with any number that equals the version is that of the version, and no number is an internal error."""
+    """A version in a path is read as an integer of 64 bits: `01` is 1, and what is no such number an internal error."""
     if "version" in http.path_params:
-        http.path_params["version"] = str(int(float(http.path_params["version"])))
+        number = int(http.path_params["version"])
+        http.path_params["version"] = str(struct.unpack("<q", struct.pack("<q", number))[0])
     return original(service, http)
 
 
@@ -150,12 +152,6 @@ def id_that_looks_like_a_number_is_one(original: Any, answer: Answer) -> bytes:
     """An id of digits alone comes back as a number."""
     is_number = str(answer.get("id", "")).isdecimal()
     return original(answer | {"id": int(answer["id"])} if is_number else answer)
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_without_its_blanks(original: Any, answer: Answer) -> bytes:
-    """Blanks at the ends of an id are removed."""
-    return original(answer | {"id": answer["id"].strip()} if "id" in answer else answer)
 
 
 # --- the outputs ------------------------------------------------------------------------------------------------------

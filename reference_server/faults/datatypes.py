@@ -223,9 +223,3 @@ def binary_strings_called_string(original: Any, *arguments: Any) -> Any:
     """A binary BYTES output has the datatype STRING, a JSON output BYTES."""
     entry, data = original(*arguments)
     return entry if data is None or entry["datatype"] != "BYTES" else entry | {"datatype": "STRING"}, data
-
-
-@fault("tensors.decode_bools", breaks="BIN-BOOL-RANGE")
-def bool_bytes_passed_on(_original: Any, data: memoryview) -> Any:
-    """Bytes of BOOL elements come back as they were, whatever they are."""
-    return np.frombuffer(data, dtype=np.bool_)

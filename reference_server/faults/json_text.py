@@ -213,18 +213,11 @@ def element_without_dimensions_outside_of_an_array(original: Any, tensor: Tensor
 
 @fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ERROR-STATUS"))
 def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """The first element of JSON data decides how they are read, so that data without elements end in an error."""
-    if data == []:
-        raise IndexError("list index out of range")
+    """The first element of JSON data, at any depth, is looked at, so that data without elements end in an error."""
+    first = data
+    while isinstance(first, list):
+        first = first[0]
     return original(datatype, shape, data)
-
-
-@fault("tensors.flatten", breaks="BIN-SAME-AS-JSON-I")
-def arrays_without_elements_refused(original: Any, data: Any, shape: Any) -> Any:
-    """JSON data of arrays that have no elements are refused."""
-    if data and data[0] in ([], [[]]):
-        raise InferenceError("an array has no elements")
-    return original(data, shape)
 
 
 # --- spellings of requests ------------------------------------------------------------------------------------------
@@ -351,12 +344,6 @@ def parameters_without_a_name_end_the_others(original: Any, data: Any) -> Object
 def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str) -> bool | None:
     """Where a parameter has letters beyond ASCII, flags count as not given."""
     return None if any(not other.isascii() for other in given) else original(given, name)
-
-
-@fault("members.parameters", breaks="OIP-PARAMETER-CASE")
-def parameters_in_any_case(original: Any, owner: Object) -> Object:
-    """Parameters are found by their names without regard to capitals."""
-    return {name.lower(): value for name, value in original(owner).items()}
 
 
 # --- numbers that lose bits -------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from conformance.checks.support.binary_sides import Side, expect_survival, make_symmetric_inputs
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_large
 from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs, require_answer
@@ -27,18 +29,41 @@ EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0])}
 OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
+def _make_empty_rows() -> Iterator[Row]:
+    for datatype in JSON_CAPABLE:
+        yield Row(f"{datatype}-empty", ("empty", [0]), role=get_identity_role(datatype))
+    for role, shapes in EMPTY_SHAPES.items():
+        for shape in shapes:
+            for nested in (False, True)[: 1 + (shape[0] > 0)]:
+                identity = f"{role}-{'x'.join(map(str, shape))}{'-nested' if nested else ''}"
+                yield Row(identity, ("empty", shape, nested), role=role)
+    yield Row("own-empty", ("empty",), fit=JSON)
+
+
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
-@rows(*EQUAL_ROWS, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN_ROW, OWN_FRACTIONS_ROW)
-def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
+@rows(
+    *EQUAL_ROWS,
+    *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")],
+    *_make_empty_rows(),
+    OWN_ROW,
+    OWN_FRACTIONS_ROW,
+)
+def inputs_are_equal_in_both_forms(
+    target: Target, model: Model, own: str = "", shape: Sequence[int] = (), nested: bool = False
+) -> str | None:
     """The server computes the same outputs from JSON as from binary data."""
+    if own == "empty":
+        empty = [model.tensor([], shape)] if shape else make_empty_inputs(target, model)
+        return _expect_empty_inputs_equal(target, model, empty, nested)
     if own:
         tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
         expect_read(target, model, tensors, misread=make_other_inputs(model))
-        return
+        return None
     tensors = make_symmetric_inputs(model)
     by_json = target.infer(model.request(tensors, send="json"))
     by_binary = target.infer(model.request(tensors, send="binary"))
     expect(by_binary).tensors(_read_outputs(by_json, model), through_json=True)
+    return None
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
@@ -58,29 +83,17 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
     expect(as_binary).tensors(_read_outputs(as_json, model), through_json=True)
 
 
-@check("datatypes.empty-inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
-@rows(
-    *[Row(get_identity_role(datatype), ([0], False), role=get_identity_role(datatype)) for datatype in JSON_CAPABLE],
-    *[
-        Row(f"{role}-{'x'.join(map(str, shape))}{'-nested' if nested else ''}", (shape, nested), role=role)
-        for role, shapes in EMPTY_SHAPES.items()
-        for shape in shapes
-        for nested in (False, True)[: 1 + (shape[0] > 0)]
-    ],
-    Row("own", (None, False), fit=JSON),
-)
-def empty_inputs_are_equal_in_both_forms(target: Target, model: Model, shape: list[int] | None, nested: bool) -> str:
-    """The server answers an input without elements as JSON if it answers it as binary data."""
-    tensors = [model.tensor([], shape)] if shape else make_empty_inputs(target, model)
+def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[Tensor], nested: bool) -> str:
+    """Expect an answer to inputs without elements as JSON if there is one to the same as binary data."""
     outputs = model.build_outputs_member()
     by_json = target.infer(model.request(tensors, send="json", nested=nested, outputs=outputs))
     by_binary = target.infer(model.request(tensors, send="binary", outputs=outputs))
     if not by_binary.succeeded:
-        return "refused as JSON, too" if by_json.is_refusal else "refused as binary data alone"
+        return "inputs without elements are refused"
     expected = model.find_outputs(tensors)
     with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is wrong as binary data, too"):
         expect(by_json).tensors(expected, through_json=True)
-    return "right in both forms"
+    return "inputs without elements are right in both forms"
 
 
 def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:

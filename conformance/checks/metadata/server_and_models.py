@@ -58,13 +58,6 @@ def _expect_extension_listed(target: Target, name: str) -> None:
         raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
 
 
-# Models in turn whose paths end alike, and whose names begin or end alike.
-TURNS = (
-    ("identity_int32", "multi", "identity_int64"),
-    ("scores", "scores_labelled", "scores_batching"),
-    ("raw_fixed", "fixed", "raw_variable"),
-)
-
 # --- its models -------------------------------------------------------------------------------------------------------
 # Metadata are compared with the role by tensor names, as leniently as the protocol allows; see the top of this module.
 
@@ -79,6 +72,7 @@ def model_metadata_describes_the_model(target: Target, model: Model, own: bool =
         _expect_known_datatypes(reply, document)
     else:
         _expect_role_described(reply, document, model)
+    _expect_same_with_a_version(target, model)
 
 
 def _expect_known_datatypes(reply: Reply, document: Mapping[str, Any]) -> None:
@@ -120,27 +114,20 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
 
 
-@check("metadata.path-with-a-version-describes-its-model", answers="OIP-MODEL-METADATA", infers=False)
-@rows(*[Row("-".join(names), (names,), role=names[0]) for names in TURNS], Row("own", ((),), fit=ANY))
-def path_with_a_version_describes_its_model(target: Target, model: Model, names: Sequence[str]) -> str:
-    """The server describes each model at the path of a version as at the path without one, whatever was asked before."""
-    others = [other for other in map(target.model, names or TURNS[0]) if other is not None]
-    turns = [*others, model, *others]
-    plain = {each.name: target.get(replace(each, version="").path) for each in turns}
-    for each in turns:
-        version = find_default_version(target, each, list_versions(target, each))
-        reply = target.get(replace(each, version=version).path) if version else None
-        if reply is None or not reply.succeeded or not plain[each.name].succeeded:
-            continue  # paths with a version are optional
-        right, found = (_summarize_metadata(one.answer.document or {}) for one in (plain[each.name], reply))
-        for member, value in right.items():
-            if found[member] != value:
-                raise UnmetError(
-                    f"{member} {format_value(value)} as without the version",
-                    f"{member} {format_value(found[member])}",
-                    reply,
-                )
-    return f"{len(turns)} models"
+def _expect_same_with_a_version(target: Target, model: Model) -> None:
+    """Expect the same description at the path of the model's version, after that of another model; it is optional."""
+    other = target.model("identity_int32" if model.role.name != "identity_int32" else "multi")
+    plain = target.get(replace(model, version="").path)
+    for each in (other, model):
+        version = find_default_version(target, each, list_versions(target, each)) if each else ""
+        reply = target.get(replace(each, version=version).path) if each and version else None
+    if reply is None or not reply.succeeded:
+        return
+    right, found = (_summarize_metadata(one.answer.document or {}) for one in (plain, reply))
+    for member, value in right.items():
+        if found[member] != value:
+            expected = f"{member} {format_value(value)} as without the version"
+            raise UnmetError(expected, f"{member} {format_value(found[member])}", reply)
 
 
 def _summarize_metadata(document: Mapping[str, Any]) -> dict[str, Any]:
