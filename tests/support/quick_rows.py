@@ -69,7 +69,9 @@ def choose_rows(wanted: Covered, costs: Mapping[Key, int]) -> list[Key]:
         others = [other for other in chosen if other != key]
         if all(not set(keys).isdisjoint(others) for keys in wanted.values() if key in keys):
             chosen = others
-    return _merge_rows(chosen, wanted, costs)
+    while len(merged := _merge_rows(chosen, wanted, costs)) < len(chosen):
+        chosen = merged
+    return chosen
 
 
 def _merge_rows(chosen: list[Key], wanted: Covered, costs: Mapping[Key, int]) -> list[Key]:
