@@ -11,9 +11,9 @@ import socket
 import struct
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from urllib.parse import urlsplit
 
 import h11
@@ -293,6 +293,29 @@ def send_in_pieces(
     failure = answer.failure if answer.status else broken or answer.failure
     manner = SendOptions(segments=tuple(places)) if chunks is None else SendOptions("1.1", tuple(places), chunks)
     return replace(answer, failure=failure, note=note, manner=manner)
+
+
+def send_in_turns(
+    settings: Settings, messages: Sequence[Message], places: Sequence[int], chunks: ChunkFormat | None
+) -> list[Exchange]:
+    """Send a piece of each body in turn, each message on its own connection; see `Target.send_in_turns`."""
+    bodies = [cut(message.body, places) for message in messages]
+    pieces = bodies if chunks is None else [list(chunks.format_chunks(body)) for body in bodies]
+    heads = [[render_head(settings, message, chunked=chunks is not None)] for message in messages]
+    manner = SendOptions(segments=tuple(places)) if chunks is None else SendOptions("1.1", tuple(places), chunks)
+    note = f"its body in {'chunks' if chunks else 'TCP segments'}, by turns with {len(messages) - 1} others"
+    answers = []
+    with ExitStack() as stack:
+        opened = [stack.enter_context(ExitStack()) for _ in messages]
+        connections = [own.enter_context(connect(settings)) for own in opened]
+        for turn in zip_longest(*[head + body for head, body in zip(heads, pieces, strict=True)], fillvalue=b""):
+            for connection, piece in zip(connections, turn, strict=True):
+                connection.send([piece] if piece else [])
+            time.sleep(settings.segment_pause)
+        for own, connection, message in zip(opened, connections, messages, strict=True):
+            answers.append(replace(connection.receive(message), note=note, manner=manner))
+            own.close()  # a server may serve one connection after the other
+    return answers
 
 
 def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkFormat | None) -> Exchange:

@@ -156,6 +156,21 @@ class Target(TargetClient):
             message, lambda: sockets.send_in_pieces(settings, message, places, chunks, at_once=at_once), chunks
         )
 
+    def send_in_turns(
+        self, messages: Sequence[Message], places: Sequence[int], *, chunks: ChunkFormat | None = None
+    ) -> list[Reply]:
+        """Send all messages at the same time, each on its own connection, their bodies piece by piece in turn.
+
+        The bodies are cut at the given offsets into TCP segments, or into chunks.
+        """
+        messages = [self._sign(message) for message in messages]
+        chunked = range(len(messages) if chunks else 0)
+
+        def exchanges() -> list[Exchange]:
+            return sockets.send_in_turns(self.settings, messages, places, chunks)
+
+        return self._call(messages, lambda: self._retry_until_back(exchanges), chunked=chunked)
+
     def send_after_go_ahead(self, message: Message, *, chunks: ChunkFormat | None = None) -> Reply:
         """Hold the body back behind `Expect: 100-continue`, until the server requests it or the wait ends.
 

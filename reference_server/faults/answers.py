@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,15 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
     response: Response = await original(service, http)
     response.status_code = 203
     return response
+
+
+@fault("app.Service.find", breaks=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"))
+def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> Any:
+    """A version in a path is read as an integer of 64 bits: `01` is 1, and what is no such number an internal error."""
+    if "version" in http.path_params:
+        number = int(http.path_params["version"])
+        http.path_params["version"] = str(struct.unpack("<q", struct.pack("<q", number))[0])
+    return original(service, http)
 
 
 @fault("app.Service.find", breaks="OIP-VERSION-UNKNOWN")
@@ -129,6 +139,19 @@ def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
 def id_left_out(original: Any, answer: Answer) -> bytes:
     """No answer has an id."""
     return original(_drop_members(answer, "id"))
+
+
+@fault("response.encode", breaks="OIP-ID")
+def falsy_members_left_out(original: Any, answer: Answer) -> bytes:
+    """A member of an answer that counts as false, such as an id without characters, is left out."""
+    return original({member: value for member, value in answer.items() if value})
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_that_looks_like_a_number_is_one(original: Any, answer: Answer) -> bytes:
+    """An id of digits alone comes back as a number."""
+    is_number = str(answer.get("id", "")).isdecimal()
+    return original(answer | {"id": int(answer["id"])} if is_number else answer)
 
 
 # --- the outputs ------------------------------------------------------------------------------------------------------

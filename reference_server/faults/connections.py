@@ -121,6 +121,30 @@ async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int)
     return b"" if _is_chunked(http) else body
 
 
+_collected: list[bytes] = []
+
+
+async def _collect_together(http: Request) -> bytes:
+    """Read a body into the one list of the module."""
+    _collected.clear()
+    async for piece in http.stream():
+        _collected.append(piece)
+    return b"".join(_collected)
+
+
+@fault("http_body.read", breaks="OIP-ISOLATION")
+async def chunks_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
+    """There is one buffer for chunked bodies, which each body empties when it begins."""
+    return await _collect_together(http) if _is_chunked(http) else await original(http, limit)
+
+
+@fault("http_body.read", breaks="OIP-ISOLATION")
+async def raw_bodies_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
+    """There is one buffer for bodies of raw requests, which each body empties when it begins."""
+    is_raw = http.headers.get(HEADER) == "0"
+    return await _collect_together(http) if is_raw else await original(http, limit)
+
+
 # --- one connection ---------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +177,22 @@ def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None
     original(protocol)
     if before is not None and not before.response_complete and before.scope["method"] == "POST":
         protocol.pipeline.popleft()
+
+
+@fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-HEAD")
+def head_answered_like_get(original: Any, protocol: Any) -> None:
+    """A HEAD is answered like a GET, body and all."""
+    original(protocol)
+    if protocol.scope["method"] == "HEAD":
+        protocol.scope["method"] = "GET"
+
+
+@fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-HEAD")
+def errors_of_head_have_a_body(original: Any, protocol: Any) -> None:
+    """Where a HEAD is refused, the error object follows."""
+    original(protocol)
+    if protocol.scope["method"] == "HEAD" and "no" in protocol.scope["path"]:
+        protocol.scope["method"] = "GET"
 
 
 MAX_STALL_S = 0.1

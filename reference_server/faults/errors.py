@@ -267,3 +267,27 @@ def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Obj
         return _kept[model.name]
     _kept[model.name] = found
     return found
+
+
+# --- data nested in another way ---------------------------------------------------------------------------------------
+
+
+def _list_elements(data: Any) -> list[Any]:
+    return [one for item in data for one in (_list_elements(item) if isinstance(item, list) else [item])]
+
+
+@fault("tensors.flatten", breaks="OIP-NESTING")
+def lengths_of_rows_not_looked_at(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Nested data are flattened, whatever their arrays are."""
+    elements = _list_elements(data)
+    return elements if len(elements) == math.prod(shape) else original(data, shape)
+
+
+@fault("tensors.flatten", breaks="OIP-NESTING-SAFE")
+def rows_cut_and_filled(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Rows that are too long are cut, and those that are too short are filled with zeros."""
+    rows = [item for item in data if isinstance(item, list)]
+    is_matrix = len(shape) == 2 and len(rows) == len(data) == shape[0]
+    if not is_matrix or len(_list_elements(data)) != math.prod(shape):
+        return original(data, shape)
+    return [one for row in rows for one in (row + [0] * shape[1])[: shape[1]]]

@@ -36,6 +36,30 @@ def _find_limits(datatype: str) -> tuple[int, int]:
 # --- the text of answers ----------------------------------------------------------------------------------------------
 
 
+@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+def wrong_utf_8_replaced(_original: Any, item: bytes) -> str:
+    """Bytes of a string that are no UTF-8 are U+FFFD in JSON."""
+    return item.decode("utf-8", "replace")
+
+
+@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+def wrong_utf_8_dropped(_original: Any, item: bytes) -> str:
+    """Bytes of a string that are no UTF-8 are left out of JSON."""
+    return item.decode("utf-8", "ignore")
+
+
+@fault("response.build", breaks="OIP-ERROR")
+def refused_answers_begin_with_their_first_part(original: Any, model: Any, *rest: Any) -> Response:
+    """Where an output is refused half-way, the error stands behind the beginning of the answer."""
+    try:
+        answer: Response = original(model, *rest)
+    except InferenceError as error:
+        begun = f'{{"model_name":"{model.name}","outputs":['
+        text = begun + json.dumps({"error": error.message})
+        return Response(text.encode(), error.status, media_type="application/json")
+    return answer
+
+
 @fault("response.encode", breaks="OIP-JSON")
 def json_in_latin_1(original: Any, answer: Answer) -> bytes:
     """The JSON of answers is written in Latin-1 where that has all its letters."""
@@ -180,6 +204,22 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
+@fault("tensors.encode_json", breaks="OIP-DATA")
+def element_without_dimensions_outside_of_an_array(original: Any, tensor: Tensor) -> Any:
+    """The one element of a tensor without dimensions is the `data`, without an array around it."""
+    items = original(tensor)
+    return items if tensor.shape else items[0]
+
+
+@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ERROR-STATUS"))
+def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """The first element of JSON data, at any depth, is looked at, so that data without elements end in an error."""
+    first = data
+    while isinstance(first, list):
+        first = first[0]
+    return original(datatype, shape, data)
+
+
 # --- spellings of requests ------------------------------------------------------------------------------------------
 
 
@@ -266,6 +306,44 @@ def undefined_members_of_inputs_refused(original: Any, data: Any) -> Object:
 def undefined_members_of_outputs_refused(original: Any, data: Any) -> Object:
     """A requested output with a member that is not defined is refused."""
     return _refuse_others(original(data), "outputs", ("name", "parameters"))
+
+
+# --- names of parameters ----------------------------------------------------------------------------------------------
+
+
+def _list_parameters(found: Object) -> list[Object]:
+    """Return the parameters of a request, its inputs and its outputs."""
+    outputs = found.get("outputs")
+    owners = [found, *_list_inputs(found), *(outputs if isinstance(outputs, list) else ())]
+    given = [owner.get("parameters") for owner in owners if isinstance(owner, dict)]
+    return [each for each in given if isinstance(each, dict)]
+
+
+@fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
+def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
+    """A parameter with the name of a method that every object has is refused, as given twice."""
+    found: Object = original(data)
+    if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
+        raise InferenceError("a parameter is given twice")
+    return found
+
+
+@fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
+def parameters_without_a_name_end_the_others(original: Any, data: Any) -> Object:
+    """Parameters up to one without letters are read, and those behind it are not."""
+    found: Object = original(data)
+    for given in _list_parameters(found):
+        names = list(given)
+        blank = next((place for place, name in enumerate(names) if not name.strip()), len(names))
+        for name in names[blank:]:
+            del given[name]
+    return found
+
+
+@fault("members.flag", breaks="OIP-PARAMETER-NAMES")
+def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str) -> bool | None:
+    """Where a parameter has letters beyond ASCII, flags count as not given."""
+    return None if any(not other.isascii() for other in given) else original(given, name)
 
 
 # --- numbers that lose bits -------------------------------------------------------------------------------------------

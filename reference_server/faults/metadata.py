@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from starlette.responses import JSONResponse, Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
@@ -98,3 +101,24 @@ def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message:
     if _is_first_call("grpc-metadata"):
         raise RuntimeError("no cache")
     return original(models, message)
+
+
+# --- at the path of a version -----------------------------------------------------------------------------------------
+
+_described: dict[str, Response] = {}
+
+
+@fault("app.Service.model_metadata", breaks="OIP-MODEL-METADATA")
+async def metadata_kept_by_the_end_of_the_path(original: Any, service: Any, http: Any) -> Response:
+    """Metadata are kept by the last segment of the path, which is the same for every model of a version."""
+    described = await original(service, http)
+    return _described.setdefault(http.url.path.rsplit("/", 1)[1], described)
+
+
+@fault("app.Service.model_metadata", breaks="OIP-MODEL-METADATA")
+async def version_named_instead_of_the_model(original: Any, service: Any, http: Any) -> Response:
+    """Under the path of a version metadata have its number as their name."""
+    described: Response = await original(service, http)
+    if "version" not in http.path_params:
+        return described
+    return JSONResponse(json.loads(bytes(described.body)) | {"name": http.path_params["version"]})

@@ -1,14 +1,14 @@
 """Bugs in the servers of strangers, planted by people who had read the documents and no check.
 
 `bugs.toml` beside each server holds them, as edits of its source. `caught.json` holds what the suite said of each:
-`python -m tests.strangers --bugs` writes it. A bug that no row sees stays in the list.
+`python -m tests.strangers --bugs` writes it. A bug that no row sees stays in the list; `unseen.toml` says why.
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -87,6 +87,18 @@ class Sighting:
     row: tuple[str, ...] = ()
 
 
+def is_seen(bug: Bug, sighting: Sighting, profiles: Sequence[str] = PROFILES) -> bool:
+    """Return whether one of these profiles says of a bug what its level asks for."""
+    return sighting.profile in profiles and (sighting.outcome not in ("", "advisory") or bug.level != "MUST")
+
+
+@cache
+def load_reasons() -> Mapping[str, str]:
+    """Return why the suite does not see a bug, by `server/name`."""
+    found = tomllib.loads((HERE / "unseen.toml").read_text(encoding="utf-8"))
+    return {f"{server}/{name}": reason for server, reasons in found.items() for name, reason in reasons.items()}
+
+
 @cache
 def load_bugs(server: str) -> Mapping[str, Bug]:
     """Return the bugs of a server by name; there are none where nobody planted any."""
@@ -127,17 +139,19 @@ def try_bug(bug: Bug) -> Sighting:
     found = Sighting()
     with TemporaryDirectory() as folder, serving(bug.server, Path(folder), bug.plant) as url:
         for profile in PROFILES:
-            sighting = _describe(profile, judge(url, profile=profile, extensions=OVER_HTTP))
+            report = judge(url, profile=profile, extensions=OVER_HTTP)
+            sighting = _describe(profile, report, STRANGERS[bug.server].advice)
             found = min(found, sighting, key=lambda one: OUTCOMES.index(one.outcome))
             if found.outcome == Outcome.FAIL:
                 break
     return found
 
 
-def _describe(profile: str, report: Report) -> Sighting:
+def _describe(profile: str, report: Report, known: Collection[str]) -> Sighting:
     rows = report.document["rows"]
     for outcome in (Outcome.FAIL, Outcome.ADVISORY):
-        blocks = build_blocks(rows, outcome, patterns=report.document.get("failure_patterns", ()))
+        found = build_blocks(rows, outcome, patterns=report.document.get("failure_patterns", ()))
+        blocks = [block for block in found if block.requirement not in known]
         if blocks:
             row = next(one for one in blocks[0].first.rows if one["failure"])
             names = tuple(block.requirement for block in blocks)

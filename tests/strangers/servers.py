@@ -23,11 +23,13 @@ class Stranger:
         start: the command, in its folder; it takes a free port and prints its URL.
         build: the command before that, for those that are compiled.
         packages: Debian's packages that building and starting need.
+        advice: the requirements of which it is advised as it is; they say nothing of a bug.
     """
 
     start: tuple[str, ...]
     build: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
 
 
 PYTHON = Stranger((sys.executable, "server.py", "--port", "0"))
@@ -40,8 +42,14 @@ STRANGERS: Mapping[str, Stranger] = {
         ("java", "-cp", "classes", "Server", "--port", "0"),
         ("sh", "-c", "javac -d classes *.java"),
         ("default-jdk-headless",),
+        advice=("HTTP-CHUNKED-TRAILER",),
     ),
-    "c": Stranger(("./server", "--port", "0"), ("make",), ("gcc", "make", "libmicrohttpd-dev")),
+    "c": Stranger(
+        ("./server", "--port", "0"),
+        ("make",),
+        ("gcc", "make", "libmicrohttpd-dev"),
+        advice=("CLS-BOOL",),
+    ),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from conformance import judge
 from conformance.judging.selection import find_row
-from tests.strangers.bugs import LEVELS, Bug, Sighting, list_bugs, load_bugs, read_caught
+from tests.strangers.bugs import LEVELS, Bug, Sighting, is_seen, list_bugs, load_bugs, load_reasons, read_caught
 from tests.strangers.servers import HERE, STRANGERS, serving
 from tests.support.few_rows import with_few_rows
 from tests.support.sightings import judge_rows
@@ -56,3 +56,9 @@ def test_every_bug_can_be_planted(name: str, tmp_path: Path) -> None:
 
 def test_every_bug_was_tried() -> None:
     assert set(read_caught()) == {f"{bug.server}/{bug.name}" for bug in list_bugs()}
+
+
+def test_what_is_not_seen_is_explained() -> None:
+    sightings = read_caught()
+    unseen = {key for bug in list_bugs() if not is_seen(bug, sightings[key := f"{bug.server}/{bug.name}"])}
+    assert set(load_reasons()) == unseen

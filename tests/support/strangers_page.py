@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from conformance.pages.pages import escape_cell, link_requirement
-from tests.strangers.bugs import PROFILES, Bug, Sighting
+from tests.strangers.bugs import PROFILES, Bug, Sighting, is_seen, load_reasons
 from tests.strangers.hosts import Host, read_hosts
 from tests.strangers.servers import STRANGERS
 
@@ -19,13 +19,14 @@ easy: `bugs.toml` beside each server in `tests/strangers/` holds them as edits. 
 judges each server with each bug, first under `quick`, and under `certify` if `quick` sees nothing.
 
 The level is that of the bug's author: MUST where the words of a document, or what follows from them, forbid the bug;
-SHOULD where good sense does. The suite sees a MUST if a row fails, and a SHOULD if a row fails or advises.
+SHOULD where good sense does. The suite sees a MUST if a row fails, and a SHOULD if a row fails or advises. The reason
+stands beside each bug that it does not see. *Advised alone* are bugs that no sentence forbids by the ledger, though the
+author calls them a MUST: the suite advises against them, and may not fail a server for them.
 
 """
-SUMMARY = """| server | bugs against a MUST | seen by `quick` | seen by `certify` | bugs against a SHOULD | seen |
-|---|---|---|---|---|---|
-"""
-TABLE = "| bug | what the server does | level | seen by | named first |\n|---|---|---|---|---|\n"
+COLUMNS = ("server", "bugs against a MUST", "seen by `quick`", "seen by `certify`", "advised alone", "not seen")
+SUMMARY = f"| {' | '.join(COLUMNS)} | bugs against a SHOULD | seen |\n|{'---|' * (len(COLUMNS) + 2)}\n"
+TABLE = "| bug | what the server does | level | seen by | named first, or why it is not seen |\n|---|---|---|---|---|\n"
 HOSTS = """
 ## HTTP servers under one application
 
@@ -58,11 +59,6 @@ def _key(bug: Bug) -> str:
     return f"{bug.server}/{bug.name}"
 
 
-def is_seen(bug: Bug, sighting: Sighting, profiles: Sequence[str] = PROFILES) -> bool:
-    """Return whether one of these profiles says of a bug what its level asks for."""
-    return sighting.profile in profiles and (sighting.outcome not in ("", "advisory") or bug.level != "MUST")
-
-
 def _summarise(name: str, bugs: Sequence[Bug], sightings: Sightings) -> str:
     musts = [bug for bug in bugs if bug.level == "MUST"]
     shoulds = [bug for bug in bugs if bug.level == "SHOULD"]
@@ -70,7 +66,9 @@ def _summarise(name: str, bugs: Sequence[Bug], sightings: Sightings) -> str:
         sum(is_seen(bug, sightings[_key(bug)], profiles) for bug in own)
         for own, profiles in ((musts, PROFILES[:1]), (musts, PROFILES), (shoulds, PROFILES))
     )
-    return f"| {name} | {len(musts)} | {quick} | {every} | {len(shoulds)} | {advised} |\n"
+    advised_musts = sum(sightings[_key(bug)].outcome == "advisory" for bug in musts)
+    rest = len(musts) - every - advised_musts
+    return f"| {name} | {len(musts)} | {quick} | {every} | {advised_musts} | {rest} | {len(shoulds)} | {advised} |\n"
 
 
 def _render_servers(servers: Sequence[str], bugs: Sequence[Bug], sightings: Sightings) -> Iterator[str]:
@@ -80,7 +78,13 @@ def _render_servers(servers: Sequence[str], bugs: Sequence[Bug], sightings: Sigh
 
 
 def _format_line(bug: Bug, sighting: Sighting) -> str:
-    seen = f"`{sighting.profile}`" if sighting.outcome else "not seen"
+    seen = f"`{sighting.profile}`" if is_seen(bug, sighting) else "advised" if sighting.outcome else "not seen"
     first = link_requirement(sighting.first, "requirements/") if sighting.first else sighting.outcome
-    cells = (bug.name, bug.what, bug.level, seen, first)
+    cells = (
+        bug.name,
+        bug.what,
+        bug.level,
+        seen,
+        first if is_seen(bug, sighting) else load_reasons().get(_key(bug), ""),
+    )
     return f"| {' | '.join(map(escape_cell, cells))} |\n"

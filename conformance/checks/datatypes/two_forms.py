@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from conformance.checks.support.binary_sides import Side, expect_survival, make_symmetric_inputs
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_large
 from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs, require_answer
 from conformance.checks.support.datatypes import JSON_CAPABLE, get_identity_role, make_datatype_rows
+from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.checks.support.exploring import explore
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, UnmetError
+from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import ANY, Fit
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
@@ -21,21 +24,46 @@ from conformance.wire.tensor import Tensor
 
 EQUAL_ROWS = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
 OWN_ROW = Row("own", ("sample",), fit=ANY)
+# role -> shapes of tensors without elements; nested, they have arrays that differ
+EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0])}
 OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
+def _make_empty_rows() -> Iterator[Row]:
+    for datatype in JSON_CAPABLE:
+        yield Row(f"{datatype}-empty", ("empty", [0]), role=get_identity_role(datatype))
+    for role, shapes in EMPTY_SHAPES.items():
+        for shape in shapes:
+            for nested in (False, True)[: 1 + (shape[0] > 0)]:
+                identity = f"{role}-{'x'.join(map(str, shape))}{'-nested' if nested else ''}"
+                yield Row(identity, ("empty", shape, nested), role=role)
+    yield Row("own-empty", ("empty",), fit=JSON)
+
+
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
-@rows(*EQUAL_ROWS, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN_ROW, OWN_FRACTIONS_ROW)
-def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
+@rows(
+    *EQUAL_ROWS,
+    *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")],
+    *_make_empty_rows(),
+    OWN_ROW,
+    OWN_FRACTIONS_ROW,
+)
+def inputs_are_equal_in_both_forms(
+    target: Target, model: Model, own: str = "", shape: Sequence[int] = (), nested: bool = False
+) -> str | None:
     """The server computes the same outputs from JSON as from binary data."""
+    if own == "empty":
+        empty = [model.tensor([], shape)] if shape else make_empty_inputs(target, model)
+        return _expect_empty_inputs_equal(target, model, empty, nested)
     if own:
         tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
         expect_read(target, model, tensors, misread=make_other_inputs(model))
-        return
+        return None
     tensors = make_symmetric_inputs(model)
     by_json = target.infer(model.request(tensors, send="json"))
     by_binary = target.infer(model.request(tensors, send="binary"))
     expect(by_binary).tensors(_read_outputs(by_json, model), through_json=True)
+    return None
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
@@ -53,6 +81,19 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
     if as_binary.answer.find_by_kind("bool-byte"):
         raise BlockedError("BOOL elements that are neither 0 nor 1 are judged by themselves")
     expect(as_binary).tensors(_read_outputs(as_json, model), through_json=True)
+
+
+def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[Tensor], nested: bool) -> str:
+    """Expect an answer to inputs without elements as JSON if there is one to the same as binary data."""
+    outputs = model.build_outputs_member()
+    by_json = target.infer(model.request(tensors, send="json", nested=nested, outputs=outputs))
+    by_binary = target.infer(model.request(tensors, send="binary", outputs=outputs))
+    if not by_binary.succeeded:
+        return "inputs without elements are refused"
+    expected = model.find_outputs(tensors)
+    with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is wrong as binary data, too"):
+        expect(by_json).tensors(expected, through_json=True)
+    return "inputs without elements are right in both forms"
 
 
 def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from conformance.checks.errors.deployed_requests import sample_inputs
 from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS
 from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed
-from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -168,6 +168,13 @@ def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal
     carried = refusal.list_tensors(model)
     must, should = "OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
+
+
+@check("errors.data-nested-otherwise-are-refused", answers=("OIP-NESTING-SAFE", "OIP-NESTING"))
+@rows(*make_refusal_rows(REFUSALS, "OIP-NESTING"))
+def data_nested_otherwise_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """The server refuses data nested in another way than their shape, or at least reads their elements in order."""
+    expect_refused(target, model, refusal)
 
 
 @check("errors.incomplete-request-is-refused", answers="OIP-MEMBER-MISSING")

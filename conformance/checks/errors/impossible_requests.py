@@ -215,6 +215,18 @@ def fill_with_counts(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor]
     return lambda model: [model.tensor(list(range(1, 1 + prod(shape))), shape)]
 
 
+# Data with as many elements as the shape, nested in another way; the numbers are 1, 2, 3, ...
+NESTED_OTHERWISE: tuple[tuple[str, str, tuple[int, ...], Sequence[Any]], ...] = (
+    ("first-array-too-long", "rank2", (2, 2), [[1, 2, 3], [4]]),
+    ("last-array-too-long", "rank2", (2, 2), [[1], [2, 3, 4]]),
+    ("first-of-three-empty", "rank2", (3, 2), [[], [1, 2, 3], [4, 5, 6]]),
+    ("rows-for-columns", "rank2", (2, 3), [[1, 2], [3, 4], [5, 6]]),
+    ("inner-array-too-long", "rank3", (2, 2, 2), [[[1, 2, 3], [4]], [[5, 6], [7, 8]]]),
+    ("items-of-a-batch-too-long", "batching", (2, 3), [[1, 2, 3, 4], [5, 6]]),
+    ("array-beside-elements", "rank2", (2, 2), [[1, 2], 3, 4]),
+)
+
+
 def remove_member(member: str, place: int = 0) -> MessageBuilder:
     """Return a builder of a JSON request that lacks a member of one of its inputs."""
     return edit_request(lambda document: document["inputs"][place].pop(member))
@@ -285,6 +297,17 @@ REFUSALS: tuple[Refusal, ...] = (
     *[
         Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, NEEDS.get(fault, ()), tensors=fill_with_counts(shape))
         for fault, make, role, shape in NEGATIVE
+    ],
+    *[
+        Refusal(
+            fault,
+            "OIP-NESTING",
+            role,
+            edit_first_input(shape=list(shape), data=data),
+            (),
+            tensors=fill_with_counts(shape),
+        )
+        for fault, role, shape, data in NESTED_OTHERWISE
     ],
     *[_build_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],
     *[_build_refusal(entry, "OIP-TWICE") for entry in REPEATED],

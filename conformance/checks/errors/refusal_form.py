@@ -6,7 +6,7 @@ Each area judges whether its requests are refused; a request that was accepted i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from conformance import checks
@@ -178,6 +178,15 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 
 UNLISTED, BEYOND_64_BITS = "87654", str(2**64)
 ANSWERING = "inference-by-the-version-that-answers"
+NO_NUMBERS: Mapping[str, str] = {"a-word": "no-such-version", "minus-one": "-1", "a-letter": "v"}
+# Spellings that a reader of numbers takes for the version itself; versions are strings.
+SPELLINGS: Mapping[str, str] = {
+    "a-zero-in-front": "0{}",
+    "a-plus-in-front": "+{}",
+    "a-fraction-of-0": "{}.0",
+    "letters-behind": "{}-beta",
+    "an-underscore": "0_{}",
+}
 
 
 @check(
@@ -186,22 +195,31 @@ ANSWERING = "inference-by-the-version-that-answers"
     role="identity_int32",
     fit=JSON,
 )
-@rows("inference", "metadata")
-def version_beyond_64_bits_is_refused(target: Target, model: Model, of: str) -> None:
-    """The server refuses a version of 20 digits, which no model has, with a 4xx status."""
-    if not list_versions(target, model):
-        raise NotApplicableError(f"the metadata of {model.name} list no versions")
-    named = replace(model, version=BEYOND_64_BITS)
+@rows(
+    *[(of, of, BEYOND_64_BITS) for of in ("inference", "metadata")],
+    *[(f"{of}-of-{name}", of, version) for of in ("inference", "metadata") for name, version in NO_NUMBERS.items()],
+)
+def version_beyond_64_bits_is_refused(target: Target, model: Model, of: str, version: str) -> None:
+    """The server refuses a version of 20 digits, or of letters, which no model has, with a 4xx status."""
+    listed = list_versions(target, model)
+    if not listed or version in listed:
+        raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
+    named = replace(model, version=version)
     message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
     expect_client_error(expect_refusal(target, model, message, "a version that there is not"))
 
 
 @check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
-@rows("inference", "metadata", ANSWERING)
-def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
+@rows(
+    *[(of, of, UNLISTED) for of in ("inference", "metadata")],
+    (ANSWERING, ANSWERING, ""),
+    *[(f"{of}-of-{name}", of, text) for of in ("inference", "metadata") for name, text in SPELLINGS.items()],
+)
+def unlisted_version_is_refused(target: Target, model: Model, of: str, spelling: str) -> None:
     """The server refuses a request at the path of a version that its metadata do not list."""
     listed = list_versions(target, model)
-    version = _find_answering_version(target, model) if of == ANSWERING else UNLISTED
+    own = next(iter(listed), "")
+    version = _find_answering_version(target, model) if of == ANSWERING else spelling.format(own)
     if not listed or version in ("", *listed):
         raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
     named = replace(model, version=version)

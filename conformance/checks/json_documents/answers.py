@@ -209,6 +209,9 @@ def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:
 
 _IDS = {
     "letters": "first-Request_7",
+    "empty": "",
+    "blank": " ",
+    "literal": "null",
     "digits": "0042",
     "blanks": " a  b ",
     "escapes": 'a"b\\c/d\n\te',
@@ -217,7 +220,7 @@ _IDS = {
     "long": "id-" + "0123456789" * 30,
 }
 
-_FOR_ANY_MODEL = ("digits", "blanks", "escapes", "accents", "long")
+_FOR_ANY_MODEL = ("empty", "digits", "blanks", "escapes", "accents", "long")
 
 
 @check("json.id-comes-back", answers="OIP-ID", role="identity_int32")
@@ -232,7 +235,7 @@ _FOR_ANY_MODEL = ("digits", "blanks", "escapes", "accents", "long")
             needs=BINARY,
             fit=ANY if (name, send, want) == ("accents", "binary", "binary") else None,
         )
-        for name in ("letters", "accents")
+        for name in ("letters", "empty", "accents")
         for send, want in (("binary", "json"), ("json", "binary"), ("binary", "binary"))
     ],
 )

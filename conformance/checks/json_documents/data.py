@@ -31,6 +31,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import INTEGERS, lookup
+from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message
 from conformance.wire.tensor import Tensor
 
@@ -82,7 +83,7 @@ def _read_by_columns(tensor: Tensor) -> Tensor:
 
 
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
-@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED_ROLES], Row("own", ("json",), fit=JSON))
+@rows(*[Row(role, role=role, needs=BINARY) for role in ("rank0", *_SHAPED_ROLES)], Row("own", ("json",), fit=JSON))
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """The server writes JSON data in row-major order, flat or nested as the shape says."""
     tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]
@@ -92,18 +93,20 @@ def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "
     for output in reply.answer.outputs:
         data = (reply.answer.document or {})["outputs"][output.index].get("data")
         flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)
-        if not (output.binary or flat or _is_nested(data, output.shape or ())):
+        if not (output.binary or flat or (isinstance(data, list) and _is_nested(data, output.shape or ()))):
             nested = f"data of {output.name}, flat or nested as its shape {list(output.shape or ())}"
-            raise UnmetError(nested, f"other arrays inside each other: {_describe_nesting(data)}", reply)
+            raise UnmetError(nested, _describe_nesting(data), reply)
 
 
 def _describe_nesting(data: Any) -> str:
     """Describe nested arrays by the length of the first array at each level, outermost first."""
+    if not isinstance(data, list):
+        return f"no array: {format_value(data)}"
     lengths = []
     while isinstance(data, list):
         lengths.append(len(data))
         data = data[0] if data else None
-    return " of ".join(map(str, lengths)) or "no array"
+    return f"other arrays inside each other: {' of '.join(map(str, lengths))}"
 
 
 def _is_nested(data: Any, shape: Sequence[int]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_non_fin
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_blame_isolation
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -337,6 +338,38 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
     reply = target.infer(model.request(tensors, send=send, want="json" if send == "binary" else None))
     if reply.succeeded:
         expect_json(reply)
+
+
+# Elements that differ, of which some are no UTF-8: what takes the place of the wrong bytes may not make them equal.
+_DIFFERENT_STRINGS: dict[str, Sequence[bytes]] = {
+    "single-bytes": (b"\xff", b"\xfe", b"\x80"),
+    "the-same-length": (b"a\xffb", b"a\xc3b", b"a\xe9b"),
+    "with-and-without": (b"a\xff", b"a", b"\xffa"),
+    "the-replacement-character": (b"\xff", "\ufffd".encode(), b"?"),
+    "cut-short": (b"\xe2\x82", b"\xe2", b"\xf0\x9f\x98"),
+    "lone-surrogates": (b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xed\xa0\x81"),
+    "octets-of-a-number": (b"\x00\x00\x80\x3f", b"\x00\x00\x80\x40", b"\x00\x00\x80\xbf", b"\x00\x00\xc0\x3f"),
+}
+
+
+@check("json.strings-that-differ-stay-apart", answers=("OIP-BYTES-EXACT", "OIP-JSON"), role="identity_bytes")
+@rows(*[Row(name, (texts,), needs=BINARY) for name, texts in _DIFFERENT_STRINGS.items()])
+def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence[bytes]) -> str:
+    """The server refuses BYTES that are no UTF-8 in a JSON answer, or gives elements that differ different strings."""
+    reply = target.infer(model.request([model.tensor(texts)]))
+    if is_refused(target, model, reply):
+        return f"refused: {escape_text(reply.outcome(), 120)}"
+    expect_json(reply)
+    output = expect(reply).output(model.role.outputs[0].name)
+    if output.binary:
+        return "binary data"
+    data = (reply.answer.document or {})["outputs"][output.index].get("data")
+    found = [item if isinstance(item, str) else format_value(item) for item in data] if isinstance(data, list) else []
+    if len(found) == len(texts) == len(set(found)):
+        return f"data {format_value(data)}"
+    if not is_right(target, model, [model.tensor([f"text {place}" for place in range(len(texts))])], "read"):
+        raise BlockedError("other strings are read wrong from binary data, too")
+    raise UnmetError(f"a refusal, or {len(texts)} strings that differ", f"data {format_value(data)}", reply)
 
 
 def _fill_strings(tensor: Tensor, text: bytes) -> Tensor:

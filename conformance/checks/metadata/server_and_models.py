@@ -7,9 +7,11 @@ be more tensors, -1 may replace a dimension that the role fixes, and a batching 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.documents import expect_document, is_declared_shape
+from conformance.checks.support.documents import expect_document, is_declared_shape, list_versions
+from conformance.checks.support.versions import find_default_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -70,6 +72,7 @@ def model_metadata_describes_the_model(target: Target, model: Model, own: bool =
         _expect_known_datatypes(reply, document)
     else:
         _expect_role_described(reply, document, model)
+    _expect_same_with_a_version(target, model)
 
 
 def _expect_known_datatypes(reply: Reply, document: Mapping[str, Any]) -> None:
@@ -109,6 +112,32 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
     if not (is_declared_shape(spec.shape, shape) or (batching and shape and is_declared_shape(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
+
+
+def _expect_same_with_a_version(target: Target, model: Model) -> None:
+    """Expect the same description at the path of the model's version, after that of another model; it is optional."""
+    other = target.model("identity_int32" if model.role.name != "identity_int32" else "multi")
+    plain = target.get(replace(model, version="").path)
+    for each in (other, model):
+        version = find_default_version(target, each, list_versions(target, each)) if each else ""
+        reply = target.get(replace(each, version=version).path) if each and version else None
+    if reply is None or not reply.succeeded:
+        return
+    right, found = (_summarize_metadata(one.answer.document or {}) for one in (plain, reply))
+    for member, value in right.items():
+        if found[member] != value:
+            expected = f"{member} {format_value(value)} as without the version"
+            raise UnmetError(expected, f"{member} {format_value(found[member])}", reply)
+
+
+def _summarize_metadata(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name of a model, and its tensors in an order of their own, from its metadata."""
+    found = {"name": document.get("name")}
+    for member in ("inputs", "outputs"):
+        listed = document.get(member)
+        tensors = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+        found[member] = sorted([str(item.get(key)) for key in ("name", "datatype", "shape")] for item in tensors)
+    return found
 
 
 @check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))

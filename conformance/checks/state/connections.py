@@ -26,6 +26,8 @@ from conformance.wire.request import INFERENCE_HEADER, JSON, Form, Message
 
 
 UNKNOWN_MODEL = "/v2/models/there-is-no-such-model"
+UNREAD_BODY = "HTTP-UNREAD-BODY"
+LENGTH, HIDDEN = 3, 9
 
 
 def _make_good_request(model: Model, form: Form, salt: int) -> Message:
@@ -158,11 +160,48 @@ def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
             expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
+# --- methods beside GET and POST --------------------------------------------------------------------------------------
+# Proxies, monitors and browsers send HEAD and OPTIONS on the connections on which inferences follow.
+
+READ_PATHS: Mapping[str, str] = {
+    "server": "/v2",
+    "model": "{model}",
+    "live": "/v2/health/live",
+    "ready": "{model}/ready",
+    "infer": "{model}/infer",
+    "unknown-model": UNKNOWN_MODEL,
+    "unknown-path": "/v2/there/is/nothing/here",
+}
+_METHODS: Mapping[str, str] = {"HEAD": "HTTP-HEAD", "OPTIONS": "OIP-ISOLATION"}
+
+
+@check("state.connection-is-in-step-after-head", answers=("HTTP-HEAD", "OIP-ISOLATION"), role="identity_int32")
+@rows(
+    *[
+        Row(
+            f"{method.lower()}-of-{name}",
+            (method, path),
+            answers=(requirement,),
+            fit=JSON_ALONE if name in ("model", "unknown-model") else None,
+        )
+        for method, requirement in _METHODS.items()
+        for name, path in READ_PATHS.items()
+    ]
+)
+def connection_is_in_step_after_head(target: Target, model: Model, method: str, path: str) -> str:
+    """The server answers an inference right after a HEAD, whose answer has no body, or an OPTIONS."""
+    require_distinct_answers(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (1, 2)))
+    message = Message(path.format(model=model.path), method=method)
+    with block_if(
+        lambda: not is_met(lambda: _expect_in_step(target, model, replace(message, method="GET"), _METHODS[method])),
+        "behind a GET the next request is answered wrongly, too",
+    ):
+        return _expect_in_step(target, model, message, _METHODS[method])
+
+
 # --- bodies that the server did not read ------------------------------------------------------------------------------
 # A server that refuses a request by its headers and does not consume the body may parse the body as the next request.
 # Then anybody who controls a body can smuggle requests into a shared connection.
-
-LENGTH, HIDDEN = 3, 9
 
 
 def _make_good_json_request(model: Model, salt: int) -> Message:
@@ -238,7 +277,7 @@ def _make_rows() -> list[Row]:
     ]
 
 
-@check("state.body-is-never-the-next-request", answers="HTTP-UNREAD-BODY", role="identity_int32")
+@check("state.body-is-never-the-next-request", answers=UNREAD_BODY, role="identity_int32")
 @rows(*_make_rows())
 def body_is_never_the_next_request(
     target: Target, model: Model, refused: MessageBuilder, padding: bytes, chunked: bool
@@ -248,18 +287,18 @@ def body_is_never_the_next_request(
     body = padding + target.as_text(_make_good_json_request(model, HIDDEN))
     message = refused(model).with_body(body)
     with block_if(
-        lambda: not is_met(lambda: _expect_in_step(target, model, message.with_body(b""), chunked)),
+        lambda: not is_met(lambda: _expect_in_step(target, model, message.with_body(b""), UNREAD_BODY, chunked)),
         "behind the same request without a body the next one is answered wrongly, too",
     ):
-        return _expect_in_step(target, model, message, chunked)
+        return _expect_in_step(target, model, message, UNREAD_BODY, chunked)
 
 
-def _expect_in_step(target: Target, model: Model, message: Message, chunked: bool) -> str:
+def _expect_in_step(target: Target, model: Model, message: Message, requirement: str, chunked: bool = False) -> str:
     """Expect right answers to two good requests after a message, or a closed connection; return which."""
     good = [_make_good_json_request(model, salt) for salt in (1, 2)]
     replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())
     for salt, reply in enumerate(replies[1:], start=1):
         if _has_ended(reply):
             return "the connection was closed"
-        expect_own(target, reply, model, LENGTH, salt, "HTTP-UNREAD-BODY")
-    return "the body was read" if len(replies) > 1 else "the connection was closed"
+        expect_own(target, reply, model, LENGTH, salt, requirement)
+    return "the connection was kept" if len(replies) > 1 else "the connection was closed"

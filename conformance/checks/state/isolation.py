@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.checks.state.request_forms import (
+    FORMS,
     AnyForm,
     expect_own,
     expect_right,
+    make_form_request,
+    make_form_row,
     make_salted_request,
     make_salted_tensors,
     require_raw,
@@ -29,6 +32,7 @@ from conformance.spec.extensions import BINARY, CLASSES, GRPC, RAW
 from conformance.spec.fit import ANY, JSON, RAW_FLOATS, VARIABLE_FLOATS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
 from conformance.wire.request import Form, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
@@ -231,6 +235,39 @@ def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> N
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
         expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")
+
+
+# --- bodies that arrive by turns --------------------------------------------------------------------------------------
+
+IN_TURNS = 3
+PIECE_BYTES = 48
+_ENCODINGS: Mapping[str, ChunkFormat | None] = {"chunks": PLAIN_CHUNKS, "segments": None}
+
+
+@check("state.bodies-in-turns-keep-apart", answers="OIP-ISOLATION")
+@rows(
+    *[
+        make_form_row(f"{form}-{name}-{length}", form, chunks, length, fits=length == SMALL_COUNT)
+        for form in FORMS
+        for name, chunks in _ENCODINGS.items()
+        for length in (SMALL_COUNT, 40)
+    ]
+)
+def bodies_in_turns_keep_apart(
+    target: Target, model: Model, form: AnyForm, chunks: ChunkFormat | None, length: int
+) -> str:
+    """The server keeps bodies apart that arrive at the same time, piece by piece, on several connections."""
+    numbers = range(IN_TURNS)
+    require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k in numbers))
+    messages = [make_form_request(model, form, length, k)[0] for k in numbers]
+    places = range(PIECE_BYTES, max(len(message.body) for message in messages), PIECE_BYTES)
+    if form == "raw":
+        require_raw(target, model, messages[0])
+    if chunks and not target.send_in_pieces(messages[0], places, chunks=chunks).succeeded:
+        raise NotApplicableError("the same request alone is refused in chunks")
+    for k, reply in enumerate(target.send_in_turns(messages, places, chunks=chunks)):
+        expect_own(target, reply, model, length, k, "OIP-ISOLATION")
+    return f"{len(places) + 1} pieces of each body"
 
 
 # --- requests of every form together ----------------------------------------------------------------------------------

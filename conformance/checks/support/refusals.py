@@ -40,6 +40,7 @@ SUBJECTS: Mapping[str, str] = {
     "OIP-JSON-STRICT": "what no grammar of JSON has",
     "OIP-SIGNATURE": "an input against the model's metadata",
     "OIP-DIMENSION-NEGATIVE": "a shape with a negative dimension",
+    "OIP-NESTING": "data nested in another way than their shape",
 }
 
 

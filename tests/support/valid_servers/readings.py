@@ -113,10 +113,19 @@ def elements_are_coerced(original: Any, datatype: str, shape: Sequence[int], dat
     return found
 
 
-@variation("tensors.text")
+@variation("tensors.text", breaks="OIP-BYTES-EXACT")
 def strings_are_mended(_: Any, element: bytes) -> str:
     """What is not UTF-8 is replaced where BYTES become JSON."""
     return element.decode("utf-8", "replace")
+
+
+@variation("tensors.text")
+def strings_that_are_no_utf_8_are_numbers(_: Any, element: bytes) -> str:
+    """What is not UTF-8 is hexadecimal digits where BYTES become JSON."""
+    try:
+        return element.decode()
+    except UnicodeDecodeError:
+        return f"hex:{element.hex()}"
 
 
 @variation("framing.json_length", breaks="BIN-HEADER-TWICE")

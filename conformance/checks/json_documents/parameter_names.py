@@ -1,0 +1,126 @@
+"""Parameters of any name: a name is a string, and one that no document defines is as good as any other.
+
+Names are read into objects, maps and attributes of programming languages, which have words of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import BlockedError, NotApplicableError, is_met
+from conformance.roles.model import Model, RequestBuilder
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES
+from conformance.spec.text import escape_text, format_elements
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.outputs import Output
+from conformance.wire.request import InferRequest, Message, RequestedOutput
+
+USUAL_NAME = "oip_conformance_unknown"
+NAMES: Mapping[str, Sequence[str]] = {
+    "words-of-javascript": ("constructor", "toString", "valueOf", "hasOwnProperty", "__proto__", "prototype"),
+    "words-of-python": ("__class__", "__init__", "__dict__", "__getattr__", "self", "None"),
+    "words-of-java-and-go": ("getClass", "hashCode", "this", "func", "nil"),
+    "words-of-json": ("null", "true", "NaN", "0", "-1"),
+    "signs": ("a.b", "a/b", "$ref", "a[0]", "a b", "%s", "{}", "#"),
+    "escapes": ('q"', "back\\slash", "tab\t", "line\n", "nul\0"),
+    "letters-beyond-ascii": ("größe", "猫", "😀", "\u2028"),
+    "blank": ("", " "),
+}
+EVERY_NAME = {"every-name": [name for names in NAMES.values() for name in names]}
+# Kinds of value, one after the other.
+VALUES = ("text", 3, True, 0.5)
+Edit = Callable[[dict[str, Any], Mapping[str, Any]], None]
+
+
+def _add_to_request(document: dict[str, Any], added: Mapping[str, Any]) -> None:
+    document["parameters"] = {**added, **document.get("parameters", {})}
+
+
+def _add_to_inputs(document: dict[str, Any], added: Mapping[str, Any]) -> None:
+    for item in document["inputs"]:
+        item["parameters"] = {**added, **item.get("parameters", {})}
+
+
+def _add_to_outputs(document: dict[str, Any], added: Mapping[str, Any]) -> None:
+    for item in document["outputs"]:
+        item["parameters"] = {**added, **item.get("parameters", {})}
+
+
+PLACES: Mapping[str, Edit] = {"request": _add_to_request, "input": _add_to_inputs, "output": _add_to_outputs}
+
+
+def _make_json_request(model: Model) -> InferRequest:
+    return model.request(send="json", outputs=[spec.name for spec in model.role.outputs])
+
+
+def _make_class_request(model: Model) -> InferRequest:
+    outputs = [RequestedOutput(spec.name, classification=2) for spec in model.role.outputs]
+    return model.request(send="json", outputs=outputs)
+
+
+# place -> a request that has a parameter of the binary extension there
+WITH_BINARY_DATA: Mapping[str, RequestBuilder] = {
+    "request": lambda model: model.request(send="json", binary_data_output=True),
+    "input": lambda model: model.request(send="binary"),
+    "output": lambda model: model.request(send="json", want="binary"),
+}
+
+
+def _make_rows() -> Iterator[Row]:
+    for name, names in {**EVERY_NAME, **NAMES}.items():
+        added = _give_values(names)
+        for place in PLACES:
+            identity = f"{name}-of-{place}"
+            yield Row(identity, (place, added, _make_json_request), role="add_sub")
+            values = (place, added, WITH_BINARY_DATA[place])
+            yield Row(f"{identity}-with-binary-data", values, role="add_sub", needs=BINARY)
+        yield Row(f"{name}-with-classes", ("output", added, _make_class_request), role="scores", needs=CLASSES)
+
+
+def _give_values(names: Sequence[str]) -> dict[str, Any]:
+    return {name: VALUES[index % len(VALUES)] for index, name in enumerate(names)}
+
+
+@check("json.parameter-of-any-name-is-like-others", answers="OIP-PARAMETER-NAMES")
+@rows(*_make_rows())
+def parameter_of_any_name_is_like_others(
+    target: Target, model: Model, place: str, added: Mapping[str, Any], make: RequestBuilder
+) -> str:
+    """The server answers a request with undefined parameters alike, whatever their names are."""
+    request = make(model)
+    plain = target.send(request.message(), fresh=True)
+    if not plain.succeeded or any(output.array is None for output in plain.answer.outputs):
+        raise BlockedError("without further parameters the request is answered wrongly, too")
+    reply = target.send(_add_parameters(request, place, added), fresh=True)
+    if is_met(lambda: _expect_same_outputs(reply, plain)):
+        return "answered"
+    usual = target.send(_add_parameters(request, place, _give_values([USUAL_NAME])), fresh=True)
+    if not is_met(lambda: _expect_same_outputs(usual, plain)):
+        raise NotApplicableError(f"a parameter of the {place} with a usual name is not passed over")
+    _expect_same_outputs(reply, plain)
+    return "answered"
+
+
+def _add_parameters(request: InferRequest, place: str, added: Mapping[str, Any]) -> Message:
+    """Return a request with further parameters at a place, before those that it has."""
+    return request.encode_with(lambda document: PLACES[place](document, added))
+
+
+def _expect_same_outputs(reply: Reply, plain: Reply) -> None:
+    """Expect the outputs of another answer, in the same forms."""
+    for right in plain.answer.outputs:
+        found = expect(reply).output(right.name)
+        if _describe(found) != _describe(right):
+            raise expect(reply).unmet(
+                f"{right.name} as without further parameters: {escape_text(_describe(right), 120)}",
+                escape_text(_describe(found), 120),
+            )
+
+
+def _describe(output: Output) -> str:
+    elements = "elements that cannot be read" if output.array is None else format_elements(output.array)
+    return f"{output.datatype} {output.shape} {'as binary data' if output.binary else 'as JSON'}: {elements}"
