@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from conformance.checks.support.covering import Coverage, IsExcluded, Space, Step
 from conformance.checks.walk import calls, exchanges
 from conformance.checks.walk.axes import KINDS, is_excluded
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
-from conformance.checks.walk.covering import Coverage, IsExcluded, Space, Step
 
 
 def add(commands: Any) -> None:
