@@ -6,9 +6,11 @@ requirement. `walk_inferences` makes inference and answer; `walk_attribution` fi
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from conformance.checks.client.tensors import expect_sendable
 from conformance.checks.client.walk_attribution import UNKNOWN, find_requirement
 from conformance.checks.client.walk_axes import (
     BESIDE,
@@ -34,7 +36,7 @@ from conformance.checks.support.step_shrinking import Axes, MinimalFailure, Salt
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.script import Script
-from conformance.clients.client import Client, Observation
+from conformance.clients.client import TIMEOUT, Client, Observation
 from conformance.clients.expectations import expect_classes, expect_outputs, expect_sent
 from conformance.clients.inference import Inference
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -45,8 +47,7 @@ from conformance.spec.ledger import Level
 from conformance.wire.tensor import Tensor
 
 VALUES = "CLIENT-READS-VALUES"
-TIMEOUT_S = 5.0
-MAX_HANGS = 2  # inferences that may take their whole time while a step is shrunk
+MAX_HANGS = 2  # trials that may take the whole time of an inference while a step is shrunk
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class ClientWalker:
     """Has a client take the steps of one row.
 
     Attributes:
-        hangs: how many inferences took their whole time.
+        hangs: how many trials took the whole time of an inference.
     """
 
     client: Client
@@ -72,10 +73,10 @@ class ClientWalker:
         """
         name = f"walk-{self.row}-{salt}"
         if step["before"] != self.axes.neutral["before"]:
-            wait_until_closed(self.client.infer(*make_earlier(step, name, self.axes.neutral), timeout=TIMEOUT_S))
+            wait_until_closed(self.client.infer(*make_earlier(step, name, self.axes.neutral)))
         observations = self._infer(step, name)
-        self.hangs += any(one.result.elapsed >= TIMEOUT_S for one in observations)
         for one in observations:
+            expect_sendable(self.client, one)
             expect_sent(one)
         for one in observations:
             self._expect_read(one, step)
@@ -92,10 +93,10 @@ class ClientWalker:
             return make_outputs(step, by_model[one.model])
 
         if count == 1:
-            return self.client.infer_all(inferences, Script(list_outputs, http, grpc), timeout=TIMEOUT_S)
+            return self.client.infer_all(inferences, Script(list_outputs, http, grpc))
         barrier = AnswerBarrier(count, http, grpc)
         script = Script(list_outputs, barrier.answer_http, barrier.answer_call)
-        return self.client.infer_all(inferences, script, at_once=True, timeout=TIMEOUT_S)
+        return self.client.infer_all(inferences, script, at_once=True)
 
     def _expect_read(self, seen: Observation, step: Step) -> None:
         unread = UNKNOWN if step.get("extra") == "unknown" else None
@@ -109,13 +110,15 @@ class ClientWalker:
         """Return the failure of a step at another address of the peer if something failed; None if it has none."""
         if self.hangs >= MAX_HANGS:
             return None
-        self.client = self.client.refresh()
+        self.client, began = self.client.refresh(), time.monotonic()
         try:
             self.take_step(*sequence[-1])
         except UnmetError as unmet:
             return unmet
         except (NotApplicableError, BlockedError):
             return None
+        finally:
+            self.hangs += time.monotonic() - began >= TIMEOUT
         return None
 
 
