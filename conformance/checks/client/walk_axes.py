@@ -117,13 +117,14 @@ def _is_invalid_answer(step: Step) -> bool:
     )
 
 
+def exclude_pair(a: str, v: str, b: str, w: str) -> bool:
+    """Whether two values, each passed as axis and value, exclude each other."""
+    return is_invalid({a: v, b: w})
+
+
 def build_steps(axes: AxisValues) -> list[Step]:
     """Return the steps of the covering array."""
-
-    def is_excluded(a: str, v: str, b: str, w: str) -> bool:
-        return is_invalid({a: v, b: w})
-
-    space = Space(axes, is_excluded, lambda axis, value: (axis, value) == ("beside", "seven"))
+    space = Space(axes, exclude_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
     return space.build_array()[0]
 
 
