@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 from conformance.checks.client.walk import list_possible_steps, reads_every_combination
+from conformance.checks.client.walk_attribution import find_requirement
 from conformance.checks.client.walk_axes import (
     GRPC_AXES,
     GRPC_SHRINKING,
@@ -17,7 +18,12 @@ from conformance.checks.client.walk_axes import (
     build_steps,
     is_invalid,
 )
+from conformance.checks.support.step_shrinking import MinimalFailure
+from conformance.expect.unmet import UnmetError
 from conformance.spec.extensions import GRPC
+from conformance.transport.exchange import Exchange, Reply
+from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
 from tests.clients import alterations
 from tests.clients.sightings import Case, SharedPeer, collect_rows
 
@@ -104,3 +110,29 @@ def test_the_walk_accuses_no_honest_client(variation: alterations.Alteration, st
 
 def test_over_grpc_the_walk_has_a_check_of_its_own() -> None:
     assert {check.id: check.over for check, _ in list_walk_rows(("http", "grpc"))}[CHECKS[-1]] == (GRPC,)
+
+
+SHORT = Reply(Exchange(0, Message("", (), b"", "POST"), "", None, (), b"", None))
+VALUES = Tensor.from_values("OUT0", "INT32", [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("special", "unmet", "is_lasting", "expected"),
+    [
+        ({"before": "closed"}, UnmetError("a request", "none", requirement="CLIENT-SENDS-VALUES"), True, "GOES-ON"),
+        ({"before": "error"}, UnmetError("outputs", "an error"), True, "GOES-ON"),
+        ({"before": "larger"}, UnmetError("outputs", "others", tensor=VALUES), True, "READS-OWN"),
+        ({"id": "long"}, UnmetError("a request", "none", requirement="CLIENT-SENDS-VALUES"), True, "SENDS-VALUES"),
+        ({"before": "closed"}, UnmetError("5", "6", SHORT, requirement="CLIENT-SENDS-SIZE"), True, "SENDS-SIZE"),
+        ({"framing": "trailers"}, UnmetError("outputs", "an error"), False, "GOES-ON"),
+        ({"framing": "trailers"}, UnmetError("outputs", "others", tensor=VALUES), False, "READS-OWN"),
+        ({"framing": "trailers", "escapes": "every"}, UnmetError("outputs", "an error"), True, "READS-FRAMING"),
+        ({"order": "reversed", "want": "binary"}, UnmetError("outputs", "an error"), True, "READS-ORDER"),
+        ({"order": "reversed"}, UnmetError("outputs", "an error"), True, None),
+    ],
+)
+def test_the_values_that_matter_select_the_requirement(
+    special: dict[str, str], unmet: UnmetError, is_lasting: bool, expected: str | None
+) -> None:
+    found = MinimalFailure((), {**HTTP_SHRINKING.neutral, **special}, unmet, is_lasting)
+    assert find_requirement(found, special) == (expected and f"CLIENT-{expected}")

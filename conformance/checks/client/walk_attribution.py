@@ -12,6 +12,7 @@ from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.clients.expectations import OWN
 
 FRAMING, JSON, FORM = "CLIENT-READS-FRAMING", "CLIENT-READS-JSON", "CLIENT-READS-FORM"
+GOES_ON = "CLIENT-GOES-ON"
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 # axis -> requirement; the first of these axes that is left decides.
 _OF_HTTP: Mapping[str, str] = {
@@ -37,12 +38,16 @@ def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
     A failure has the requirement `UNKNOWN` if the client returned an error for an answer with unknown members.
     """
     named = found.unmet.requirement
-    if named and (named.startswith("CLIENT-SENDS") or named == OWN):
+    if named == OWN or (named and named.startswith("CLIENT-SENDS-") and found.unmet.reply is not None):
         return named
-    if not found.is_lasting or "beside" in remaining:
+    if not found.is_lasting:  # an error that does not come again may be that of a connection
+        return OWN if found.unmet.tensor is not None else GOES_ON
+    if "beside" in remaining:
         return OWN
     if "before" in remaining:
-        return "CLIENT-GOES-ON" if remaining["before"] in ("error", "closed") else OWN
+        return GOES_ON if remaining["before"] in ("error", "closed") else OWN
+    if named and named.startswith("CLIENT-SENDS-"):
+        return named
     is_call = "contents" in found.step
     table = _OF_GRPC if is_call else _OF_HTTP
     for axis, requirement in table.items():
