@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from conformance.checks.client.walk_axes import GRPC_AXES, HTTP_AXES, AxisValues, build_steps, exclude_pair
+from conformance.checks.support.covering import Coverage, IsExcluded, Space, Step
 from conformance.checks.walk import calls, exchanges
 from conformance.checks.walk.axes import KINDS, is_excluded
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
-from conformance.checks.walk.covering import Coverage, IsExcluded, Space, Step
 
 
 def add(commands: Any) -> None:
@@ -29,6 +30,8 @@ def run(_: argparse.Namespace) -> str:
         [
             *_describe_kinds(KINDS, exchanges.build_steps, is_excluded),
             *_describe_kinds(CALLS, calls.build_steps, is_excluded_call),
+            *_describe_client_axes("clients", HTTP_AXES),
+            *_describe_client_axes("clients over gRPC", GRPC_AXES),
         ]
     )
 
@@ -48,10 +51,20 @@ def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: 
             return bool(excluded(kind, *values))
 
         yield f"{kind}: {len(steps)} steps, {measure_coverage(axes, steps, is_never)}; the first {len(brief)} in front"
-        for axis, values in axes.items():
-            yield f"    {axis.replace('_', ' '):14} {_format_values(values)}"
+        yield from _format_axes(axes)
         never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)
         yield f"    {'never':14} {never} pairs, such as chunks in HTTP/1.0"
+
+
+def _describe_client_axes(kind: str, axes: AxisValues) -> Iterator[str]:
+    coverage = measure_coverage(axes, build_steps(axes), exclude_pair)
+    yield f"{kind}: {len(build_steps(axes))} steps, {coverage}"
+    yield from _format_axes(axes)
+
+
+def _format_axes(axes: AxisValues) -> Iterator[str]:
+    for axis, values in axes.items():
+        yield f"    {axis.replace('_', ' '):14} {_format_values(values)}"
 
 
 def _format_values(values: Sequence[str]) -> str:

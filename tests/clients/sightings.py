@@ -63,6 +63,7 @@ class ClientInProcess:
 
     def __init__(self) -> None:
         self._adapter = Adapter()
+        self._left: list[tuple[Adapter, threading.Thread]] = []
         said = introduction()
         self.introduction = Introduction(said["name"], said["version"], said["language"], tuple(said["transports"]))
 
@@ -99,11 +100,15 @@ class ClientInProcess:
         thread.join(seconds)
         if answers:
             return answers[0]
+        self._left.append((adapter, thread))
         self._adapter = Adapter()
         raise AdapterError(f"the client broke: {errors[0]!r}") if errors else AdapterHangsError("no answer in time")
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close its connections, also those of clients that hung, once their peer has closed."""
+        for adapter, thread in self._left:
+            thread.join(MARGIN)
+            adapter.close()
         self._adapter.close()
 
 

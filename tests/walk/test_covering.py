@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
+from conformance.checks.support.covering import Coverage, Space, Step
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
-from conformance.checks.walk.covering import Coverage, Space, Step
 from conformance.checks.walk.exchanges import build_steps
 
 AXES = {"size": ("none", "one", "many"), "form": ("json", "binary"), "way": ("plain", "chunks", "gzip")}

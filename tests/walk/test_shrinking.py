@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from conformance.checks.support.covering import Step
+from conformance.checks.support.step_shrinking import MAX_TRIALS, SaltedStep, shrink
 from conformance.checks.walk.attribution import find_remaining_axes
 from conformance.checks.walk.axes import NEUTRAL, is_invalid
-from conformance.checks.walk.covering import Step
 from conformance.checks.walk.exchanges import build_steps
-from conformance.checks.walk.shrinking import MAX_TRIALS, SaltedStep, shrink
 from conformance.checks.walk.walking import SHRINKING
 from conformance.expect.unmet import UnmetError
 

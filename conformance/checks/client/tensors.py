@@ -104,15 +104,23 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
         Unmet: the request does not follow the rules, or none was received.
     """
     observation = client.infer(inference, make_small_script(inference))
-    if (
-        not observation.requests
-        and observation.result.error is not None
-        and not can_be_json(client, inference.inputs[0])
-    ):
-        plain = make_small_inference(f"{inference.model}-plain", "binary")
-        if is_sent_as_json(client.refresh().infer(plain, make_small_script(plain))):
-            raise NotApplicableError(f"the client sends no binary data: {escape_text(observation.result.error)}")
+    expect_sendable(client, observation)
     expect_sent(observation, own)
+
+
+def expect_sendable(client: Client, observation: Observation) -> None:
+    """Expect that a client that sent nothing has a form that can carry every input.
+
+    Raises:
+        NotApplicable: it has none: it sends JSON alone, or typed contents.
+    """
+    error = observation.result.error
+    is_carried = all(can_be_json(client, one) for one in observation.inference.inputs)
+    if observation.requests or error is None or is_carried:
+        return
+    plain = make_small_inference(f"{observation.inference.model}-plain", "binary")
+    if is_sent_as_json(client.refresh().infer(plain, make_small_script(plain))):
+        raise NotApplicableError(f"the client sends no binary data: {escape_text(error)}")
 
 
 def can_be_json(client: Client, one: Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -262,6 +263,7 @@ AFTER_JSON: Mapping[str, HttpScript] = {
     "reset-in-the-head": make_broken_off_script(PLACES["in-the-head"], Ending.RESET),
 }
 MAX_CLOSING_S = 2.0
+LEARNING_S = 0.1
 SILENT_SCRIPT = make_broken_off_script(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},
@@ -279,10 +281,15 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row
 
 
 def wait_until_closed(observation: Observation) -> None:
-    """Wait until the peer has closed the connections that it closes by a script: no client can use one meanwhile."""
+    """Wait until the peer has closed the connections that it closes by a script, and the client has learnt of it.
+
+    A client with an event loop learns of the end only if the loop runs before the next inference, as it does in a
+    program.
+    """
     for one in observation.requests:
         if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
             one.answer.closed.wait(MAX_CLOSING_S)
+            time.sleep(LEARNING_S)
 
 
 @check("client.goes-on-after-errors", answers=GOES_ON)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.checks.support.covering import Step
+from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.support.usual_headers import USUAL_HEADERS
 from conformance.checks.walk.axes import ABANDONED, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
-from conformance.checks.walk.covering import Step
-from conformance.checks.walk.shrinking import MinimalFailure
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
 from conformance.transport.exchange import Reply

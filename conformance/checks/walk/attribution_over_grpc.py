@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.checks.support.covering import Step
+from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.walk import attribution
 from conformance.checks.walk.concurrent_requests import REFUSED
-from conformance.checks.walk.covering import Step
-from conformance.checks.walk.shrinking import MinimalFailure
 from conformance.roles.roles import Role
 
 # form of the inputs -> datatype -> requirement

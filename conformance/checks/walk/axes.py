@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from conformance.checks.support.covering import Step
 from conformance.checks.support.usual_headers import USUAL_HEADERS
-from conformance.checks.walk.covering import Step
 from conformance.roles.roles import BINARY_ONLY, Role, load
 
 PLAIN_INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")

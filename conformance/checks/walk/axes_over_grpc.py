@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from conformance.checks.support.covering import Step
+from conformance.checks.support.step_shrinking import Axes
 from conformance.checks.walk.axes import (
     ALONE,
     AXES,
@@ -14,8 +16,6 @@ from conformance.checks.walk.axes import (
     ROLE_RULES,
     Rules,
 )
-from conformance.checks.walk.covering import Step
-from conformance.checks.walk.shrinking import Axes
 
 BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "classes-asked"),

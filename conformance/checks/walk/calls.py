@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
+from conformance.checks.support.covering import Space, Step
 from conformance.checks.support.versions import find_default_version
 from conformance.checks.walk import attribution_over_grpc, concurrent_requests, deployed_steps
 from conformance.checks.walk.axes import is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
-from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.exchanges import BRIEF_STEPS, PARTS, find_other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from conformance.checks.support.covering import Step
 from conformance.checks.walk.axes import ABANDONED
-from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import EARLIER_IDS
 from conformance.checks.walk.requests import StepRequest, make_request
 from conformance.checks.walk.tensors import change_last_element

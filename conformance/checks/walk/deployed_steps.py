@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from conformance.checks.support.covering import Space, Step
+from conformance.checks.support.step_shrinking import Axes
 from conformance.checks.walk.axes import KINDS, NEUTRAL, Rules, is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, is_excluded_call, is_invalid_call
-from conformance.checks.walk.covering import Space, Step
-from conformance.checks.walk.shrinking import Axes
 from conformance.checks.walk.single_factor import list_single_values
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.unmet import NotApplicableError

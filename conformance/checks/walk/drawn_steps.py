@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from conformance.checks.support.covering import Step
 from conformance.checks.support.exploring import explore
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
-from conformance.checks.walk.covering import Step
 from conformance.checks.walk.exchanges import ANSWERS, NEEDS, make_http_walk
 from conformance.checks.walk.walking import salt_steps
 from conformance.roles.model import Model

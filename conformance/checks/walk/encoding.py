@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
+from conformance.checks.support.covering import Step
 from conformance.checks.support.usual_headers import USUAL_HEADERS
-from conformance.checks.walk.covering import Step
 from conformance.expect.content_coding import compress_gzip
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat, SendOptions
 from conformance.transport.settings import Settings

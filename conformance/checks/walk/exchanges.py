@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from conformance.checks.support.covering import Space, Step
 from conformance.checks.support.versions import find_default_version
 from conformance.checks.walk import deployed_steps
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
-from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.sending import Sender
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, interleave_plain_steps, list_single_values

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from conformance.checks.walk.covering import Step
+from conformance.checks.support.covering import Step
 from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_first_escaped, write_plain
 
 UNKNOWN = "oip_conformance_unknown"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conformance.checks.walk.covering import Step
+from conformance.checks.support.covering import Step
 from conformance.checks.walk.json_writing import write_json
 from conformance.checks.walk.tensors import make_tensors
 from conformance.roles.model import Model

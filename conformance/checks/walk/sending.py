@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from conformance.checks.support.covering import Step
 from conformance.checks.walk import concurrent_requests, encoding
-from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import expect_own
 from conformance.checks.walk.requests import StepRequest, make_request
 from conformance.expect.content_coding import decode_reply

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
 
-from conformance.checks.walk.covering import Step
+from conformance.checks.support.covering import Step
 from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
 

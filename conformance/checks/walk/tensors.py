@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.walk.covering import Step
+from conformance.checks.support.covering import Step
 from conformance.roles.compute import to_object_array
 from conformance.roles.corner_values import BYTE_STRINGS, INTEGER_CORNERS, TEXTS, from_bits, get_bit_groups
 from conformance.roles.model import Model

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from conformance.checks.support.covering import Step
+from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.checks.walk import attribution
 from conformance.checks.walk.axes import ALONE, AXES, COUNTS, NEUTRAL, ROLE_RULES
-from conformance.checks.walk.covering import Step
-from conformance.checks.walk.shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, Walker
 from conformance.discovery.deployed_model import DeclinedError
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError

@@ -7,7 +7,7 @@ from threading import Barrier, BrokenBarrierError
 from typing import Final
 
 from conformance.clients.answers import honest, honest_calls
-from conformance.clients.answers.script import CallAnswer, HttpAnswer, Tensors
+from conformance.clients.answers.script import CallAnswer, CallScript, HttpAnswer, HttpScript, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 
@@ -22,20 +22,21 @@ class AnswerBarrier:
         is_met: whether all requests were in flight at once.
     """
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL) -> None:
+        """Create a barrier for `count` requests, which these scripts answer."""
         self._barrier = Barrier(count)
+        self._http, self._grpc = http, grpc
         self.is_met = False
 
     def answer_http(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Wait, then return the HTTP answer; an `HttpScript`."""
         self._wait()
-        return honest.USUAL(received, inference, tensors)
+        return self._http(received, inference, tensors)
 
     def answer_call(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         """Wait, then return the gRPC answer; a `CallScript`."""
         self._wait()
-        return honest_calls.USUAL(received, inference, tensors)
+        return self._grpc(received, inference, tensors)
 
     def _wait(self) -> None:
         try:

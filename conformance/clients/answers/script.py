@@ -124,6 +124,7 @@ class Delivery:
         spelled: converts header names, such as to lower case.
         colon: separator of name and value.
         chunk: bytes of a chunk; 0 sends Content-Length instead.
+        until_close: whether the end of the connection ends the body; `more` and `ending` have to close it.
         extension: extension of each chunk; `trailers`: headers after the last one.
         dribbled: whether to send many small pieces with pauses between them.
         coding: the content coding to apply and announce.
@@ -135,6 +136,7 @@ class Delivery:
     spelled: Callable[[str], str] = str
     colon: str = ": "
     chunk: int = 0
+    until_close: bool = False
     extension: str = ""
     trailers: Headers = ()
     dribbled: bool = False
@@ -152,10 +154,11 @@ class Delivery:
         named = self.coding or self.announces
         codings = (("Content-Encoding", named),) if named else ()
         chunk = 0 if received.version == "HTTP/1.0" else self.chunk
-        framing = ("Transfer-Encoding", "chunked") if chunk else ("Content-Length", str(len(coded)))
+        length = () if self.until_close else (("Content-Length", str(len(coded))),)
+        framing = (("Transfer-Encoding", "chunked"),) if chunk else length
         closing = () if received.keeps_connection else (("Connection", "close"),)
         more = (*self.more, *(field for field in closing if field not in self.more))
-        all_headers = (*headers, *codings, framing, *more)
+        all_headers = (*headers, *codings, *framing, *more)
         framed = encode_chunks(coded, chunk, self.extension, self.trailers) if chunk else coded
         octets = self.encode_head(status, all_headers) + framed
         whole = HttpAnswer((octets,), status, all_headers, coded, self.ending)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.checks.walk.covering import Step
+from conformance.checks.support.covering import Step
 from conformance.expect.unmet import UnmetError
 from conformance.transport.exchange import FailureKind
 

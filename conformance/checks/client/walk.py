@@ -1,0 +1,218 @@
+"""The walk for clients: inferences and answers that combine every property with every other, pairwise.
+
+A step has a value on each axis of `walk_axes`. A failing step is shrunk to the values that matter, which name the
+requirement. `walk_inferences` makes inference and answer; `walk_attribution` finds the requirement.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from conformance.checks.client.tensors import expect_sendable
+from conformance.checks.client.walk_attribution import UNKNOWN, find_requirement
+from conformance.checks.client.walk_axes import (
+    BESIDE,
+    GRPC_AXES,
+    GRPC_SHRINKING,
+    HTTP_AXES,
+    HTTP_SHRINKING,
+    OPTIONAL,
+    AxisValues,
+    build_steps,
+)
+from conformance.checks.client.walk_inferences import (
+    CLASS_TEXTS,
+    make_call_style,
+    make_earlier,
+    make_inference,
+    make_outputs,
+    make_style,
+)
+from conformance.checks.client.wrong_answers import wait_until_closed
+from conformance.checks.support.covering import Step
+from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
+from conformance.clients.answers import honest, honest_calls
+from conformance.clients.answers.answer_barrier import AnswerBarrier
+from conformance.clients.answers.script import Script
+from conformance.clients.client import TIMEOUT, Client, Observation
+from conformance.clients.expectations import expect_classes, expect_outputs, expect_sent
+from conformance.clients.inference import Inference
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
+from conformance.spec import ledger
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
+from conformance.spec.ledger import Level
+from conformance.wire.tensor import Tensor
+
+VALUES = "CLIENT-READS-VALUES"
+MAX_HANGS = 2  # trials that may take the whole time of an inference while a step is shrunk
+
+
+@dataclass(slots=True)
+class ClientWalker:
+    """Has a client take the steps of one row.
+
+    Attributes:
+        hangs: how many trials took the whole time of an inference.
+    """
+
+    client: Client
+    row: str
+    axes: Axes
+    hangs: int = 0
+
+    def take_step(self, step: Step, salt: int) -> None:
+        """Have the client make the inferences of a step, and judge its requests and what it returns.
+
+        Raises:
+            NotApplicable: the client cannot make one of them, or cannot read the outputs.
+            Blocked: an inference was not sent.
+            Unmet: a request or a result is wrong.
+        """
+        name = f"walk-{self.row}-{salt}"
+        if step["before"] != self.axes.neutral["before"]:
+            wait_until_closed(self.client.infer(*make_earlier(step, name, self.axes.neutral)))
+        observations = self._infer(step, name)
+        if step["before"] == "closed" and not all(one.requests for one in observations):
+            # The client may learn of the close only now; rows of CLIENT-GOES-ON judge whether it does in time.
+            observations = self._infer(step, name)
+        for one in observations:
+            expect_sendable(self.client, one)
+            expect_sent(one)
+        for one in observations:
+            self._expect_read(one, step)
+
+    def _infer(self, step: Step, name: str) -> list[Observation]:
+        count = BESIDE[step["beside"]]
+        names = [f"{name}-{k}" for k in range(count)]
+        inferences = [make_inference(step, one) for one in names]
+        by_model = {one.model: own for one, own in zip(inferences, names, strict=True)}
+        http = honest.USUAL if self.client.is_over_grpc else make_style(step)
+        grpc = make_call_style(step) if self.client.is_over_grpc else honest_calls.USUAL
+
+        def list_outputs(one: Inference) -> tuple[Tensor, ...]:
+            return make_outputs(step, by_model[one.model])
+
+        if count == 1:
+            return self.client.infer_all(inferences, Script(list_outputs, http, grpc))
+        barrier = AnswerBarrier(count, http, grpc)
+        script = Script(list_outputs, barrier.answer_http, barrier.answer_call)
+        return self.client.infer_all(inferences, script, at_once=True)
+
+    def _expect_read(self, seen: Observation, step: Step) -> None:
+        unread = UNKNOWN if step.get("extra") == "unknown" else None
+        if step["classes"] != "none":
+            expect_classes(seen, CLASS_TEXTS, unread=unread)
+            seen = replace(seen, outputs=seen.outputs[1:])
+        if seen.outputs:
+            expect_outputs(seen, through_json=True, unread=unread)
+
+    def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
+        """Return the failure of a step at another address of the peer if something failed; None if it has none."""
+        if self.hangs >= MAX_HANGS:
+            return None
+        self.client, began = self.client.refresh(), time.monotonic()
+        try:
+            self.take_step(*sequence[-1])
+        except UnmetError as unmet:
+            return unmet
+        except (NotApplicableError, BlockedError):
+            return None
+        finally:
+            self.hangs += time.monotonic() - began >= TIMEOUT
+        return None
+
+
+def judge_step(walker: ClientWalker, step: Step) -> None:
+    """Take a step; after a failure that a single value causes, go on without it, so that it hides no other.
+
+    Raises:
+        NotApplicable: the client cannot make any such inference.
+        Blocked: an inference was not sent.
+        Unmet: a request or a result is wrong; a MUST before advice.
+    """
+    failures: list[UnmetError] = []
+    unmet = take_possible_step(walker, step)
+    while unmet is not None:
+        step, failure = unmet
+        found = shrink([(step, 0)], failure, walker.try_step, walker.axes)
+        remaining = list_remaining_values(found.step, walker.axes)
+        failures.append(_build_error(found, remaining))
+        if len(remaining) != 1:
+            break
+        step = {**step, **{axis: walker.axes.neutral[axis] for axis in remaining}}
+        again = None if walker.axes.is_invalid(step) else walker.try_step([(step, len(failures))])
+        unmet = None if again is None else (step, again)
+    if failures:
+        raise min(failures, key=_is_advice)
+
+
+def _is_advice(unmet: UnmetError) -> bool:
+    return ledger.get_requirement(unmet.requirement or VALUES).level is not Level.MUST
+
+
+def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetError] | None:
+    """Take a step, or one nearby that the client can make; return the taken step with its failure, or None.
+
+    Raises:
+        NotApplicable: the client can make none of them.
+        Blocked: an inference was not sent.
+    """
+    reason = NotApplicableError("the client can make no such inference")
+    for candidate in list_possible_steps(step, walker.axes):
+        try:
+            walker.take_step(candidate, 0)
+        except NotApplicableError as error:
+            reason = error
+        except UnmetError as unmet:
+            return candidate, unmet
+        else:
+            return None
+    raise reason
+
+
+def list_possible_steps(step: Step, axes: Axes) -> Iterator[Step]:
+    """Yield a step, then with each optional axis at its neutral value, then with more and more of them."""
+    yield step
+    special = [axis for axis in OPTIONAL if axis in axes.neutral and step[axis] != axes.neutral[axis]]
+    candidates = [{**step, axis: axes.neutral[axis]} for axis in special]
+    candidates += [{**step, **{axis: axes.neutral[axis] for axis in special[:k]}} for k in range(2, len(special) + 1)]
+    yield from (candidate for candidate in candidates if not axes.is_invalid(candidate))
+
+
+def list_remaining_values(step: Step, axes: Axes) -> Step:
+    """Return the values of a step that are not neutral."""
+    return {axis: value for axis, value in step.items() if value != axes.neutral[axis]}
+
+
+def _build_error(found: MinimalFailure, remaining: Step) -> UnmetError:
+    """Return the failure with its requirement, and with a message that names its conditions."""
+    unmet = found.unmet
+    needed = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in remaining.items())
+    where = f", where the exchange has {needed}" if needed else ""
+    once = "" if found.is_lasting else ", once"
+    return UnmetError(
+        f"{unmet.expected}{where}",
+        f"{unmet.actual}{once}",
+        unmet.reply,
+        requirement=find_requirement(found, remaining),
+        offset=unmet.offset,
+        tensor=unmet.tensor,
+    )
+
+
+def make_walk_rows(axes: AxisValues) -> Iterator[Row]:
+    """Yield a row for each step of the covering array."""
+    for number, step in enumerate(build_steps(axes), 1):
+        yield Row(f"step-{number:02}", (f"{number:02}", step))
+
+
+@check("client.reads-every-combination", answers=VALUES)
+@rows(*make_walk_rows(HTTP_AXES))
+@check("client-grpc.reads-every-combination", answers=f"{VALUES}/grpc", over=(GRPC,))
+@rows(*make_walk_rows(GRPC_AXES))
+def reads_every_combination(client: Client, number: str, step: Step) -> None:
+    """The client sends any request and reads any valid answer, whatever properties of them meet."""
+    judge_step(ClientWalker(client, number, GRPC_SHRINKING if client.is_over_grpc else HTTP_SHRINKING), step)

@@ -1,0 +1,58 @@
+"""Find the requirement that a shrunk step of the walk for clients breaks, from the axes that are not neutral.
+
+A request shows by itself what it breaks. Of an answer that is read wrongly, the axis farthest from the tensors decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.support.covering import Step
+from conformance.checks.support.step_shrinking import MinimalFailure
+from conformance.clients.expectations import OWN
+
+FRAMING, JSON, FORM = "CLIENT-READS-FRAMING", "CLIENT-READS-JSON", "CLIENT-READS-FORM"
+GOES_ON = "CLIENT-GOES-ON"
+UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
+# axis -> requirement; the first of these axes that is left decides.
+_OF_HTTP: Mapping[str, str] = {
+    **dict.fromkeys(("connection", "accepts", "pieces", "framing", "header_case"), FRAMING),
+    **dict.fromkeys(("extra", "numbers", "spaces", "escapes", "members"), JSON),
+    "classes": "CLIENT-READS-CLASSES",
+    "header": FORM,
+}
+_OF_GRPC: Mapping[str, str] = {
+    **dict.fromkeys(("fields", "integers"), FORM),
+    "classes": "CLIENT-READS-CLASSES",
+    "contents": FORM,
+}
+
+
+def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
+    """Return the requirement that is broken, by its name over HTTP; None for the first requirement of the check.
+
+    Args:
+        found: the shrunk failure.
+        remaining: its axes that are not neutral.
+
+    A failure has the requirement `UNKNOWN` if the client returned an error for an answer with unknown members.
+    """
+    named = found.unmet.requirement
+    if named == OWN or (named and named.startswith("CLIENT-SENDS-") and found.unmet.reply is not None):
+        return named
+    if not found.is_lasting:  # an error that does not come again may be that of a connection
+        return OWN if found.unmet.tensor is not None else GOES_ON
+    if "beside" in remaining:
+        return OWN
+    if "before" in remaining:
+        return GOES_ON if remaining["before"] in ("error", "closed") else OWN
+    if named and named.startswith("CLIENT-SENDS-"):
+        return named
+    is_call = "contents" in found.step
+    table = _OF_GRPC if is_call else _OF_HTTP
+    for axis, requirement in table.items():
+        if axis in remaining:
+            return UNKNOWN if named == UNKNOWN and axis == "extra" else requirement
+    if "order" in remaining and (is_call or found.step["want"] != "json"):
+        return "CLIENT-READS-ORDER"
+    return FORM if found.step["want"] == "mixed" else None

@@ -1,0 +1,140 @@
+"""The axes of the walk for clients: what the caller asks for, how the answer is written, what is before and beside.
+
+A step has a value of each axis; the first value of an axis is neutral. Every answer is one that the documents allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from conformance.checks.support.covering import Space, Step
+from conformance.checks.support.step_shrinking import Axes
+
+AxisValues = Mapping[str, Sequence[str]]
+
+DATATYPES = ("INT32", "BOOL-FP64", "BYTES-UINT8", "INT64-BYTES-FP32", "UINT64-INT8", "FP16-UINT16", "INT16-UINT32")
+SHAPES = ("3", "1", "0", "2x3", "40")
+# How many inferences are in flight at once.
+BESIDE: Mapping[str, int] = {"nothing": 1, "one": 2, "seven": 8}
+
+_REQUEST: AxisValues = {
+    "datatypes": DATATYPES,
+    "shape": SHAPES,
+    "id": ("none", "ascii", "not-ascii", "long"),
+    "version": ("none", "7"),
+    "classes": ("none", "three"),
+}
+_CODINGS = ("none", "gzip", "deflate")
+_WRITING: AxisValues = {
+    "members": ("usual", "reversed", "outputs-first", "size-last"),
+    "escapes": ("none", "ascii", "names", "every"),
+    "spaces": ("none", "blanks", "around"),
+    "numbers": ("usual", "exponents"),
+    "extra": ("none", "parameters", "unknown"),
+    "absent": ("none", "version"),
+    "nesting": ("flat", "nested"),
+}
+_DELIVERY: AxisValues = {
+    "header": ("usual", "always"),
+    "header_case": ("usual", "lower", "upper"),
+    "framing": ("length", "one-chunk", "small-chunks", "extensions", "trailers", "until-close"),
+    "pieces": ("whole", "small"),
+    "accepts": _CODINGS,
+    "connection": ("kept", "closing"),
+}
+HTTP_AXES: AxisValues = {
+    **_REQUEST,
+    "send": ("json", "binary", "mixed", "raw"),
+    "want": ("json", "binary", "mixed", "unlisted", "all-binary"),
+    "coding": _CODINGS,
+    "order": ("requested", "reversed", "rotated"),
+    **_WRITING,
+    **_DELIVERY,
+    "before": ("nothing", "other-form", "larger", "error", "closed"),
+    "beside": tuple(BESIDE),
+}
+GRPC_AXES: AxisValues = {
+    **_REQUEST,
+    "shape": SHAPES[:4],
+    "send": ("binary", "json"),
+    "want": ("listed", "unlisted"),
+    "coding": ("none", "gzip"),
+    "contents": ("raw", "typed"),
+    "order": ("requested", "reversed", "rotated"),
+    "integers": ("packed", "unpacked"),
+    "fields": ("usual", "raw-first", "unknown"),
+    "before": ("nothing", "other-form", "larger", "error"),
+    "beside": tuple(BESIDE),
+}
+# Axes that a client may have no way to ask for.
+OPTIONAL = ("coding", "accepts", "want", "send", "classes", "version", "id", "datatypes", "beside", "shape", "before")
+
+
+def _has(step: Step, **values: Sequence[str]) -> bool:
+    """Whether a step has one of the values on each of these axes."""
+    return all(step.get(axis) in allowed for axis, allowed in values.items())
+
+
+_IN_JSON = ("json", "mixed", "unlisted")
+_SINGLE = DATATYPES[:1]
+
+
+def is_invalid(step: Step) -> bool:
+    """Whether values of some or all axes exclude each other, because no such exchange is legal, or none differs."""
+    return _is_invalid_request(step) or _is_invalid_answer(step)
+
+
+def _is_invalid_request(step: Step) -> bool:
+    is_half = "FP16" in step.get("datatypes", "")
+    is_raw = _has(step, send=["raw"])
+    return (
+        (is_half and _has(step, send=["json", "mixed"]))
+        or (is_half and (_has(step, want=_IN_JSON) or _has(step, contents=["typed"])))
+        or (is_raw and step.get("datatypes", "").startswith("BYTES"))
+        or (is_raw and step.get("want", "unlisted") != "unlisted")
+        or (is_raw and step.get("id", "none") != "none")
+        or (is_raw and _has(step, shape=["0"]))
+        or (_has(step, send=["mixed"], datatypes=_SINGLE) or _has(step, want=["mixed"], datatypes=_SINGLE))
+        or _has(step, classes=["three"], want=["unlisted", "all-binary"])
+        or (is_raw and _has(step, classes=["three"]))
+    )
+
+
+def _is_invalid_answer(step: Step) -> bool:
+    has_json = step.get("want", "json") == "json"
+    return (
+        (_has(step, framing=["until-close"]) and not has_json)
+        or _has(step, framing=["until-close"], connection=["closing"])
+        or (_has(step, order=["reversed", "rotated"], datatypes=_SINGLE))
+        or (_has(step, nesting=["nested"]) and step.get("shape", "2x3") != "2x3")
+        or _has(step, nesting=["nested"], want=["binary", "all-binary"])
+        or _has(step, numbers=["exponents"], want=["binary", "all-binary"])
+        or (_has(step, numbers=["exponents"]) and "FP" not in step.get("datatypes", "FP"))
+        or _has(step, header=["always"], want=["binary", "all-binary", "mixed"])
+        or _has(step, members=["size-last"], want=["json"])
+        or _has(step, integers=["unpacked"], contents=["raw"])
+        or _has(step, fields=["raw-first"], contents=["typed"])
+    )
+
+
+def exclude_pair(a: str, v: str, b: str, w: str) -> bool:
+    """Whether two values, each passed as axis and value, exclude each other."""
+    return is_invalid({a: v, b: w})
+
+
+def build_steps(axes: AxisValues) -> list[Step]:
+    """Return the steps of the covering array."""
+    space = Space(axes, exclude_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
+    return space.build_array()[0]
+
+
+def make_shrinking(axes: AxisValues, is_impossible: Callable[[Step], bool] = is_invalid) -> Axes:
+    """Return the axes as shrinking uses them: those farthest from the tensors are set to neutral first."""
+    nearest = ("classes", "order", "want", "contents", "send", "shape", "datatypes")
+    order = [*(axis for axis in list(axes)[::-1] if axis not in nearest), *(axis for axis in nearest if axis in axes)]
+    neutral = {axis: values[0] for axis, values in axes.items()}
+    smaller = {"datatypes": DATATYPES, "shape": SHAPES, "beside": tuple(BESIDE)}
+    return Axes(order, neutral, {"beside": "nothing"}, smaller, (), is_impossible)
+
+
+HTTP_SHRINKING, GRPC_SHRINKING = make_shrinking(HTTP_AXES), make_shrinking(GRPC_AXES)
