@@ -109,7 +109,7 @@ def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
 def _see_sampled(fault: Fault, found: Rows, more: Rows, *, is_doubted: bool) -> Sighting:
     """Run a sample of rows; where it misses less than it should, those that answer for the rest, until they do."""
     if fault.broad:
-        return see(get_server(), fault, shuffle_rows(fault, found), until=())
+        return see(get_server(), fault, sort_known_first(fault, shuffle_rows(fault, found)), until=())
     sighting = see(get_server(), fault, [*sample_rows(fault, found, is_doubted=is_doubted), *more])
     unseen = set(fault.breaks) - {miss.requirement for miss in sighting.misses}
     if not unseen:
