@@ -35,7 +35,7 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 COST_OF_A_ROW_MS = 8
 DEFAULT_COST_MS = 4  # of rows that are no candidates
 # The same where one row takes the place of several: the number of rows is limited.
-PLACE_MS = 30
+PLACE_MS = 120
 UNMET = ("fail", "advisory")
 
 Covered = Mapping[str, Collection[Key]]  # what has to be covered -> the rows that do
