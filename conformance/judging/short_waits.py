@@ -1,8 +1,9 @@
 """Rows that are judged with short waits, once a few requests of the target took the whole timeout.
 
 A row that had no answer in a short wait is repeated with the whole timeout, so no server fails for being slow. Once a
-row of a requirement had no answer in the whole timeout, later rows of the requirement are not repeated: they have no
-verdict of their own, and cannot change that of the requirement.
+row of a requirement had no answer in the whole timeout, later rows of the requirement are not repeated: a request that
+breaks it fails, which cannot change the verdict of the requirement, and what cannot be judged for want of an answer is
+blocked.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ class ShortWaits:
         try:
             yield
         except UnmetError as error:
-            self._expect_whole_waits(name_requirement(check, row, error))
+            named = name_requirement(check, row, error)
+            if self._is_ahead or self._unanswered[named] < MAX_UNANSWERED_ROWS:
+                self._expect_whole_waits(named)
             raise
         except (BlockedError, NotApplicableError):
             self._expect_whole_waits(requirement)

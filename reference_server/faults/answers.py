@@ -135,13 +135,13 @@ def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
     return original(answer | {"model_version": int(answer["model_version"])})
 
 
-@fault("response.encode", breaks="OIP-ID")
+@fault("response.encode", breaks=("OIP-ID", "OIP-ID-EMPTY"))
 def id_left_out(original: Any, answer: Answer) -> bytes:
     """No answer has an id."""
     return original(_drop_members(answer, "id"))
 
 
-@fault("response.encode", breaks="OIP-ID")
+@fault("response.encode", breaks="OIP-ID-EMPTY")
 def falsy_members_left_out(original: Any, answer: Answer) -> bytes:
     """A member of an answer that counts as false, such as an id without characters, is left out."""
     return original({member: value for member, value in answer.items() if value})

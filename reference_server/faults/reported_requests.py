@@ -104,7 +104,7 @@ def inputs_laid_out_by_their_elements(original: Any, model: Model, request: Obje
 # --- ids and lists of outputs -----------------------------------------------------------------------------------------
 
 
-@fault("response.build", breaks="OIP-ID")
+@fault("response.build", breaks=("OIP-ID", "OIP-ID-EMPTY"))
 def ids_replaced_by_those_of_the_server(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
     """Every answer has an id of the server's own, whatever id the request has."""
     return original(model, replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_DNS, model.name))), produced)

@@ -75,7 +75,6 @@ def test_server_that_hangs_on_one_kind_of_request_fails(
     assert failed, [(one.label, one.outcome, one.message) for one in results]
     assert {one.outcome for one in results} <= {Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, *RIGHT}
     assert {one.reason.subject for one in short if one.reason} <= failed  # a requirement never rests on a short wait
-    assert short
     assert target.waited_s
     assert settings.wait.times.whole_waits < sum(one.outcome not in RIGHT for one in results)
     journal.merge(tmp_path, settings.url, {}, settings.grpc_address.url)

@@ -220,18 +220,25 @@ _IDS = {
     "long": "id-" + "0123456789" * 30,
 }
 
+_REQUIREMENTS = {"empty": "OIP-ID-EMPTY"}
 _FOR_ANY_MODEL = ("empty", "digits", "blanks", "escapes", "accents", "long")
 
 
-@check("json.id-comes-back", answers="OIP-ID", role="identity_int32")
+@check("json.id-comes-back", answers=("OIP-ID", "OIP-ID-EMPTY"), role="identity_int32")
 @rows(
     *[
-        Row(name, (identity, "json", None), fit=JSON if name in _FOR_ANY_MODEL else None)
+        Row(
+            name,
+            (identity, "json", None),
+            answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
+            fit=JSON if name in _FOR_ANY_MODEL else None,
+        )
         for name, identity in _IDS.items()
     ],
     *[
         Row(
             *(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want)),
+            answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
             needs=BINARY,
             fit=ANY if (name, send, want) == ("accents", "binary", "binary") else None,
         )

@@ -26,6 +26,12 @@ def members_nobody_asked_for(original: Any, answer: Answer) -> bytes:
     return bytes(original({"took": 3, **answer, "parameters": {"a": True}, "outputs": outputs, "warnings": []}))
 
 
+@variation("response.encode", breaks="OIP-ID-EMPTY")
+def empty_ids_count_as_none(original: Any, answer: Answer) -> bytes:
+    """The server draws an id of its own in place of one without characters, as KServe does."""
+    return bytes(original(answer | {"id": "drawn"} if answer.get("id") == "" else answer))
+
+
 @variation("response.encode", breaks="OIP-NULL")
 def absent_members_are_null(original: Any, answer: Answer) -> bytes:
     """Optional members that are absent are there with the value null."""
