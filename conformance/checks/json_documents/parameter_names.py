@@ -85,6 +85,11 @@ def _give_values(names: Sequence[str]) -> dict[str, Any]:
     return {name: VALUES[index % len(VALUES)] for index, name in enumerate(names)}
 
 
+def _give_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same values under usual names: a server may refuse a kind of value, or that many."""
+    return {f"{USUAL_NAME}_{index}": value for index, value in enumerate(added.values())}
+
+
 @check("json.parameter-of-any-name-is-like-others", answers="OIP-PARAMETER-NAMES")
 @rows(*_make_rows())
 def parameter_of_any_name_is_like_others(
@@ -98,9 +103,9 @@ def parameter_of_any_name_is_like_others(
     reply = target.send(_add_parameters(request, place, added), fresh=True)
     if is_met(lambda: _expect_same_outputs(reply, plain)):
         return "answered"
-    usual = target.send(_add_parameters(request, place, _give_values([USUAL_NAME])), fresh=True)
+    usual = target.send(_add_parameters(request, place, _give_usual_names(added)), fresh=True)
     if not is_met(lambda: _expect_same_outputs(usual, plain)):
-        raise NotApplicableError(f"a parameter of the {place} with a usual name is not passed over")
+        raise NotApplicableError(f"the same parameters of the {place} under usual names are not passed over")
     _expect_same_outputs(reply, plain)
     return "answered"
 

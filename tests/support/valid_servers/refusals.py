@@ -119,6 +119,15 @@ def unknown_parameters_are_refused(original: Any, entry: Any) -> Any:
     return found
 
 
+@variation("members.parameters")
+def parameters_that_are_no_integers_are_refused(original: Any, entry: Any) -> Any:
+    """Unknown parameters are integers, booleans or strings: a number with a fraction is refused, as Triton 2.39 did."""
+    found = original(entry)
+    if any(isinstance(found[name], float) for name in set(found) - KNOWN_PARAMETERS):
+        raise InferenceError("a parameter is neither an integer, nor a boolean, nor a string")
+    return found
+
+
 _at_work: list[int] = []
 
 
