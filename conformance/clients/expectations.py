@@ -7,19 +7,22 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+import numpy as np
+
 from conformance.clients.client import Observation
 from conformance.clients.inference import Class, ClientOutput
-from conformance.clients.intent import find_differences
+from conformance.clients.intent import find_differences, find_option_faults
 from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.clients.rules.judging import judge_request
 from conformance.clients.rules.rule import Violation
 from conformance.expect.class_texts import ClassText, is_same_value, parse
-from conformance.expect.difference import find_difference
+from conformance.expect.difference import Difference, find_difference
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec import ledger
 from conformance.spec.ledger import Level
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
+from conformance.wire.datatypes import lookup
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, find_first_difference
 
@@ -86,6 +89,17 @@ def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VAL
         misses = (*judge_request(request.received).misses, *find_differences(request.received, seen.inference))
         if first := _choose_violation(misses, own):
             raise _build_error(first, request)
+
+
+def expect_same_options(before: Observation, after: Observation) -> None:
+    """Expect that two requests of which the caller asks the same ask the server the same.
+
+    Raises:
+        Unmet: the second one has an id, a version, outputs or forms that the first one has not.
+    """
+    first, last = before.requests[-1], after.requests[-1]
+    for fault in find_option_faults(first.received, last.received):
+        raise _build_error(Violation("CLIENT-SENDS-OUTPUTS", *fault), last)
 
 
 def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
@@ -255,8 +269,21 @@ def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> 
         raise UnmetError(
             wanted, f"bytes that do not fit: {escape_text(given.trouble)}", find_last_reply(seen), tensor=expected
         )
-    if unlike := find_difference(expected, found, b"", through_json=through_json):
+    if unlike := find_difference(expected, found, b"", through_json=through_json) or _find_lost_sign(expected, given):
         raise UnmetError(unlike.expected, unlike.actual, find_last_reply(seen), tensor=expected)
+
+
+def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference | None:
+    """Return the first zero whose sign differs: near enough, and another element."""
+    one = None if given is None else given.tensor
+    if one is None or not lookup(expected.datatype).is_float:
+        return None
+    lost = (expected.array == 0) & (np.signbit(expected.array) != np.signbit(one.array))
+    if not lost.any():
+        return None
+    place = int(np.argmax(lost))
+    wanted, actual = (array.reshape(-1)[place] for array in (expected.array, one.array))
+    return Difference(f"element {place} of {expected.name} to be {wanted}", str(actual))
 
 
 def _convert_output(given: ClientOutput) -> Output:

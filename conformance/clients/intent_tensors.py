@@ -34,19 +34,16 @@ class TensorFault(NamedTuple):
     requirement: str = VALUES
 
 
-def find_value_faults(
-    inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any], *, is_json: bool
-) -> Iterator[TensorFault]:
+def find_value_faults(inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any]) -> Iterator[TensorFault]:
     """Yield how the inputs of a request differ from those of the caller, whatever their order.
 
-    Compares elements bit by bit, except NaN and, in JSON, the sign of 0, which not every writer keeps. The rules report
+    Compares elements bit by bit, except NaN; -0.0 is another element than 0.0, and JSON can write it. The rules report
     inputs without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
 
     Args:
         inputs: the inputs of the request.
         inference: the inference of the caller.
         data: elements of non-binary inputs as sent, by input index.
-        is_json: whether these are JSON.
     """
     if not all(one.name for one in inputs):
         return
@@ -60,10 +57,10 @@ def find_value_faults(
         yield TensorFault(Fault("each input once", f"{len(inputs)} inputs of {len(given)} names"))
     for one in inputs:
         if one.name in wanted:
-            yield from _find_input_faults(one, wanted[one.name], data.get(one.index), is_json=is_json)
+            yield from _find_input_faults(one, wanted[one.name], data.get(one.index))
 
 
-def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
+def _find_input_faults(one: Output, wanted: Tensor, data: Any) -> Iterator[TensorFault]:
     if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
         return
     if one.datatype != wanted.datatype:
@@ -71,7 +68,7 @@ def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool)
     elif one.shape is not None and one.shape != wanted.shape:
         yield TensorFault(Fault(f"{format_value(list(wanted.shape))} for {one.label}", format_value(list(one.shape))))
     elif one.array is not None:
-        index = find_first_difference(wanted.array, one.array, one.datatype, json=is_json and not one.binary)
+        index = find_first_difference(wanted.array, one.array, one.datatype)
         if index is not None:
             expected = f"{one.label} element {index}: {_format_element(wanted.array, index)}"
             fault = Fault(expected, _format_element(one.array, index), None if one.span is None else one.span[0])

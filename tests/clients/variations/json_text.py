@@ -35,6 +35,12 @@ def white_space_around_the_json(original: Original, said: dict[str, Any]) -> byt
 
 
 @variation("request.written")
+def minus_zero_without_fraction(original: Original, said: dict[str, Any]) -> bytes:
+    """-0.0 is written as -0."""
+    return bytes(original(said)).replace(b"-0.0,", b"-0,")
+
+
+@variation("request.written")
 def ascii_escapes(_original: Original, said: dict[str, Any]) -> bytes:
     """Whatever is no ASCII is escaped."""
     return json.dumps(said).encode()
