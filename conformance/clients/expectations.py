@@ -114,6 +114,7 @@ def _build_error(miss: Violation, request: ReceivedRequest) -> UnmetError:
 
 
 OWN: Final = "CLIENT-READS-OWN"
+NUMBERS: Final = "CLIENT-READS-NUMBERS"
 MIN_TELLING_BYTES: Final = 4  # tensors of fewer bytes may be equal by chance
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -269,8 +270,11 @@ def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> 
         raise UnmetError(
             wanted, f"bytes that do not fit: {escape_text(given.trouble)}", find_last_reply(seen), tensor=expected
         )
-    if unlike := find_difference(expected, found, b"", through_json=through_json) or _find_lost_sign(expected, given):
+    if unlike := find_difference(expected, found, b"", through_json=through_json):
         raise UnmetError(unlike.expected, unlike.actual, find_last_reply(seen), tensor=expected)
+    if lost := _find_lost_sign(expected, given):
+        named = None if any(one.received.is_over_grpc for one in seen.requests) else NUMBERS
+        raise UnmetError(lost.expected, lost.actual, find_last_reply(seen), tensor=expected, requirement=named)
 
 
 def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference | None:

@@ -45,13 +45,13 @@ def find_differences(received: ClientRequest, inference: Inference) -> tuple[Vio
 
 
 def _find_tensor_faults(
-    inputs: Sequence[Output], data: bytes, inference: Inference, elements: Mapping[int, Any]
+    inputs: Sequence[Output], data: bytes, inference: Inference, elements: Mapping[int, Any], *, is_json: bool
 ) -> Iterator[_NamedFault]:
     """Yield how the inputs differ from the caller's; ignore elements if the order of the data is wrong."""
     displaced = find_order_fault(data, [one for one in inputs if one.binary], inference)
     if displaced is not None:
         yield "CLIENT-SENDS-ORDER", displaced
-    for found in find_value_faults(inputs, inference, elements):
+    for found in find_value_faults(inputs, inference, elements, is_json=is_json):
         if displaced is None or not found.is_of_elements:
             yield found.requirement, found.fault
 
@@ -72,7 +72,7 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
         if not kinds & _UNNAMED:
             elements = {index: item.get("data") for index, item in request.items().items()}
             data = request.body[request.json_end :]
-            yield from _find_tensor_faults(request.inputs, data, inference, elements)
+            yield from _find_tensor_faults(request.inputs, data, inference, elements, is_json=True)
         asked = read_request_options(request.document)
         yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(asked, inference))
         yield from (("CLIENT-SENDS-OVERRIDE", fault) for fault in _find_open_forms(asked, inference))
@@ -128,7 +128,7 @@ def _find_call_faults(call: ParsedCall, inference: Inference) -> Iterator[_Named
         )
     data = b"".join(call.body[slice(*span)] for span in call.entries)
     elements = {index: read_typed_elements(entry) for index, entry in enumerate(message.inputs)}
-    yield from _find_tensor_faults(call.inputs, data, inference, elements)
+    yield from _find_tensor_faults(call.inputs, data, inference, elements, is_json=False)
     yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(read_call_options(message), inference))
 
 

@@ -19,6 +19,7 @@ from conformance.wire.outputs import Output
 from conformance.wire.tensor import Array, Tensor, find_first_difference
 
 VALUES: Final = "CLIENT-SENDS-VALUES"
+MINUS_ZERO: Final = "CLIENT-SENDS-MINUS-ZERO"
 
 
 class TensorFault(NamedTuple):
@@ -34,16 +35,19 @@ class TensorFault(NamedTuple):
     requirement: str = VALUES
 
 
-def find_value_faults(inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any]) -> Iterator[TensorFault]:
+def find_value_faults(
+    inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any], *, is_json: bool
+) -> Iterator[TensorFault]:
     """Yield how the inputs of a request differ from those of the caller, whatever their order.
 
-    Compares elements bit by bit, except NaN; -0.0 is another element than 0.0, and JSON can write it. The rules report
-    inputs without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
+    Compares elements bit by bit, except NaN; in JSON the sign of 0 is a requirement of its own. The rules report inputs
+    without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
 
     Args:
         inputs: the inputs of the request.
         inference: the inference of the caller.
         data: elements of non-binary inputs as sent, by input index.
+        is_json: whether these are JSON.
     """
     if not all(one.name for one in inputs):
         return
@@ -57,10 +61,10 @@ def find_value_faults(inputs: Sequence[Output], inference: Inference, data: Mapp
         yield TensorFault(Fault("each input once", f"{len(inputs)} inputs of {len(given)} names"))
     for one in inputs:
         if one.name in wanted:
-            yield from _find_input_faults(one, wanted[one.name], data.get(one.index))
+            yield from _find_input_faults(one, wanted[one.name], data.get(one.index), is_json=is_json)
 
 
-def _find_input_faults(one: Output, wanted: Tensor, data: Any) -> Iterator[TensorFault]:
+def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
     if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
         return
     if one.datatype != wanted.datatype:
@@ -68,7 +72,12 @@ def _find_input_faults(one: Output, wanted: Tensor, data: Any) -> Iterator[Tenso
     elif one.shape is not None and one.shape != wanted.shape:
         yield TensorFault(Fault(f"{format_value(list(wanted.shape))} for {one.label}", format_value(list(one.shape))))
     elif one.array is not None:
-        index = find_first_difference(wanted.array, one.array, one.datatype)
+        is_number = is_json and not one.binary
+        index = find_first_difference(wanted.array, one.array, one.datatype, json=is_number)
+        sign = find_first_difference(wanted.array, one.array, one.datatype) if is_number and index is None else None
+        if sign is not None:
+            expected = f"{one.label} element {sign}: {_format_element(wanted.array, sign)}"
+            yield TensorFault(Fault(expected, _format_element(one.array, sign)), True, MINUS_ZERO)
         if index is not None:
             expected = f"{one.label} element {index}: {_format_element(wanted.array, index)}"
             fault = Fault(expected, _format_element(one.array, index), None if one.span is None else one.span[0])

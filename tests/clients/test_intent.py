@@ -205,8 +205,6 @@ DIFFERENT: dict[str, list[Case]] = {
         ("out-of-range-beside-text", *make_json_case("INT8", '["x",255]', [1, -1])),
         ("fp32-out-of-range", *make_json_case("FP32", "[1e39]", [3e38])),
         ("2^53", *make_json_case("INT64", "[9007199254740992]", [2**53 + 1])),
-        ("sign-of-0-lost", *make_json_case("FP32", "[0.0]", [-0.0])),
-        ("sign-of-0-lost-without-a-fraction", *make_json_case("FP32", "[0]", [-0.0])),
         (
             "sign-of-0-lost-in-binary",
             framed(inputs(make_sized_input("A", "FP32", "[1]", 4)), bytes(4)),
@@ -271,6 +269,10 @@ DIFFERENT: dict[str, list[Case]] = {
             make_inference(outputs=(BINARY,)),
         ),
         ("binary-data-output-on-it", asked(output('{"binary_data_output":true}')), make_inference(outputs=(BINARY,))),
+    ],
+    "MINUS-ZERO": [
+        ("sign-of-0-lost", *make_json_case("FP32", "[0.0]", [-0.0])),
+        ("sign-of-0-lost-without-a-fraction", *make_json_case("FP32", "[0]", [-0.0])),
     ],
     "OVERRIDE": [
         ("output-json-unsaid-under-the-default", asked(TOP + output()), make_inference(outputs=(AS_JSON,))),

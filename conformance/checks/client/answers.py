@@ -96,7 +96,8 @@ def make_corner_value_rows() -> Iterator[Row]:
             outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype, json=True)),)
             yield make_reading_row(f"{datatype}-json", "json", outputs)
     for datatype, bits in DIGITS_AND_SIGNS.items():
-        yield make_reading_row(f"{datatype}-digits-and-signs-json", "json", (from_bits("OUT0", datatype, bits),))
+        row = make_reading_row(f"{datatype}-digits-and-signs-json", "json", (from_bits("OUT0", datatype, bits),))
+        yield replace(row, answers=(*row.answers, "CLIENT-READS-NUMBERS"))
     for group, form, one in list_strings():
         yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
 
@@ -141,8 +142,14 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
     expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
-@check("client.reads-half-precision-as-json", answers="CLIENT-READS-VALUES")
-@rows(*[make_reading_row(name, "json", (from_bits("OUT0", name, bits),)) for name, bits in HALF_PRECISION.items()])
+def make_half_precision_row(datatype: str) -> Row:
+    """Return a row with the elements of a datatype of 16 bits as JSON."""
+    row = make_reading_row(datatype, "json", (from_bits("OUT0", datatype, HALF_PRECISION[datatype]),))
+    return replace(row, answers=(*row.answers, "CLIENT-READS-NUMBERS"))
+
+
+@check("client.reads-half-precision-as-json", answers=("CLIENT-READS-VALUES", "CLIENT-READS-NUMBERS"))
+@rows(*map(make_half_precision_row, HALF_PRECISION))
 def reads_half_precision_as_json(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the elements of FP16 and BF16 that are exact decimals in JSON, or refuses them.
 
@@ -152,7 +159,7 @@ def reads_half_precision_as_json(client: Client, inference: Inference, script: S
     observation = client.infer(inference, script)
     if observation.requests and observation.result.error is not None:
         raise NotApplicableError(f"the client reads no such JSON: {escape_text(observation.result.error)}")
-    expect_outputs(observation)
+    expect_outputs(observation, through_json=True)
 
 
 # --- spellings of numbers ---------------------------------------------------------------------------------------------

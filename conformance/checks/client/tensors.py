@@ -84,8 +84,8 @@ def make_corner_value_rows() -> Iterator[Row]:
     for datatype in ("FP32", "FP64"):
         corners = Tensor.from_values("IN0", datatype, get_all_corners(datatype, json=True))
         yield make_tensor_row(f"{datatype}-json", corners, "json")
-        exact = from_bits("IN0", datatype, DIGITS_AND_SIGNS[datatype])
-        yield make_tensor_row(f"{datatype}-digits-and-signs-json", exact, "json")
+        name, exact = f"{datatype}-digits-and-signs-json", from_bits("IN0", datatype, DIGITS_AND_SIGNS[datatype])
+        yield make_sending_row(name, make_inference(name, [exact], "json"), ("CLIENT-SENDS-MINUS-ZERO",))
 
 
 def make_string_rows() -> Iterator[Row]:

@@ -23,7 +23,7 @@ def half_subnormals_flushed(original: Original, datatype: str, shape: Sequence[i
     return bytes(original(datatype, shape, [one if abs(one) >= least else 0.0 for one in data]))
 
 
-@fault("answer.from_json", misses="CLIENT-READS-VALUES", datatypes="FP16 BF16 FP32 FP64")
+@fault("answer.from_json", misses="CLIENT-READS-NUMBERS", datatypes="FP16 BF16 FP32 FP64")
 def minus_zero_without_sign(original: Original, datatype: str, shape: Sequence[int], data: list[Any]) -> bytes:
     """-0.0 in the JSON of an answer is read as 0.0."""
     return bytes(original(datatype, shape, [one if isinstance(one, list) or one else 0.0 for one in data]))

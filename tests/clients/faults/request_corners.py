@@ -67,7 +67,7 @@ def fp32_with_eight_digits(original: Original, tensor: Tensor) -> list[Any]:
     return [float(f"{one:.8g}") for one in original(tensor)]
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-VALUES", datatypes="FP32 FP64")
+@fault("request.json_elements", misses="CLIENT-SENDS-MINUS-ZERO", datatypes="FP32 FP64")
 def minus_zero_as_zero(original: Original, tensor: Tensor) -> list[Any]:
     """-0.0 is written into the JSON without its sign."""
     return [one + 0.0 for one in original(tensor)]

@@ -165,9 +165,3 @@ def floats_in_exponents(original: Original, tensor: Tensor) -> list[Any]:
     """Whole numbers of floating-point tensors are written without a fraction."""
     found = original(tensor)
     return [int(one) if one.is_integer() and abs(one) < 1e15 and str(one) != "-0.0" else one for one in found]
-
-
-@variation("request.json_elements")
-def sign_of_zero_lost(original: Original, tensor: Tensor) -> list[Any]:
-    """Minus zero is written as 0, as JavaScript does."""
-    return [0 if one == 0 and isinstance(one, float) else one for one in original(tensor)]
