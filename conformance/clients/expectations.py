@@ -7,19 +7,22 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+import numpy as np
+
 from conformance.clients.client import Observation
 from conformance.clients.inference import Class, ClientOutput
-from conformance.clients.intent import find_differences
+from conformance.clients.intent import find_differences, find_option_faults
 from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.clients.rules.judging import judge_request
 from conformance.clients.rules.rule import Violation
 from conformance.expect.class_texts import ClassText, is_same_value, parse
-from conformance.expect.difference import find_difference
+from conformance.expect.difference import Difference, find_difference
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec import ledger
 from conformance.spec.ledger import Level
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
+from conformance.wire.datatypes import lookup
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, find_first_difference
 
@@ -88,6 +91,17 @@ def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VAL
             raise _build_error(first, request)
 
 
+def expect_same_options(before: Observation, after: Observation) -> None:
+    """Expect that two requests of which the caller asks the same ask the server the same.
+
+    Raises:
+        Unmet: the second one has an id, a version, outputs or forms that the first one has not.
+    """
+    first, last = before.requests[-1], after.requests[-1]
+    for fault in find_option_faults(first.received, last.received):
+        raise _build_error(Violation("CLIENT-SENDS-OUTPUTS", *fault), last)
+
+
 def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
     of_row = [miss for miss in misses if ledger.get_requirement(miss.requirement).name in own]
     demanded = [miss for miss in misses if ledger.get_requirement(miss.requirement).level is Level.MUST]
@@ -100,6 +114,7 @@ def _build_error(miss: Violation, request: ReceivedRequest) -> UnmetError:
 
 
 OWN: Final = "CLIENT-READS-OWN"
+NUMBERS: Final = "CLIENT-READS-NUMBERS"
 MIN_TELLING_BYTES: Final = 4  # tensors of fewer bytes may be equal by chance
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -257,6 +272,22 @@ def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> 
         )
     if unlike := find_difference(expected, found, b"", through_json=through_json):
         raise UnmetError(unlike.expected, unlike.actual, find_last_reply(seen), tensor=expected)
+    if lost := _find_lost_sign(expected, given):
+        named = None if any(one.received.is_over_grpc for one in seen.requests) else NUMBERS
+        raise UnmetError(lost.expected, lost.actual, find_last_reply(seen), tensor=expected, requirement=named)
+
+
+def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference | None:
+    """Return the first zero whose sign differs: near enough, and another element."""
+    one = None if given is None else given.tensor
+    if one is None or not lookup(expected.datatype).is_float:
+        return None
+    lost = (expected.array == 0) & (np.signbit(expected.array) != np.signbit(one.array))
+    if not lost.any():
+        return None
+    place = int(np.argmax(lost))
+    wanted, actual = (array.reshape(-1)[place] for array in (expected.array, one.array))
+    return Difference(f"element {place} of {expected.name} to be {wanted}", str(actual))
 
 
 def _convert_output(given: ClientOutput) -> Output:

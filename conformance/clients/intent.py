@@ -75,6 +75,14 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
             yield from _find_tensor_faults(request.inputs, data, inference, elements, is_json=True)
         asked = read_request_options(request.document)
         yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(asked, inference))
+        yield from (("CLIENT-SENDS-OVERRIDE", fault) for fault in _find_open_forms(asked, inference))
+
+
+def _find_open_forms(asks: RequestOptions, inference: Inference) -> Iterator[Fault]:
+    """Yield the outputs that the caller wants as JSON and that `binary_data_output` may make binary."""
+    for output in inference.outputs or ():
+        if output.form == "json" and output.name in asks.outputs and asks.outputs[output.name].is_left_open:
+            yield Fault(f"binary_data false on {format_name(output.name)}", "none, under binary_data_output true")
 
 
 def _find_address_faults(path: str, inference: Inference) -> Iterator[Fault]:
@@ -133,10 +141,12 @@ class OutputOptions(NamedTuple):
     Attributes:
         forms: the forms that the request allows; more than one if the request is ambiguous.
         classes: the count, as written; None requests the tensor.
+        is_left_open: whether it has no form of its own under a `binary_data_output` that may hold for it.
     """
 
     forms: frozenset[Form]
     classes: Any = None
+    is_left_open: bool = False
 
 
 class RequestOptions(NamedTuple):
@@ -167,7 +177,9 @@ def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
         given = _find_parameters(item)
         own = given.get("binary_data")
         outputs[item["name"]] = OutputOptions(
-            default_forms if own is None else _read_parameter_form(own), given.get(CLASSIFICATION)
+            default_forms if own is None else _read_parameter_form(own),
+            given.get(CLASSIFICATION),
+            own is None and "binary" in rest,
         )
     has_names = isinstance(listed, list) and len(named) == len(listed)
     return RequestOptions(outputs, rest, document.get("id"), has_names)
@@ -221,6 +233,35 @@ def find_output_faults(asks: RequestOptions, inference: Inference) -> Iterator[F
         yield from _find_output_faults(name, asks, inference.all_outputs, None)
     if not asks.outputs and inference.all_outputs is not None and inference.all_outputs not in asks.rest:
         yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(asks.rest))}")
+
+
+def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[Fault]:
+    """Yield what a request asks for that an earlier one, of which its caller asked the same, did not ask for."""
+    (version, first), (later_version, last) = _read_options(before), _read_options(after)
+    if later_version != version:
+        yield Fault(f"the version {format_value(version)}, as before", format_value(later_version))
+    if first is None or last is None:
+        return
+    if not first.id and last.id:
+        yield Fault("no id, as before", format_value(last.id))
+    for name in sorted(last.outputs.keys() - first.outputs.keys()):
+        yield Fault("the outputs that were asked for before", f"{format_name(name)} asked for")
+    for name in sorted(last.outputs.keys() & first.outputs.keys()):
+        if last.outputs[name] != first.outputs[name]:
+            yield Fault(f"{format_name(name)} asked for as before", "with another form, or as classes")
+    if last.rest != first.rest:
+        yield Fault(f"all outputs as {'/'.join(sorted(first.rest))}, as before", f"as {'/'.join(sorted(last.rest))}")
+
+
+def _read_options(received: ClientRequest) -> tuple[str, RequestOptions | None]:
+    """Return the version that a request names, and what it asks for; None if it cannot be read."""
+    if received.is_over_grpc:
+        call = parsed_call.parse(received)
+        return ("", None) if call is None else (call.message.model_version, read_call_options(call.message))
+    place = parse_path(received.path)
+    version = "" if place is None or place.version is None else place.version.decode(errors="replace")
+    document = parsed_request.parse(received).document
+    return version, None if document is None else read_request_options(document)
 
 
 def _find_name_faults(asks: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:

@@ -19,6 +19,7 @@ from conformance.wire.outputs import Output
 from conformance.wire.tensor import Array, Tensor, find_first_difference
 
 VALUES: Final = "CLIENT-SENDS-VALUES"
+MINUS_ZERO: Final = "CLIENT-SENDS-MINUS-ZERO"
 
 
 class TensorFault(NamedTuple):
@@ -39,8 +40,8 @@ def find_value_faults(
 ) -> Iterator[TensorFault]:
     """Yield how the inputs of a request differ from those of the caller, whatever their order.
 
-    Compares elements bit by bit, except NaN and, in JSON, the sign of 0, which not every writer keeps. The rules report
-    inputs without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
+    Compares elements bit by bit, except NaN; in JSON the sign of 0 is a requirement of its own. The rules report inputs
+    without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
 
     Args:
         inputs: the inputs of the request.
@@ -71,7 +72,12 @@ def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool)
     elif one.shape is not None and one.shape != wanted.shape:
         yield TensorFault(Fault(f"{format_value(list(wanted.shape))} for {one.label}", format_value(list(one.shape))))
     elif one.array is not None:
-        index = find_first_difference(wanted.array, one.array, one.datatype, json=is_json and not one.binary)
+        is_number = is_json and not one.binary
+        index = find_first_difference(wanted.array, one.array, one.datatype, json=is_number)
+        sign = find_first_difference(wanted.array, one.array, one.datatype) if is_number and index is None else None
+        if sign is not None:
+            expected = f"{one.label} element {sign}: {_format_element(wanted.array, sign)}"
+            yield TensorFault(Fault(expected, _format_element(one.array, sign)), True, MINUS_ZERO)
         if index is not None:
             expected = f"{one.label} element {index}: {_format_element(wanted.array, index)}"
             fault = Fault(expected, _format_element(one.array, index), None if one.span is None else one.span[0])

@@ -92,6 +92,22 @@ BINARY_ONLY_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     },
 }
 
+# Bit patterns that JSON carries and that clients lose: those that need nine digits, and the sign of zero.
+DIGITS_AND_SIGNS: Mapping[str, Sequence[int]] = {
+    "FP32": (0x447A0001, 0x447A0003, 0x447A3FFF, 0x80000000, 0x00000000),
+    "FP64": (0x3FB999999999999A, 0x3FD3333333333334, 0x8000000000000000, 0x0000000000000000),
+}
+# FP16 and BF16: subnormals, limits, neighbours of one, both zeros. What JSON says of them is exact.
+HALF_PRECISION: Mapping[str, Sequence[int]] = {
+    "FP16": (0x0155, 0x83FF, 0x0400, 0x7BFF, 0x3C01, 0xBBFF, 0x8000, 0x0000),
+    "BF16": (0x0055, 0x807F, 0x0080, 0x7F7F, 0x3F81, 0xBF7F, 0x8000, 0x0000),
+}
+# 0.1, 0.3, 0.7 and -0.2, rounded to the nearest element.
+SHORT_DECIMALS: Mapping[str, Sequence[int]] = {
+    "FP16": (0x2E66, 0x34CD, 0x399A, 0xB266),
+    "BF16": (0x3DCD, 0x3E9A, 0x3F33, 0xBE4D),
+}
+
 # Bit patterns that are equal in both byte orders, and that a conversion through a smaller type would change. They allow
 # comparing the two forms of a tensor independently of the byte order.
 PALINDROMES: Mapping[str, Sequence[int]] = {

@@ -77,7 +77,13 @@ def parse_json(text: bytes) -> ParsedJson:
 
     try:
         number = _parse_number if _is_inexact(text) else None
-        value = json.loads(decoded, object_pairs_hook=members, parse_float=number, parse_constant=constant)
+        value = json.loads(
+            decoded,
+            object_pairs_hook=members,
+            parse_float=number,
+            parse_int=_parse_integer if b"-0" in text else None,
+            parse_constant=constant,
+        )
     except json.JSONDecodeError as error:
         at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
         return ParsedJson(None, (*findings, Finding("json-invalid", FIELD, at, "JSON", error.msg)))
@@ -136,6 +142,11 @@ def _describe_unreadable_number(text: bytes) -> Finding:
         return Finding("json-invalid", FIELD, None, "JSON that can be read", "JSON beyond the limits of this reader")
     actual = f"one of {len(number.group(1))} digits"
     return Finding("json-invalid", FIELD, number.start(), "a number that can be read", actual)
+
+
+def _parse_integer(spelling: str) -> float | int:
+    """Convert a number without point and exponent; -0 keeps its sign, which an int has not."""
+    return -0.0 if spelling == "-0" else int(spelling)
 
 
 def _parse_number(spelling: str) -> float | int:

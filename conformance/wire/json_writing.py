@@ -35,6 +35,11 @@ def write_first_escaped(text: str) -> str:
     return write_escaped(text[:1])[:-1] + write_plain(text[1:])[1:]
 
 
+def write_short_escapes(text: str) -> str:
+    r"""Return a JSON string in which a slash is escaped, too: `\/`."""
+    return write_plain(text).replace("/", "\\/")
+
+
 def write_exponent(number: float) -> str:
     """Format a number with an exponent, exactly."""
     return format(number, ".17E")

@@ -130,7 +130,8 @@ SAID: list[Case] = [
         framed(inputs(make_sized_input("A", "FP16", "[1]", 2)), parse_hex("007e")),
         nan("017e", "<f2"),
     ),
-    ("sign-of-0-lost", *make_json_case("FP32", "[0.0]", [-0.0])),
+    ("sign-of-0-kept", *make_json_case("FP32", "[-0.0]", [-0.0])),
+    ("sign-of-0-without-a-fraction", *make_json_case("FP32", "[-0]", [-0.0])),
     ("number-as-text", plain(inputs(make_json_input("A", "INT32", "[2]", '["16909060",-2]'))), make_inference()),
     ("nul-behind", *make_binary_case("BYTES", "03000000 610000", [b"a\x00\x00"])),
     ("not-utf-8", *make_binary_case("BYTES", "02000000 fffe", [b"\xff\xfe"])),
@@ -159,7 +160,6 @@ SAID: list[Case] = [
     ("output-json", asked(output('{"binary_data":false}')), make_inference(outputs=(AS_JSON,))),
     ("output-json-unsaid", asked(output()), make_inference(outputs=(AS_JSON,))),
     ("output-json-under-the-default", asked(TOP + output('{"binary_data":false}')), make_inference(outputs=(AS_JSON,))),
-    ("output-json-unsaid-under-the-default", asked(TOP + output()), make_inference(outputs=(AS_JSON,))),
     ("all-binary", asked(TOP), make_inference(all_outputs="binary")),
     ("all-binary-listed", asked(output('{"binary_data":true}')), make_inference(all_outputs="binary")),
     ("all-json", asked(""), make_inference(all_outputs="json")),
@@ -269,6 +269,13 @@ DIFFERENT: dict[str, list[Case]] = {
             make_inference(outputs=(BINARY,)),
         ),
         ("binary-data-output-on-it", asked(output('{"binary_data_output":true}')), make_inference(outputs=(BINARY,))),
+    ],
+    "MINUS-ZERO": [
+        ("sign-of-0-lost", *make_json_case("FP32", "[0.0]", [-0.0])),
+        ("sign-of-0-lost-without-a-fraction", *make_json_case("FP32", "[0]", [-0.0])),
+    ],
+    "OVERRIDE": [
+        ("output-json-unsaid-under-the-default", asked(TOP + output()), make_inference(outputs=(AS_JSON,))),
     ],
     "VALUES OUTPUTS": [("values-and-id", plain(inputs(J2.replace("-2", "2"))), make_inference(id="x"))],
 }

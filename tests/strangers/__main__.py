@@ -1,10 +1,11 @@
-"""Judges strangers' servers, all of them or those that are named.
+"""Judges strangers' servers and clients, all of them or those that are named.
 
-    python -m tests.strangers go java          # as they are: every one has to be conformant
-    python -m tests.strangers --bugs go java   # with each of the bugs in their bugs.toml; writes caught.json
-    python -m tests.strangers --new-bugs       # likewise, those of which caught.json says nothing
+    python -m tests.strangers go clients/java   # as they are: every one has to be conformant
+    python -m tests.strangers --honest          # the honest variations of clients, likewise
+    python -m tests.strangers --bugs go java    # with each of the bugs in their bugs.toml; writes caught.json
+    python -m tests.strangers --new-bugs        # likewise, those of which caught.json says nothing
 
-Exit status: 0 all are conformant, or the bugs were tried; 1 a server is not; 2 a name is not known or a package of
+Exit status: 0 all are conformant, or the bugs were tried; 1 one is not; 2 a name is not known or a package of
 Debian's is missing.
 """
 
@@ -17,46 +18,71 @@ from tempfile import TemporaryDirectory
 
 from conformance import judge
 from tests.strangers import bugs
+from tests.strangers.client_programs import CLIENTS, judge_client
 from tests.strangers.servers import STRANGERS, serving
 
-
-BUGS, NEW_BUGS = "--bugs", "--new-bugs"
+BUGS, NEW_BUGS, HONEST = "--bugs", "--new-bugs", "--honest"
+ALL = {**STRANGERS, **CLIENTS}
 
 
 def main(arguments: list[str]) -> int:
-    """Judge servers and print a line for each; return the exit status."""
-    names = [name for name in arguments if name not in (BUGS, NEW_BUGS)]
-    unknown = [name for name in names if name not in STRANGERS]
-    missing = [name for name in names or STRANGERS if name not in unknown and _lacks_compiler(name)]
+    """Judge servers and clients and print a line for each; return the exit status."""
+    names = [name for name in arguments if name not in (BUGS, NEW_BUGS, HONEST)]
+    unknown = [name for name in names if name not in ALL]
+    missing = [name for name in names or ALL if name not in unknown and _lacks_compiler(name)]
     if unknown or missing:
-        needs = {package for name in missing for package in STRANGERS[name].packages}
+        needs = {package for name in missing for package in ALL[name].packages}
         print("; ".join([*(f"no stranger {name}" for name in unknown), *(f"install {name}" for name in sorted(needs))]))
         return 2
-    if len(names) < len(arguments):
-        try_bugs(names or list(STRANGERS), only_new=NEW_BUGS in arguments)
+    if BUGS in arguments or NEW_BUGS in arguments:
+        try_bugs(names or list(ALL), only_new=NEW_BUGS in arguments)
         return 0
-    reports = []
-    for name in names or STRANGERS:
-        with TemporaryDirectory() as folder, serving(name, Path(folder)) as url:
-            reports.append(judge(url, profile="certify"))
-        print(f"{name}: {reports[-1]}", flush=True)
-    return int(any(report.verdict != "conformant" for report in reports))
+    if HONEST in arguments:
+        return try_variations(names or list(CLIENTS))
+    return int(any([judge_stranger(name) != "conformant" for name in names or ALL]))
+
+
+def judge_stranger(name: str) -> str:
+    """Judge a server or client as it is, print a line, and return its verdict."""
+    with TemporaryDirectory() as folder:
+        if name in CLIENTS:
+            verdict = said = str(judge_client(name, Path(folder))["verdict"])
+        else:
+            with serving(name, Path(folder)) as url:
+                report = judge(url, profile="certify")
+            verdict, said = report.verdict, str(report)
+    print(f"{name}: {said}", flush=True)
+    return verdict
+
+
+def try_variations(names: list[str]) -> int:
+    """Judge each client with each of its honest variations, and print a line for each; return the exit status."""
+    verdicts = []
+    for one in (one for name in names for one in bugs.load_bugs(name, "honest").values()):
+        with TemporaryDirectory() as folder:
+            verdicts.append(judge_client(one.server, Path(folder), one.plant)["verdict"])
+        print(f"{one.server}/{one.name}: {verdicts[-1]}", flush=True)
+    return int(any(verdict != "conformant" for verdict in verdicts))
 
 
 def try_bugs(names: list[str], *, only_new: bool) -> None:
-    """Judge each server with each of its bugs, print a line for each, and keep what was seen."""
-    sightings = dict(bugs.read_caught())
-    for bug in (bug for name in names for bug in bugs.load_bugs(name).values()):
-        key = f"{bug.server}/{bug.name}"
-        if only_new and key in sightings:
-            continue
-        sightings[key] = found = bugs.try_bug(bug)
-        print(f"{key}: {found.profile} {found.outcome} {', '.join(found.unmet[:3])}", flush=True)
-        bugs.write_caught(sightings)
+    """Judge each server and client with each of its bugs, print a line for each, and keep what was seen."""
+    for file, known, attempt in (
+        (bugs.CAUGHT, STRANGERS, bugs.try_bug),
+        (bugs.CLIENTS_CAUGHT, CLIENTS, bugs.try_client_bug),
+    ):
+        sightings = dict(bugs.read_caught(file))
+        for bug in (bug for name in names if name in known for bug in bugs.load_bugs(name).values()):
+            key = f"{bug.server}/{bug.name}"
+            if only_new and key in sightings:
+                continue
+            sightings[key] = found = attempt(bug)
+            print(f"{key}: {found.profile} {found.outcome} {', '.join(found.unmet[:3])}", flush=True)
+            bugs.write_caught(sightings, file)
 
 
 def _lacks_compiler(name: str) -> bool:
-    build = STRANGERS[name].build
+    build = ALL[name].build
     return bool(build) and shutil.which({"sh": "javac"}.get(build[0], build[0])) is None
 
 

@@ -1,35 +1,38 @@
-"""Bugs in the servers of strangers, planted by people who had read the documents and no check.
+"""Bugs in the servers and clients of strangers, planted by people who had read the documents and no check.
 
-`bugs.toml` beside each server holds them, as edits of its source. `caught.json` holds what the suite said of each:
-`python -m tests.strangers --bugs` writes it. A bug that no row sees stays in the list; `unseen.toml` says why.
+`bugs.toml` beside each of them holds the bugs, as edits of its source; `honest.toml` beside a client holds edits that
+change what it does and break nothing. `caught.json` holds what the suite said of each bug, one of servers and one of
+clients: `python -m tests.strangers --bugs` writes it. A bug that no row sees stays in the list; `unseen.toml` says why.
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from conformance import judge
-from conformance.api import Report
 from conformance.report.blocks import build_blocks
 from conformance.spec.extensions import OVER_HTTP
 from conformance.spec.outcome import Outcome
+from tests.strangers.client_programs import CLIENTS, judge_client
 from tests.strangers.servers import HERE, STRANGERS, serving
 
-CAUGHT = HERE / "caught.json"
+CAUGHT, CLIENTS_CAUGHT = HERE / "caught.json", HERE / "clients" / "caught.json"
 PROFILES = ("quick", "certify")  # the cheap one first
 LEVELS = ("MUST", "SHOULD", "NONE")
+ADVISED = ("CLIENT-SENDS-FP16",)  # what the clients are advised against as they are
 OUTCOMES = ("fail", "advisory", "incomplete", "")  # the one that says most first
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A replacement of one text in one file of a server, which occurs there once."""
+    """A replacement of one text in one file of a program, which occurs there once."""
 
     file: str
     old: str
@@ -38,11 +41,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug as its author describes it.
+    """A bug, or an honest variation, as its author describes it.
 
     Attributes:
-        server: the name of the server.
-        what: what a client sees, and when.
+        server: the name of the server or client.
+        what: what its peer sees, and when.
         breaks: the document and the place that it breaks, in the words of its author.
         level: `MUST`, `SHOULD`, or `NONE` where nothing forbids it.
     """
@@ -55,7 +58,7 @@ class Bug:
     edits: tuple[Edit, ...]
 
     def plant(self, folder: Path) -> None:
-        """Make the edits in a copy of the server.
+        """Make the edits in a copy of the program.
 
         Raises:
             ValueError: a text to replace does not occur exactly once.
@@ -100,15 +103,19 @@ def load_reasons() -> Mapping[str, str]:
 
 
 @cache
-def load_bugs(server: str) -> Mapping[str, Bug]:
-    """Return the bugs of a server by name; there are none where nobody planted any."""
-    file = HERE / server / "bugs.toml"
+def load_bugs(server: str, kind: str = "bugs") -> Mapping[str, Bug]:
+    """Return the bugs of a server or client by name, or its `honest` variations; none where nobody planted any."""
+    file = HERE / server / f"{kind}.toml"
     entries = tomllib.loads(file.read_text(encoding="utf-8"))["bug"] if file.exists() else []
     bugs = [
-        Bug(server, one["name"], one["what"], one["breaks"], one["level"], tuple(Edit(**edit) for edit in one["edit"]))
+        Bug(server, one["name"], one["what"], one.get("breaks", ""), one.get("level", "NONE"), _read_edits(one))
         for one in entries
     ]
     return {bug.name: bug for bug in bugs}
+
+
+def _read_edits(entry: Mapping[str, Any]) -> tuple[Edit, ...]:
+    return tuple(Edit(**edit) for edit in entry["edit"])
 
 
 def list_bugs() -> Iterator[Bug]:
@@ -117,20 +124,26 @@ def list_bugs() -> Iterator[Bug]:
         yield from load_bugs(server).values()
 
 
+def list_client_bugs() -> Iterator[Bug]:
+    """Yield the bugs of all clients."""
+    for client in CLIENTS:
+        yield from load_bugs(client).values()
+
+
 @cache
-def read_caught() -> Mapping[str, Sighting]:
-    """Return what the suite said of each bug, by `server/name`."""
-    found = json.loads(CAUGHT.read_text(encoding="utf-8")) if CAUGHT.exists() else {}
+def read_caught(file: Path = CAUGHT) -> Mapping[str, Sighting]:
+    """Return what the suite said of each bug of servers, or of clients, by `server/name`."""
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {
         key: Sighting(**{**one, "unmet": tuple(one["unmet"]), "row": tuple(one["row"])}) for key, one in found.items()
     }
 
 
-def write_caught(sightings: Mapping[str, Sighting]) -> None:
+def write_caught(sightings: Mapping[str, Sighting], file: Path = CAUGHT) -> None:
     """Write what the suite said of each bug that there is."""
-    keys = [f"{bug.server}/{bug.name}" for bug in list_bugs()]
+    keys = [f"{bug.server}/{bug.name}" for bug in (list_bugs() if file == CAUGHT else list_client_bugs())]
     lines = [f"{json.dumps(key)}: {json.dumps(asdict(sightings[key]))}" for key in keys if key in sightings]
-    CAUGHT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     read_caught.cache_clear()
 
 
@@ -140,20 +153,28 @@ def try_bug(bug: Bug) -> Sighting:
     with TemporaryDirectory() as folder, serving(bug.server, Path(folder), bug.plant) as url:
         for profile in PROFILES:
             report = judge(url, profile=profile, extensions=OVER_HTTP)
-            sighting = _describe(profile, report, STRANGERS[bug.server].advice)
+            sighting = describe(profile, report.document, report.verdict, besides=STRANGERS[bug.server].advice)
             found = min(found, sighting, key=lambda one: OUTCOMES.index(one.outcome))
             if found.outcome == Outcome.FAIL:
                 break
     return found
 
 
-def _describe(profile: str, report: Report, known: Collection[str]) -> Sighting:
-    rows = report.document["rows"]
+def try_client_bug(bug: Bug) -> Sighting:
+    """Judge the client with a bug; every row, since there is one profile of clients here."""
+    with TemporaryDirectory() as folder:
+        document = judge_client(bug.server, Path(folder), bug.plant)
+    return describe("certify", document, document["verdict"], besides=ADVISED)
+
+
+def describe(profile: str, document: Mapping[str, Any], verdict: str, *, besides: Container[str] = ()) -> Sighting:
+    """Return what a report says of a bug, besides what it says of the program as it is."""
+    rows = document["rows"]
     for outcome in (Outcome.FAIL, Outcome.ADVISORY):
-        found = build_blocks(rows, outcome, patterns=report.document.get("failure_patterns", ()))
-        blocks = [block for block in found if block.requirement not in known]
+        blocks = build_blocks(rows, outcome, patterns=document.get("failure_patterns", ()))
+        blocks = [block for block in blocks if block.requirement not in besides]
         if blocks:
             row = next(one for one in blocks[0].first.rows if one["failure"])
             names = tuple(block.requirement for block in blocks)
             return Sighting(profile, str(outcome), names[0], names, (row["check"], row["row"]))
-    return Sighting(profile, report.verdict) if report.verdict == "incomplete" else Sighting()
+    return Sighting(profile, verdict) if verdict == "incomplete" else Sighting()

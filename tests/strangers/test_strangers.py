@@ -1,4 +1,4 @@
-"""Honest servers of strangers are conformant, by a row for each thing that a check says.
+"""Honest servers and clients of strangers are conformant; servers by a row for each thing that a check says.
 
 `tox -e strangers` judges them over every row, and those that are compiled.
 """
@@ -12,10 +12,23 @@ import pytest
 
 from conformance import judge
 from conformance.judging.selection import find_row
-from tests.strangers.bugs import LEVELS, Bug, Sighting, is_seen, list_bugs, load_bugs, load_reasons, read_caught
+from tests.strangers.bugs import (
+    CLIENTS_CAUGHT,
+    LEVELS,
+    Bug,
+    Sighting,
+    is_seen,
+    list_bugs,
+    list_client_bugs,
+    load_bugs,
+    load_reasons,
+    read_caught,
+)
+from tests.strangers.client_programs import CLIENTS, judge_client
 from tests.strangers.servers import HERE, STRANGERS, serving
 from tests.support.few_rows import with_few_rows
 from tests.support.sightings import judge_rows
+from tests.support.strangers_page import UNSEEN
 
 
 @pytest.mark.parametrize("name", [name for name, stranger in STRANGERS.items() if not stranger.build])
@@ -45,9 +58,10 @@ def test_a_planted_bug_is_seen_again(bug: Bug, tmp_path: Path) -> None:
     assert (str(result.outcome), result.failure and result.failure.requirement) == (sighting.outcome, sighting.first)
 
 
-@pytest.mark.parametrize("name", STRANGERS)
-def test_every_bug_can_be_planted(name: str, tmp_path: Path) -> None:
-    for bug in load_bugs(name).values():
+@pytest.mark.parametrize("kind", ["bugs", "honest"])
+@pytest.mark.parametrize("name", [*STRANGERS, *CLIENTS])
+def test_every_bug_can_be_planted(name: str, kind: str, tmp_path: Path) -> None:
+    for bug in load_bugs(name, kind).values():
         copy = tmp_path / bug.name
         shutil.copytree(HERE / name, copy)
         bug.plant(copy)
@@ -56,9 +70,21 @@ def test_every_bug_can_be_planted(name: str, tmp_path: Path) -> None:
 
 def test_every_bug_was_tried() -> None:
     assert set(read_caught()) == {f"{bug.server}/{bug.name}" for bug in list_bugs()}
+    assert set(read_caught(CLIENTS_CAUGHT)) == {f"{bug.server}/{bug.name}" for bug in list_client_bugs()}
 
 
 def test_what_is_not_seen_is_explained() -> None:
     sightings = read_caught()
     unseen = {key for bug in list_bugs() if not is_seen(bug, sightings[key := f"{bug.server}/{bug.name}"])}
     assert set(load_reasons()) == unseen
+
+
+def test_a_bug_of_a_client_fails_a_row_or_there_is_a_reason() -> None:
+    caught = read_caught(CLIENTS_CAUGHT)
+    musts = [bug for bug in list_client_bugs() if bug.level == "MUST"]
+    keys = {bug: f"{bug.server}/{bug.name}" for bug in musts}
+    assert {keys[bug] for bug in musts if caught[keys[bug]].outcome != "fail"} == set(UNSEEN)
+
+
+def test_an_honest_client_is_conformant(tmp_path: Path) -> None:
+    assert judge_client("clients/node", tmp_path)["verdict"] == "conformant"

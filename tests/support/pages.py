@@ -45,7 +45,8 @@ def render_pages() -> Iterator[tuple[Path, str]]:
         clients_matrix.PAGE,
         clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
     )
-    yield strangers_page.PAGE, strangers_page.render(list(bugs.list_bugs()), bugs.read_caught())
+    of_clients = strangers_page.render_clients(list(bugs.list_client_bugs()), bugs.read_caught(bugs.CLIENTS_CAUGHT))
+    yield strangers_page.PAGE, strangers_page.render(list(bugs.list_bugs()), bugs.read_caught()) + of_clients
     yield history_page.PAGE, history_page.render(history_page.read_bugs(), history_page.read_stopping_rows())
     kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     yield ROOT / "docs/results.md", render_markdown(comparison_page.build_page(compare(kept)))

@@ -1,17 +1,18 @@
-"""The page of bugs that strangers planted in their servers: how many the suite sees, and what it names first."""
+"""The page of bugs that strangers planted in servers and clients: how many the suite sees, what it names first."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from conformance.pages.pages import escape_cell, link_requirement
 from tests.strangers.bugs import PROFILES, Bug, Sighting, is_seen, load_reasons
 from tests.strangers.hosts import Host, read_hosts
-from tests.strangers.servers import STRANGERS
+from tests.strangers.servers import HERE, STRANGERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "strangers.md"
-HEAD = """# Bugs in servers of strangers
+HEAD = """# Bugs in servers and clients of strangers
 
 Written by `python -m tests.support.pages`. Six servers in five languages were written from the documents alone, and are
 conformant. People who had read the documents and no check planted bugs in them, of the kinds that the language makes
@@ -27,6 +28,26 @@ author calls them a MUST: the suite advises against them, and may not fail a ser
 COLUMNS = ("server", "bugs against a MUST", "seen by `quick`", "seen by `certify`", "advised alone", "not seen")
 SUMMARY = f"| {' | '.join(COLUMNS)} | bugs against a SHOULD | seen |\n|{'---|' * (len(COLUMNS) + 2)}\n"
 TABLE = "| bug | what the server does | level | seen by | named first, or why it is not seen |\n|---|---|---|---|---|\n"
+CLIENTS_HEAD = """
+## Clients
+
+Three clients in three languages were written by somebody who had read the documents and [clients](clients.md) alone.
+They and thirty honest variations of them are conformant. Their author planted thirty bugs in each
+(`tests/strangers/clients`); every row judges each of them. At first 56 of the 80 bugs against a MUST were failed. For
+each that was missed its axis became rows, or the reason below was written down; those, and bugs whose first name was
+misleading, were judged again, the others not.
+
+| client | bugs against a MUST | failed | failed or advised | bugs against a SHOULD | seen |
+|---|---|---|---|---|---|
+"""
+CLIENTS_TABLE = "| bug | what the client does | level | seen as | named first |\n|---|---|---|---|---|\n"
+UNSEEN_HEAD = """
+### Why some fail no row
+
+| bug | why |
+|---|---|
+"""
+UNSEEN = tomllib.loads((HERE / "clients" / "unseen.toml").read_text(encoding="utf-8"))
 HOSTS = """
 ## HTTP servers under one application
 
@@ -53,6 +74,34 @@ def _render_hosts(hosts: Mapping[str, Host]) -> Iterator[str]:
     for name, host in hosts.items():
         unmet = ", ".join(link_requirement(requirement, "requirements/") for requirement in host.get("unmet", []))
         yield f"| {name} | {unmet} | {host.get('why', '')} |\n"
+
+
+def render_clients(bugs: Sequence[Bug], sightings: Sightings) -> str:
+    """Return the section about clients, ending in a newline."""
+    names = list(dict.fromkeys(bug.server for bug in bugs))
+    groups = {name.removeprefix("clients/"): [bug for bug in bugs if bug.server == name] for name in names}
+    summary = [_summarise_client(name, own, sightings) for name, own in {**groups, "all": list(bugs)}.items()]
+    reasons = [f"| {escape_cell(key.removeprefix('clients/'))} | {escape_cell(why)} |\n" for key, why in UNSEEN.items()]
+    tables = [_render_client(name, own, sightings) for name, own in groups.items()]
+    return "".join([CLIENTS_HEAD, *summary, UNSEEN_HEAD, *reasons, *tables])
+
+
+def _render_client(name: str, bugs: Sequence[Bug], sightings: Sightings) -> str:
+    lines = [_format_client_line(bug, sightings[_key(bug)]) for bug in bugs]
+    return f"\n### {name} client\n\n{CLIENTS_TABLE}{''.join(lines)}"
+
+
+def _summarise_client(name: str, bugs: Sequence[Bug], sightings: Sightings) -> str:
+    musts, shoulds = ([bug for bug in bugs if bug.level == level] for level in ("MUST", "SHOULD"))
+    failed = sum(is_seen(bug, sightings[_key(bug)]) for bug in musts)
+    named, advised = (sum(bool(sightings[_key(bug)].outcome) for bug in own) for own in (musts, shoulds))
+    return f"| {name} | {len(musts)} | {failed} | {named} | {len(shoulds)} | {advised} |\n"
+
+
+def _format_client_line(bug: Bug, sighting: Sighting) -> str:
+    first = link_requirement(sighting.first, "requirements/") if sighting.first else ""
+    cells = (bug.name, bug.what, bug.level, sighting.outcome or "not seen", first)
+    return f"| {' | '.join(map(escape_cell, cells))} |\n"
 
 
 def _key(bug: Bug) -> str:

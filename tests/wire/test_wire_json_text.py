@@ -103,3 +103,10 @@ def test_any_text_is_read_without_raising(text: bytes) -> None:
 def test_a_prefix_ends_where_the_json_does(value: dict[str, Any], tail: bytes) -> None:
     text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
     assert parse_json_prefix(text + tail) == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("[-0]", "[-0.0]"), ("[-0.0]", "[-0.0]"), ("[-01]", "None"), ("[-10, 0]", "[-10, 0]")]
+)
+def test_minus_zero_keeps_its_sign(text: str, expected: str) -> None:
+    assert str(parse_json(text.encode()).value) == expected

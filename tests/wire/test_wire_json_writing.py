@@ -14,6 +14,7 @@ from conformance.wire.json_writing import (
     write_escaped,
     write_exponent,
     write_first_escaped,
+    write_short_escapes,
 )
 from conformance.wire.request import INFERENCE_HEADER, frame
 from conformance.wire.tensor import Tensor
@@ -51,3 +52,7 @@ def test_another_text_of_the_json_moves_what_follows_it() -> None:
     assert changed.body == b'{"a" : 1}\7'
     assert changed.header(INFERENCE_HEADER) == "9"
     assert changed.spans == (("T", "UINT8", 9, 10),)
+
+
+def test_short_escapes_escape_the_slash() -> None:
+    assert write_short_escapes('a/b\\"\n\x01') == '"a\\/b\\\\\\"\\n\\u0001"'

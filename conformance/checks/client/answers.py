@@ -28,11 +28,19 @@ from conformance.clients.client import Client
 from conformance.clients.expectations import expect_classes, expect_outputs, expect_sent
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import NotApplicableError
-from conformance.roles.corner_values import INTEGER_CORNERS, get_all_corners
+from conformance.roles.corner_values import (
+    DIGITS_AND_SIGNS,
+    HALF_PRECISION,
+    INTEGER_CORNERS,
+    SHORT_DECIMALS,
+    from_bits,
+    get_all_corners,
+)
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.spec.text import escape_text
 from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
+from conformance.wire.json_writing import JsonStyle
 from conformance.wire.request import JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
@@ -87,6 +95,9 @@ def make_corner_value_rows() -> Iterator[Row]:
         if datatype != "FP16":
             outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype, json=True)),)
             yield make_reading_row(f"{datatype}-json", "json", outputs)
+    for datatype, bits in DIGITS_AND_SIGNS.items():
+        row = make_reading_row(f"{datatype}-digits-and-signs-json", "json", (from_bits("OUT0", datatype, bits),))
+        yield replace(row, answers=(*row.answers, "CLIENT-READS-NUMBERS"))
     for group, form, one in list_strings():
         yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
 
@@ -131,6 +142,68 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
     expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
+def make_half_precision_row(datatype: str) -> Row:
+    """Return a row with the elements of a datatype of 16 bits as JSON."""
+    row = make_reading_row(datatype, "json", (from_bits("OUT0", datatype, HALF_PRECISION[datatype]),))
+    return replace(row, answers=(*row.answers, "CLIENT-READS-NUMBERS"))
+
+
+@check("client.reads-half-precision-as-json", answers=("CLIENT-READS-VALUES", "CLIENT-READS-NUMBERS"))
+@rows(*map(make_half_precision_row, HALF_PRECISION))
+def reads_half_precision_as_json(client: Client, inference: Inference, script: Script) -> None:
+    """The client gives its caller the elements of FP16 and BF16 that are exact decimals in JSON, or refuses them.
+
+    Raises:
+        NotApplicable: the client refuses such JSON, which the protocol calls problematic.
+    """
+    observation = client.infer(inference, script)
+    if observation.requests and observation.result.error is not None:
+        raise NotApplicableError(f"the client reads no such JSON: {escape_text(observation.result.error)}")
+    expect_outputs(observation, through_json=True)
+
+
+# --- spellings of numbers ---------------------------------------------------------------------------------------------
+
+# Integers in thousands, as a server may write them.
+INTEGER_SPELLINGS: Mapping[str, Callable[[float], str]] = {
+    "1E3": lambda value: f"{value / 1000:g}E3",
+    "1e3": lambda value: f"{value / 1000:g}e3",
+    "1e+3": lambda value: f"{value / 1000:g}e+3",
+    "10.0e2": lambda value: f"{value / 100:.1f}e2",
+    "1000.0": lambda value: f"{value:.1f}",
+}
+
+
+def write_as_floats(document: Document) -> Document:
+    """Return the document with elements that a `JsonStyle` formats."""
+    outputs = [{**entry, "data": [float(element) for element in entry["data"]]} for entry in document["outputs"]]
+    return {**document, "outputs": outputs}
+
+
+def make_number_rows() -> Iterator[Row]:
+    """Yield rows with numbers that JSON spells in a less common way."""
+    for datatype in ("INT32", "UINT64"):
+        thousands = Tensor.from_values("OUT0", datatype, [1000, 25000, 7000])
+        for name, spell in INTEGER_SPELLINGS.items():
+            style = Style(edit=write_as_floats, writing=JsonStyle(number=spell))
+            yield make_reading_row(f"{datatype}-{name}", "json", (thousands,), style=style)
+    for datatype in ("FP32", "FP64"):
+        whole = Tensor.from_values("OUT0", datatype, [1.0, -0.0, 2500.0])
+        style = Style(writing=JsonStyle(number=lambda value: f"{value:g}"))
+        yield make_reading_row(f"{datatype}-without-fractions", "json", (whole,), style=style)
+    for datatype, bits in SHORT_DECIMALS.items():
+        style = Style(writing=JsonStyle(number=lambda value: f"{value:.2g}"))
+        yield make_reading_row(f"{datatype}-short-decimals", "json", (from_bits("OUT0", datatype, bits),), style=style)
+
+
+@check("client.reads-numbers-in-any-spelling", answers="CLIENT-READS-NUMBERS")
+@rows(*[replace(row, answers=("CLIENT-READS-NUMBERS",)) for row in make_number_rows()])
+def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: Script) -> None:
+    """The client reads numbers by their value: integers with an exponent, floats without a fraction, short decimals."""
+    with block_if_unread(client, inference, script.outputs(inference)):
+        expect_outputs(client.infer(inference, script))
+
+
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
     """Say whether the JSON outputs of an HTTP answer contain NUL but no characters beyond ASCII."""
     texts = b"".join(text for one in outputs if one.datatype == "BYTES" for text in one.array.flat)
@@ -140,11 +213,13 @@ def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> b
 # --- several outputs --------------------------------------------------------------------------------------------------
 
 SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2,)))
+# Names that some languages sort as numbers, before all others.
+NUMBERED_OUTPUTS = (("b", "INT32", (3,)), ("10", "BYTES", (2,)), ("2", "FP64", (2,)))
 
 
-def make_several_outputs(row: str) -> Tensors:
+def make_several_outputs(row: str, named: Sequence[tuple[str, str, tuple[int, ...]]] = SEVERAL_OUTPUTS) -> Tensors:
     """Return three outputs of different sizes."""
-    return tuple(make_tensor(row, *one) for one in SEVERAL_OUTPUTS)
+    return tuple(make_tensor(row, *one) for one in named)
 
 
 def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
@@ -158,10 +233,10 @@ def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
 
 def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary outputs in the answer; the request always has the same order."""
-    requested = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL_OUTPUTS)
-    for order in permutations(range(3)):
-        name = "-".join(str(place) for place in order)
-        script = make_script(make_several_outputs(name), *make_ordered_styles(order))
+    for named, order in product((SEVERAL_OUTPUTS, NUMBERED_OUTPUTS), permutations(range(3))):
+        requested = tuple(RequestedOutput(name, "binary") for name, _, _ in named)
+        name = "-".join(str(place) if named is SEVERAL_OUTPUTS else named[place][0] for place in order)
+        script = make_script(make_several_outputs(name, named), *make_ordered_styles(order))
         inference = make_small_inference(f"order-{name}", outputs=requested)
         yield Row(name, (inference, script), answers=("CLIENT-READS-ORDER",))
     script = make_script(make_several_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))

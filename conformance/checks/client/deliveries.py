@@ -20,7 +20,7 @@ from conformance.clients.client import Client
 from conformance.clients.expectations import expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.spec.check import Row, check, rows
-from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_exponent
+from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_exponent, write_short_escapes
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -56,6 +56,11 @@ def add_own_parameters(document: Document) -> Document:
     return {**document, "parameters": OWN_PARAMETERS, "outputs": outputs}
 
 
+def add_long_parameter(document: Document) -> Document:
+    """Return the document with a custom parameter of 100,000 letters, so that its length has six digits."""
+    return {**document, "parameters": {"x_note": "long " * 20_000}}
+
+
 def put_outputs_first(document: Document) -> Document:
     """Return the document with the outputs as its first member."""
     return {"outputs": document["outputs"], **document}
@@ -81,6 +86,8 @@ WRITING_STYLES: Mapping[str, Style] = {
     "escaped-texts": Style(writing=JsonStyle(text=write_escaped)),
     "escaped-member-names": Style(writing=JsonStyle(name=write_escaped)),
     "ascii-alone": Style(writing=JsonStyle(text=write_ascii)),
+    "short-escapes": Style(writing=JsonStyle(text=write_short_escapes)),
+    "long": Style(edit=add_long_parameter),
     "numbers-with-exponents": Style(writing=JsonStyle(number=write_exponent)),
     "members-reversed": Style(writing=JsonStyle(sort=reversed)),
     "outputs-first": Style(edit=put_outputs_first),
@@ -171,18 +178,22 @@ def reads_any_delivery(client: Client, inference: Inference, script: Script, unr
     expect_like_plain(client, inference, script, unread)
 
 
-def make_large_answer_row(form: Form) -> Row:
-    """Return a row with a large answer: 2^18 INT32 elements as binary data (1 MiB), or 2^13 as JSON."""
-    name = f"large-{form}"
+def make_large_answer_row(form: Form, coding: str = "") -> Row:
+    """Return a row with a large answer: 1 MiB as binary data, or 2^13 elements as JSON; in chunks, or compressed."""
+    name = "-".join(filter(None, ("large", form, coding)))
     count = 2**18 if form == "binary" else 2**13
     tensor = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
-    inference = make_small_inference(f"style-{name}", form, outputs=(RequestedOutput("OUT0", form),))
-    style = Style(delivery=Delivery(chunk=40_000))
+    outputs = (RequestedOutput("OUT0", form),)
+    inference = make_small_inference(f"style-{name}", form, outputs=outputs, accepts=coding or None)
+    style = Style(delivery=Delivery(chunk=0 if coding else 40_000, coding=coding))
     return Row(name, (inference, make_script((tensor,), style)), answers=("CLIENT-READS-FRAMING",))
 
 
 @check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")
-@rows(*map(make_large_answer_row, FORMS))
+@rows(
+    *map(make_large_answer_row, FORMS),
+    *[make_large_answer_row(form, coding) for coding in ("gzip", "deflate") for form in FORMS],
+)
 def reads_large_answers(client: Client, inference: Inference, script: Script) -> None:
-    """The client reads an answer of 1 MiB in chunks completely."""
+    """The client reads an answer of 1 MiB completely, in chunks or in a content coding that it accepts."""
     expect_outputs(client.infer(inference, script))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import permutations
+
+import numpy as np
 
 from conformance.checks.support.client_rows import (
     FORMS,
@@ -18,9 +21,10 @@ from conformance.checks.support.client_rows import (
     to_grpc_row,
     to_raw_grpc_row,
 )
-from conformance.clients.client import Client
-from conformance.clients.expectations import expect_sent
+from conformance.clients.client import Client, Observation
+from conformance.clients.expectations import expect_same_options, expect_sent
 from conformance.clients.inference import Inference, RequestedOutput
+from conformance.expect.unmet import UnmetError, is_met
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
@@ -30,21 +34,31 @@ from conformance.wire.tensor import Tensor
 OUT0, OUT1, OUT2 = (RequestedOutput(f"OUT{k}") for k in range(3))
 # Inputs of different sizes, so that a wrong order is detected.
 SEVERAL_INPUTS = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))
-# Names that have to be encoded in a URL; some have more bytes than characters.
-MODEL_NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
+# Names that some languages sort as numbers, before all others.
+NUMBERED_INPUTS = (("b", "INT32", (3,)), ("10", "BYTES", (2,)), ("2", "FP64", (2,)))
+# Names of models that have to be encoded in a URL; some have more bytes than characters.
+NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
+# A version is a string: it may be no number, and has to be encoded like a name.
+VERSIONS = {
+    "version": "7",
+    "version-with-a-letter": "v10",
+    **{f"version-{name}": NAMES[name] for name in ("two-words", "per-cent", "question-mark")},
+}
 
 
-def make_several_inputs(row: str, order: Sequence[int], *forms: Form) -> Inference:
+def make_several_inputs(
+    row: str, order: Sequence[int], *forms: Form, named: Sequence[tuple[str, str, tuple[int, ...]]] = SEVERAL_INPUTS
+) -> Inference:
     """Return an inference with three inputs in this order."""
-    tensors = [make_tensor(row, *SEVERAL_INPUTS[place]) for place in order]
-    return make_inference(row, tensors, *forms)
+    return make_inference(row, [make_tensor(row, *named[place]) for place in order], *forms)
 
 
 def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary inputs."""
-    for order in permutations(range(3)):
-        name = "-".join(SEVERAL_INPUTS[place][0] for place in order)
-        yield make_sending_row(name, make_several_inputs(name, order))
+    for named in (SEVERAL_INPUTS, NUMBERED_INPUTS):
+        for order in permutations(range(3)):
+            name = "-".join(named[place][0] for place in order)
+            yield make_sending_row(name, make_several_inputs(name, order, named=named))
 
 
 def make_mixed_form_rows() -> Iterator[Row]:
@@ -132,12 +146,13 @@ def states_the_content_type(client: Client, inference: Inference, own: Sequence[
 
 
 def make_path_rows() -> Iterator[Row]:
-    """Yield rows with different names of models, and a version."""
+    """Yield rows with different names of models, and with versions."""
     post = "CLIENT-SENDS-POST"
     yield make_row_for_requirements("plain", make_small_inference("path-plain", "json"), post)
-    for name, model in MODEL_NAMES.items():
+    for name, model in NAMES.items():
         yield make_row_for_requirements(name, replace(make_small_inference(f"path-{name}", "json"), model=model), post)
-    yield make_row_for_requirements("version", make_small_inference("path-version", "json", version="7"), post)
+    for name, version in VERSIONS.items():
+        yield make_row_for_requirements(name, make_small_inference(f"path-{name}", "json", version=version), post)
 
 
 @check("client.posts-to-the-model", answers="CLIENT-SENDS-POST")
@@ -175,6 +190,9 @@ OUTPUT_OPTIONS: dict[str, dict[str, object]] = {
     "another-order": {"outputs": (OUT2, OUT0, OUT1)},
     "with-id": {"outputs": (OUT0,), "id": "request-17"},
     "with-id-not-ascii": {"outputs": (OUT0,), "id": "ключ-猫-😀"},
+    "with-id-of-digits": {"outputs": (OUT0,), "id": "42"},
+    "with-id-between-blanks": {"outputs": (OUT0,), "id": " 7 "},
+    "with-id-like-a-word-of-json": {"outputs": (OUT0,), "id": "null"},
     "name-not-ascii": {"outputs": (RequestedOutput("größe-猫"),)},
 }
 FORM_OPTIONS: dict[str, dict[str, object]] = {
@@ -190,8 +208,14 @@ FORM_OPTIONS: dict[str, dict[str, object]] = {
 def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
     """Return a row for each entry of `options`, which describe the requested outputs."""
     own = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
+    override = ("CLIENT-SENDS-OVERRIDE",)
     return [
-        make_row_for_requirements(name, make_small_inference(f"out-{name}", "json", **requested), *own)
+        make_row_for_requirements(
+            name,
+            make_small_inference(f"out-{name}", "json", **requested),
+            *own,
+            *(override if {"all_outputs", "outputs"} <= requested.keys() else ()),
+        )
         for name, requested in options.items()
     ]
 
@@ -235,6 +259,37 @@ def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Infer
     return [Inference(derive_model_name(name), (one,), (forms[k % len(forms)],)) for k, (name, one) in enumerate(pairs)]
 
 
+# What the caller asks for in one request, and in none before or after it.
+PASSING_OPTIONS: dict[str, dict[str, object]] = {
+    "all-binary": {"all_outputs": "binary"},
+    "all-json": {"all_outputs": "json"},
+    "a-binary-output": {"outputs": (replace(OUT0, form="binary"),)},
+    "classes": {"outputs": (replace(OUT0, classes=2),)},
+    "an-id": {"id": "request-17"},
+    "a-version": {"version": "7"},
+}
+
+
+def make_passing_option_row(name: str, options: dict[str, object]) -> Row:
+    """Return a row with three inferences, of which only the second has options."""
+    first, last = (make_small_inference(f"{place}-{name}", "json") for place in ("before", "after"))
+    return Row(name, ((first, make_small_inference(f"with-{name}", "json", **options), last),))
+
+
+@check("client.leaves-no-option-behind", answers="CLIENT-SENDS-OUTPUTS")
+@rows(*[make_passing_option_row(name, options) for name, options in PASSING_OPTIONS.items()])
+@check("client-grpc.leaves-no-option-behind", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
+@rows(
+    *[to_grpc_row(make_passing_option_row(name, PASSING_OPTIONS[name])) for name in ("classes", "an-id", "a-version")]
+)
+def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> None:
+    """The client asks after a request with options for what it asked before it, and nothing that was asked there."""
+    observations = client.infer_all(inferences, make_small_script(inferences[1]))
+    for observation in observations:
+        expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
+    expect_same_options(observations[0], observations[2])
+
+
 @check("client.sends-each-request-anew", answers="CLIENT-SENDS-VALUES")
 @rows(("40", 40, FORMS), ("40-json", 40, FORMS[1:]))
 @check("client-grpc.sends-each-request-anew", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
@@ -249,25 +304,47 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
 
 def make_concurrent_rows() -> Iterator[Row]:
     """Yield rows with many inferences at once, on new connections and on those that served others before."""
-    for count, form, is_raw in (
+    kinds: Sequence[tuple[int, Form, bool]] = (
         (32, "binary", False),
         (64, "binary", False),
         (64, "json", False),
         (32, "binary", True),
-    ):
+    )
+    for count, form, is_raw in kinds:
         for connections, bursts in (("new", 1), ("kept", 2)):
             name = f"{count}-{'raw-requests' if is_raw else form}-on-{connections}-connections"
-            yield Row(name, (name, count, form, is_raw, bursts))
+            yield make_concurrent_row(name, count, form, is_raw, bursts, (300,))
+    yield make_concurrent_row("64-of-two-large-inputs", 64, "binary", False, 3, LARGE_ELEMENTS)
 
 
-def make_concurrent_inferences(row: str, count: int, form: Form, *, is_raw: bool) -> list[Inference]:
+def make_concurrent_row(name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]) -> Row:
+    """Return a row with many inferences at once, whose inputs have so many elements."""
+    own = ("CLIENT-SENDS-OUTPUTS", *(("CLIENT-SENDS-RAW",) if is_raw else ()), "CLIENT-SENDS-VALUES")
+    return Row(name, (name, count, form, is_raw, bursts, elements), answers=own)
+
+
+# Elements of inputs that take a while to copy.
+LARGE_ELEMENTS = (6000, 6000)
+
+
+def make_concurrent_inferences(
+    row: str, count: int, form: Form, *, is_raw: bool, elements: Sequence[int] = (300,)
+) -> list[Inference]:
     """Return inferences of two sizes, each with its own model, values and id; raw ones have no id."""
     names = [f"{row}-{k}" for k in range(count)]
-    tensors = [make_sample_tensor("IN0", "FP32", (300 + 7 * (k % 2),), k) for k in range(count)]
+    identities = [None if is_raw else f"id-{name}" for name in names]
     return [
-        Inference(derive_model_name(name), (one,), (form,), id=None if is_raw else f"id-{name}", is_raw=is_raw)
-        for name, one in zip(names, tensors, strict=True)
+        Inference(derive_model_name(name), make_own_inputs(k, elements), (form,), id=identities[k], is_raw=is_raw)
+        for k, name in enumerate(names)
     ]
+
+
+def make_own_inputs(place: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
+    """Return inputs of about so many elements, with values of their own."""
+    return tuple(
+        Tensor.from_values(f"IN{k}", "FP32", np.arange(count + 7 * (place % 2), dtype="<f4") + 1e5 * place + k / 2)
+        for k, count in enumerate(elements)
+    )
 
 
 @check("client.sends-each-of-many-at-once", answers=("CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS"))
@@ -278,13 +355,38 @@ def make_concurrent_inferences(row: str, count: int, form: Form, *, is_raw: bool
     over=(GRPC,),
 )
 @rows(*[to_grpc_row(row) for row in make_concurrent_rows() if not row.values[3]])
-def sends_each_of_many_at_once(client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int) -> None:
+def sends_each_of_many_at_once(
+    client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]
+) -> None:
     """The client sends each of many concurrent requests with its own tensors, id and lengths."""
+    own = ("CLIENT-SENDS-RAW",) if is_raw else ("CLIENT-SENDS-OUTPUTS",)
     for burst in range(bursts):
-        inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw)
+        inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw, elements=elements)
         script = make_small_script(inferences[0])
         for observation in client.infer_all(inferences, script, at_once=True):
-            expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
+            with blame_company(client, observation):
+                expect_sent(observation, own)
+
+
+@contextmanager
+def blame_company(client: Client, seen: Observation) -> Iterator[None]:
+    """Attribute a request that is wrong beside others, and right alone, to the values that the caller meant.
+
+    What such a request breaks first, its JSON or a length, is chance: its bytes are those of another.
+
+    Raises:
+        Unmet: an expectation within the block is unmet.
+    """
+    try:
+        yield
+    except UnmetError as unmet:
+        alone = replace(seen.inference, model=f"{seen.inference.model}_alone")
+        if unmet.requirement not in (None, "CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS") and is_met(
+            lambda: expect_sent(client.refresh().infer(alone, make_small_script(alone)))
+        ):
+            unmet.requirement = "CLIENT-SENDS-VALUES"
+            unmet.actual += "; alone it is sent right"
+        raise
 
 
 def make_shared_name_row(form: Form) -> Row:

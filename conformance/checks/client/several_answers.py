@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from conformance.checks.support.client_rows import (
     CALLS,
     FORMS,
@@ -90,12 +92,15 @@ def reads_several_outputs(client: Client, inference: Inference, script: Script) 
 
 
 def make_bool_rows() -> Iterator[Row]:
-    """Yield a row with both BOOL values for each form."""
+    """Yield a row with both BOOL values for each form, and one with very many."""
     for form in FORMS:
         name = f"truths-{form}"
         inference = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
         one = Tensor.from_values("OUT0", "BOOL", [True, False, False, True, True])
         yield Row(form, (inference, make_script((one,), grpc=CALLS[form])))
+    many = Tensor.from_values("OUT0", "BOOL", np.arange(2**20) % 3 == 0)
+    inference = make_small_inference("truths-1-MiB", outputs=(RequestedOutput("OUT0", "binary"),))
+    yield Row("binary-1-MiB", (inference, make_script((many,))))
 
 
 @check("client.reads-both-truths", answers=VALUES)

@@ -22,7 +22,14 @@ from conformance.clients.client import Client, Observation
 from conformance.clients.expectations import expect_sent
 from conformance.clients.inference import Inference
 from conformance.expect.unmet import NotApplicableError
-from conformance.roles.corner_values import INTEGER_CORNERS, get_all_corners, make_corner_tensor
+from conformance.roles.corner_values import (
+    DIGITS_AND_SIGNS,
+    HALF_PRECISION,
+    INTEGER_CORNERS,
+    from_bits,
+    get_all_corners,
+    make_corner_tensor,
+)
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.spec.text import escape_text
@@ -75,9 +82,10 @@ def make_corner_value_rows() -> Iterator[Row]:
         for group in CORNER_GROUPS:
             yield make_tensor_row(f"{datatype}-{group}-binary", make_corner_tensor("IN0", datatype, group), "binary")
     for datatype in ("FP32", "FP64"):
-        yield make_tensor_row(
-            f"{datatype}-json", Tensor.from_values("IN0", datatype, get_all_corners(datatype, json=True)), "json"
-        )
+        corners = Tensor.from_values("IN0", datatype, get_all_corners(datatype, json=True))
+        yield make_tensor_row(f"{datatype}-json", corners, "json")
+        name, exact = f"{datatype}-digits-and-signs-json", from_bits("IN0", datatype, DIGITS_AND_SIGNS[datatype])
+        yield make_sending_row(name, make_inference(name, [exact], "json"), ("CLIENT-SENDS-MINUS-ZERO",))
 
 
 def make_string_rows() -> Iterator[Row]:
@@ -88,7 +96,7 @@ def make_string_rows() -> Iterator[Row]:
 
 def make_large_rows() -> Iterator[Row]:
     """Yield rows of about 1 MiB."""
-    for datatype, count in (("UINT8", 2**20), ("FP32", 2**18), ("INT64", 2**17)):
+    for datatype, count in (("UINT8", 2**20), ("BOOL", 2**20), ("FP16", 2**19), ("FP32", 2**18), ("INT64", 2**17)):
         name = f"{datatype}-1-MiB"
         block = make_tensor(name, "IN0", datatype, (1024,)).array
         yield make_tensor_row(name, Tensor.from_values("IN0", datatype, np.tile(block, count // 1024)), "binary")
@@ -263,7 +271,6 @@ def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Seq
 
 # --- values that a form cannot carry ----------------------------------------------------------------------------------
 
-HALF_TENSOR = Tensor.from_values("IN0", "FP16", [0.5, -1.75, 3.0])
 NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
@@ -273,17 +280,20 @@ def make_beyond_json_row(name: str, one: Tensor, requirement: str) -> Row:
     return make_sending_row(name, make_inference(f"unfit-{name}", [one], "json"), (requirement,))
 
 
-HALF_ROW = make_beyond_json_row("FP16-json", HALF_TENSOR, "CLIENT-SENDS-FP16")
+HALF_ROWS = tuple(
+    make_beyond_json_row(f"{datatype}-json", from_bits("IN0", datatype, bits), "CLIENT-SENDS-FP16")
+    for datatype, bits in HALF_PRECISION.items()
+)
 
 
 @check("client.sends-nothing-else-instead", answers="CLIENT-SENDS-VALUES")
 @rows(
-    HALF_ROW,
+    *HALF_ROWS,
     make_beyond_json_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
     make_beyond_json_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
 )
 @check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
-@rows(to_grpc_row(HALF_ROW))
+@rows(*map(to_grpc_row, HALF_ROWS))
 def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client refuses a value that the requested form cannot hold, or sends it in another form."""
     observation = client.infer(inference, make_small_script(inference))

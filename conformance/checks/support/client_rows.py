@@ -193,6 +193,7 @@ STRINGS: Mapping[str, Sequence[bytes]] = {
     "nul": TEXTS["nul"],
     "trailing-nuls": (b"a\x00", b"\x00\x00", b"bc\x00\x00", b"\x00"),
     "letters": tuple(element for group in _LETTERS for element in TEXTS[group]),
+    "byte-order-marks": (b"\xef\xbb\xbfa", b"\xef\xbb\xbf", b"a\xef\xbb\xbf"),
 }
 # Groups that only binary data can carry, or that need no second row in JSON.
 BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {

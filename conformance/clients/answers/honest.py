@@ -15,7 +15,6 @@ from typing import Any, Final, Literal
 from conformance.clients.answers.script import PLAIN, VERSION, Delivery, HttpAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
-from conformance.wire.datatypes import lookup
 from conformance.wire.json_writing import COMPACT, JsonStyle
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
@@ -33,10 +32,8 @@ def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
     """Return the elements as JSON values, flat or nested like the shape; rank 0 is a list of one.
 
     Raises:
-        ValueError: JSON cannot represent the datatype or an element.
+        ValueError: JSON cannot represent an element.
     """
-    if not lookup(one.datatype).has_json_form:
-        raise ValueError(f"{one.datatype} has no JSON form")
     values = one.array.tolist() if nested and one.array.ndim else one.array.reshape(-1).tolist()
     texts: list[Any] = _decode_texts(values) if one.datatype == "BYTES" else values
     return texts

@@ -26,13 +26,13 @@ def counts_escaped_characters(_original: Original, text: bytes) -> str:
     return str(len(json.dumps(json.loads(text), separators=(",", ":"))))
 
 
-@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
+@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH CLIENT-SENDS-HEADER-ON-JSON")
 def counts_a_nul(_original: Original, text: bytes) -> str:
     """The inference header counts the NUL with which the JSON ends in memory."""
     return str(len(text) + 1)
 
 
-@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
+@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH CLIENT-SENDS-HEADER-ON-JSON")
 def header_in_hexadecimal(_original: Original, text: bytes) -> str:
     """The inference header is a hexadecimal number."""
     return hex(len(text))

@@ -10,7 +10,7 @@ from tests.clients.honest import tensors
 from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor
 
 
-@fault("request.written", misses="CLIENT-SENDS-JSON CLIENT-SENDS-OUTPUTS")
+@fault("request.written", misses="CLIENT-SENDS-JSON CLIENT-SENDS-OUTPUTS CLIENT-SENDS-VALUES")
 def json_in_latin_1(original: Original, said: dict[str, Any]) -> bytes:
     """The JSON is written in ISO 8859-1."""
     return bytes(original(said)).decode().encode("latin-1", errors="replace")

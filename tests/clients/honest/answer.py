@@ -94,12 +94,16 @@ def json_length(answer: Answer) -> int | None:
 def parsed(text: bytes) -> dict[str, Any]:
     """Return the object that a JSON text holds."""
     try:
-        said = json.loads(text.decode(), parse_float=Decimal, parse_constant=_unknown)
+        said = json.loads(text.decode(), parse_float=Decimal, parse_int=_integer, parse_constant=_unknown)
     except (ValueError, RecursionError) as error:
         raise MalformedError("no JSON") from error
     if not isinstance(said, dict):
         raise MalformedError("no object of JSON")
     return said
+
+
+def _integer(digits: str) -> int | Decimal:
+    return Decimal(digits) if digits == "-0" else int(digits)
 
 
 def _unknown(constant: str) -> None:

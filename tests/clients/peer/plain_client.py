@@ -35,7 +35,7 @@ DTYPES = {
     "FP32": "<f4",
     "FP64": "<f8",
 }
-KINDS: dict[str, tuple[type, ...]] = {"BOOL": (bool,), "FP32": (int, float), "FP64": (int, float)}
+KINDS: dict[str, tuple[type, ...]] = {"BOOL": (bool,), **dict.fromkeys(("FP16", "BF16", "FP32", "FP64"), (int, float))}
 CODINGS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     "gzip": (gzip.compress, gzip.decompress),
     "deflate": (zlib.compress, zlib.decompress),
@@ -168,8 +168,8 @@ def _input(inference: Inference, place: int) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": one.name, "shape": list(one.shape), "datatype": one.datatype}
     if inference.get_form(place) == "binary":
         return {**entry, "parameters": {"binary_data_size": len(encode_tensor(one))}}
-    if one.datatype == "FP16":
-        raise ValueError("FP16 has no JSON form")
+    if one.datatype in ("FP16", "BF16"):
+        raise ValueError(f"{one.datatype} has no JSON form")
     values = one.array.reshape(-1).tolist()
     return {**entry, "data": [value.decode() for value in values] if one.datatype == "BYTES" else values}
 
@@ -181,7 +181,7 @@ def read_answer(content: bytes, header: str | None, inference: Inference) -> Res
     length = len(content) if header is None else int(header)
     if not 0 <= length <= len(content):
         raise ValueError("the inference header is wrong")
-    answer = json.loads(content[:length])
+    answer = json.loads(content[:length], parse_float=_number, parse_int=_number)
     if not isinstance(answer.get("outputs"), list):
         raise ValueError(f"no outputs: {answer}")
     if inference.id is not None and answer.get("id", inference.id) != inference.id:
@@ -200,6 +200,14 @@ def read_answer(content: bytes, header: str | None, inference: Inference) -> Res
     if at != len(content):
         raise ValueError("bytes are left over")
     return Result(tuple(outputs), id=answer.get("id"))
+
+
+def _number(text: str) -> int | float:
+    """Return an integer for a number that is whole; -0 keeps its sign."""
+    value = float(text)
+    if text.lstrip("-").isdigit() and text != "-0":
+        return int(text)
+    return int(value) if value.is_integer() and value and abs(value) < 2**53 else value
 
 
 def _given(entry: dict[str, Any], array: Any, inference: Inference) -> ClientOutput:

@@ -19,6 +19,7 @@ from conformance.clients.answers.honest import Style, encode_binary, encode_elem
 from conformance.clients.answers.script import Delivery, Ending, HttpAnswer, Tensors
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
 from conformance.clients.inference import Inference, RequestedOutput
+from conformance.roles.corner_values import from_bits
 from conformance.spec import data_files
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.datatypes import OIP_DATATYPES
@@ -174,6 +175,10 @@ def _element(value: Any) -> bytes:
     return octets * int(value.get("times", 1))
 
 
+def test_half_precision_is_exact_in_json() -> None:
+    assert encode_elements(from_bits("OUT0", "FP16", (0x0155, 0x8000))) == [341 / 2**24, -0.0]
+
+
 def test_what_json_cannot_carry_is_an_error() -> None:
-    with pytest.raises(ValueError, match="FP16 has no JSON form"):
-        encode_elements(make_tensor("fp16", "OUT0", "FP16", (2,)))
+    with pytest.raises(UnicodeDecodeError):
+        encode_elements(Tensor.from_values("OUT0", "BYTES", [b"\xff"]))

@@ -57,7 +57,13 @@ def find_result(results: Sequence[CheckResult], requirement: str, row: str) -> C
 def test_every_requirement_that_a_request_alone_can_miss_is_watched() -> None:
     of_clients = {entry.name for entry in ledger.load_for_party(ledger.Party.CLIENT)}
     sending = {name for name in of_clients if name.startswith("CLIENT-SENDS-")}
-    meant = {"CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-LITTLE-ENDIAN"}
+    meant = {
+        "CLIENT-SENDS-VALUES",
+        "CLIENT-SENDS-OUTPUTS",
+        "CLIENT-SENDS-LITTLE-ENDIAN",
+        "CLIENT-SENDS-OVERRIDE",
+        "CLIENT-SENDS-MINUS-ZERO",
+    }
     observed = {entry.name for entry in ledger.load_for_party(ledger.Party.CLIENT) if entry.level is Level.OBSERVE}
     assert set(CLAIMS) == sending - meant | observed
     ids = [get_check_id(entry.id) for transport in TRANSPORTS for entry in list_requirements(transport)]

@@ -1,0 +1,3 @@
+module oip.example/client
+
+go 1.19
