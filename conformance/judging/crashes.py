@@ -7,10 +7,12 @@ if the network loses packets, or if the server never answered at all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from conformance.expect.unmet import UnmetError
-from conformance.transport.exchange import Reply
+from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.grpc_request import make_grpc_call
@@ -41,9 +43,9 @@ class CrashTracker:
         before = _find_earlier_error(lost)
         if before is not None:
             return self._attribute_to_any_process(before) if self.is_one_of_several else before
-        own = self.target.exchanges[-1:]
-        last = Reply(own[0]) if own else Reply(self.target.last) if self.target.last else None
-        is_own = bool(own) and own[0].status is None and not self.is_one_of_several
+        own = _find_first_unanswered(self.target.exchanges)
+        last = Reply(own) if own else Reply(self.target.last) if self.target.last else None
+        is_own = own is not None and own.status is None and not self.is_one_of_several
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
         named = None if is_own else self._choose_requirement(last)
         return UnmetError(f"a server that goes on answering{after}", str(lost), last, requirement=named)
@@ -85,9 +87,17 @@ class CrashTracker:
         return unmet
 
 
+def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:
+    """Return the last exchange, or the first of several without an answer: a dying server may accept more of them."""
+    unanswered = list(takewhile(lambda one: one.status is None, reversed(exchanges)))
+    return unanswered[-1] if unanswered else exchanges[-1] if exchanges else None
+
+
 def _find_earlier_error(lost: TargetLostError) -> UnmetError | None:
-    """Return the earlier `UnmetError` if the target was lost during the handling of that error, else None."""
-    error: BaseException | None = lost
-    while error is not None and not isinstance(error, UnmetError):
+    """Return the `UnmetError` during whose handling the target was lost, or None; the first without an answer."""
+    found, error = list[UnmetError](), lost.__context__
+    while error is not None:
+        found += [error] if isinstance(error, UnmetError) else []
         error = error.__context__
-    return error
+    unanswered = [one for one in found if one.reply is not None and one.reply.status is None]
+    return unanswered[-1] if unanswered else found[0] if found else None

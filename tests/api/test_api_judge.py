@@ -212,7 +212,7 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         ("http://x", {"profile": "explore"}, "profile 'explore': give one of certify, quick"),
         ("http://x", {"models": "multi"}, "models: give a list of names, not 'multi'"),
         ("http://x", {"extensions": ["gzip"]}, "extensions: there is no 'gzip', but binary_tensor_data, raw"),
-        ("http://x", {"extensions": ["classification_grpc"]}, "extensions: classification_grpc is judged over gRPC"),
+        ("http://x", {"extensions": ["classification_grpc"]}, "extensions: classification_grpc needs grpc='host:port'"),
         ("http://x", {"headers": {"a b": "c"}}, "--target-header: write it as 'Name: value'"),
         ("http://x", {"timeout": 0}, "--target-timeout 0: give seconds between 0 and 3600"),
         ("http://x", {"config": "gone.toml"}, "--target-config gone.toml: No such file or directory"),

@@ -270,7 +270,7 @@ def test_a_folder_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["models"], "the following arguments are required: export"),
+        (["models"], "the following arguments are required: ACTION"),
         (["models", "export", "DIR"], "the following arguments are required: --format"),
         (["models", "export", "--format=ovms", "DIR"], "invalid choice: 'ovms'"),
         (["models", "export", "--format=triton"], "the following arguments are required: DIR"),

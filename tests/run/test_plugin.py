@@ -164,7 +164,7 @@ def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: 
         assert named == {"OIP-ALIVE"}
     else:
         assert failed[0]["area"] == "classification"
-        assert '"classification": 2' in failed[0]["failure"]["sent"]
+        assert '"classification": 2' in failed[0]["failure"]["request"]
 
 
 def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> None:
