@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from conformance.expect.unmet import UnmetError
-from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.grpc_request import make_grpc_call
@@ -63,13 +63,26 @@ class CrashTracker:
         """Return the error, attributed to the crash alone if the server is gone and other processes sent requests."""
         if not self.is_one_of_several or unmet.reply is None or unmet.reply.status is not None:
             return unmet
-        is_call = unmet.reply.is_over_grpc
+        return unmet if self._find_loss(unmet.reply) is None else self._attribute_to_any_process(unmet)
+
+    def find_crash(self, unmet: UnmetError | None) -> TargetLostError | None:
+        """Return the loss of the target if the request of a blocked row ended it, else None.
+
+        A server that dies slowly accepts a moment later the request whose failure blocks the row.
+        """
+        if unmet is None or unmet.reply is None or not unmet.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
+            return None
+        return self._find_loss(unmet.reply)
+
+    def _find_loss(self, reply: Reply) -> TargetLostError | None:
+        """Return why the target is gone after a request without an answer, or None if it is still there."""
+        is_call = reply.is_over_grpc
         try:
             with self.target.scope("whether the target is still there"):
                 self.target.send(make_grpc_call("ServerLive") if is_call else Message("/v2", method="GET"), fresh=True)
-        except TargetLostError:
-            return self._attribute_to_any_process(unmet)
-        return unmet
+        except TargetLostError as lost:
+            return lost
+        return None
 
     def note(self, row: str, *, has_failed: bool) -> None:
         """Record whether a judged row crashed the server, or may have."""

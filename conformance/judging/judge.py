@@ -168,6 +168,8 @@ class Judge(RowJudge):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
+        if lost := self.crashes.find_crash(blocked.cause):
+            return self._conclude_lost(check, row, lost)
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
         if self._attribute_to_client_name(check, row, cause, is_blocked=True):
             return self._conclude_unmet(check, row, cause)
