@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from conformance.spec.user_error import UserError
+from conformance.transport import settings
+from conformance.transport.header_values import from_command_line
 from conformance.transport.reference import REFERENCE, ReferenceServer
+from conformance.transport.settings import Settings
 
 
 def add_url(parser: argparse.ArgumentParser, meaning: str) -> None:
@@ -38,6 +41,22 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
         "--target-timeout", metavar="S", type=float, default=10.0,
         help="seconds to wait for a connection and for the next byte of an answer (default: 10)",
     )  # fmt: skip
+
+
+def make_settings(options: argparse.Namespace, url: str, grpc: str | None = None) -> Settings:
+    """Return the settings that the options of `add_connection` and `add_timeout` give for a URL.
+
+    Raises:
+        SettingsError: the URL, an address, a header or the timeout cannot be used.
+    """
+    return settings.make_settings(
+        url,
+        from_command_line(options.target_header),
+        ca_file=options.target_ca,
+        insecure=options.target_insecure,
+        timeout=options.target_timeout,
+        grpc=grpc,
+    )
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, serve_reference
+from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.run_start import ALL_MODELS, discover_subjects, shorten_names
@@ -18,9 +18,7 @@ from conformance.roles import roles
 from conformance.spec.extensions import OVER_HTTP, PROTOCOL
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
-from conformance.transport import settings
 from conformance.transport.credentials import hide
-from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError, strip_user
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
@@ -67,13 +65,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise DoctorError("doctor needs the URL of a server: oip-conformance doctor URL")
     with serve_reference(options.target_url) as url:
         try:
-            made = settings.make_settings(
-                url,
-                from_command_line(options.target_header),
-                ca_file=options.target_ca,
-                insecure=options.target_insecure,
-                timeout=options.target_timeout,
-            )
+            made = make_settings(options, url)
             with Session(Target(made)) as session, session.target.limit_silence():
                 lines, status = _examine_server(session, options)
         except (SettingsError, TargetLostError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_url, serve_reference
+from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -16,9 +16,7 @@ from conformance.judging.session import Session
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
-from conformance.transport import settings
 from conformance.transport.credentials import hide
-from conformance.transport.header_values import from_command_line
 from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
@@ -69,6 +67,7 @@ def add(commands: Any) -> None:
     )
     add_url(parser, "the server, in front of /v2; without it, the file is an empty template")
     add_connection(parser)
+    add_timeout(parser)
     parser.add_argument(
         "--target-model",
         metavar="NAME",
@@ -107,12 +106,7 @@ def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
     """
     with serve_reference(options.target_url) as url:
         try:
-            made = settings.make_settings(
-                url,
-                from_command_line(options.target_header),
-                ca_file=options.target_ca,
-                insecure=options.target_insecure,
-            )
+            made = make_settings(options, url)
             shown = REFERENCE if options.target_url == REFERENCE else made.url
             with Session(Target(made)) as session, session.target.limit_silence():
                 text, unfinished = _discover_models(session, options.target_model, shown)

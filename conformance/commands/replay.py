@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import client_replay, evidence_reader
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, serve_reference
+from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
 from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.commands.watch_options import add_gate
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -25,10 +25,8 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
-from conformance.transport import settings
 from conformance.transport.broken_request import is_broken
 from conformance.transport.grpc_packages import expect_grpc
-from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 
@@ -115,14 +113,8 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
     if grpc:
         expect_grpc("gRPC")
     try:
-        made = settings.make_settings(
-            options.target_url or (about["url"] if about["url"].startswith("http") else ""),
-            from_command_line(options.target_header),
-            ca_file=options.target_ca,
-            insecure=options.target_insecure,
-            timeout=options.target_timeout,
-            grpc=grpc,
-        )
+        url = options.target_url or (about["url"] if about["url"].startswith("http") else "")
+        made = make_settings(options, url, grpc)
     except SettingsError as error:
         raise ReplayError(str(error)) from error
     placements = {role: Placement.from_dict(entry) for role, entry in about["placements"].items()}
