@@ -22,6 +22,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     known = [*TARGETS, "all"]
     parser.add_argument("names", nargs="+", metavar="NAME", choices=known, help=", ".join(known))
     parser.add_argument("--seconds", type=int, default=30, help="how long (30)")
+    parser.add_argument("--inputs", type=int, default=0, help="try so many for each target, however long that takes")
     parser.add_argument("--seed", type=int, default=0, help="makes the same choices each time (0: others each time)")
     parser.add_argument("--guided", action="store_true", help="let atheris look for inputs that reach new code")
     parser.add_argument("--keep", action="store_true", help="keep what reaches new code in the corpus (with --guided)")
@@ -39,16 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     statuses = []
     for target in chosen:
         if options.guided or options.keep:
-            statuses.append(search_guided(target, max(round(seconds), 1), options.seed, keep=options.keep))
+            limit = f"-runs={options.inputs}" if options.inputs else f"-max_total_time={max(round(seconds), 1)}"
+            statuses.append(search_guided(target, limit, options.seed, keep=options.keep))
         else:
-            statuses.append(run_search(target, seconds, options.seed))
+            statuses.append(run_search(target, seconds, options.seed, options.inputs))
     return 1 if any(statuses) else 0
 
 
-def run_search(target: Target, seconds: float, seed: int) -> int:
+def run_search(target: Target, seconds: float, seed: int, inputs: int) -> int:
     """Search by Hypothesis; say what came of it."""
     faulthandler.dump_traceback_later(seconds + 300, exit=True)  # an input that never ends
-    tried, broken, traceback = search(target, seconds, seed)
+    tried, broken, traceback = search(target, seconds, seed, inputs)
     faulthandler.cancel_dump_traceback_later()
     print(f"{target.name}: {tried} inputs")
     if broken is None:

@@ -21,8 +21,8 @@ MAX_INPUT_S: Final = 10  # likewise
 WATCHED: Final = ["conformance", "reference_server"]
 
 
-def search_guided(target: Target, seconds: int, seed: int, *, keep: bool) -> int:
-    """Fuzz in a process of its own; with `keep` put what reaches new code into the corpus."""
+def search_guided(target: Target, limit: str, seed: int, *, keep: bool) -> int:
+    """Fuzz in a process of its own, up to a limit of libFuzzer; `keep` puts what reaches new code into the corpus."""
     with TemporaryDirectory(prefix="oip-fuzz-") as folder:
         new, begin = Path(folder, "new"), Path(folder, "begin")
         new.mkdir()
@@ -30,7 +30,7 @@ def search_guided(target: Target, seconds: int, seed: int, *, keep: bool) -> int
         for place, data in enumerate(target.inputs()):
             (begin / str(place)).write_bytes(data)
         target.folder.mkdir(parents=True, exist_ok=True)
-        limits = [f"-max_total_time={seconds}", f"-timeout={MAX_INPUT_S}", f"-rss_limit_mb={MAX_INPUT_MB}"]
+        limits = [limit, f"-timeout={MAX_INPUT_S}", f"-rss_limit_mb={MAX_INPUT_MB}"]
         limits += [f"-max_len={target.largest}", f"-seed={seed}", f"-artifact_prefix={target.folder}/"]
         status = _run(target.name, seed, str(new), str(begin), *limits)
         if keep and not status:

@@ -49,8 +49,8 @@ def changed_inputs(draw: st.DrawFn, known: Sequence[bytes], largest: int) -> byt
     return data[:largest]
 
 
-def search(target: Target, seconds: float, chosen_seed: int) -> SearchResult:
-    """Try inputs for so many seconds: the same ones for the same seed, others each time for a seed of 0."""
+def search(target: Target, seconds: float, chosen_seed: int, inputs: int = 0) -> SearchResult:
+    """Try so many inputs or, for 0, for so many seconds: the same ones for the same seed, others each time for 0."""
     tried, broken = 0, b""
 
     @settings(
@@ -72,7 +72,7 @@ def search(target: Target, seconds: float, chosen_seed: int) -> SearchResult:
 
     end, salt = time.monotonic() + seconds, str(chosen_seed) if chosen_seed else os.urandom(8).hex()
     for batch in count():
-        if batch and time.monotonic() >= end:
+        if (tried >= inputs) if inputs else (batch and time.monotonic() >= end):
             return SearchResult(tried)
         try:
             seed(f"{salt}-{batch}")(holds)()

@@ -28,8 +28,9 @@ def test_the_smallest_input_that_breaks_a_property_is_found() -> None:
 def test_the_same_inputs_are_tried_for_the_same_seed() -> None:
     tried: list[list[bytes]] = [[], [], []]
     for place, seed in enumerate((1, 1, 2)):
-        search.search(Target("right", tried[place].append, lambda: [b"{}"]), 0, seed)
+        search.search(Target("right", tried[place].append, lambda: [b"{}"]), 0, seed, inputs=150)
     assert tried[0] == tried[1] != tried[2]
+    assert len(tried[0]) == 200
 
 
 def test_what_is_found_is_left_in_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

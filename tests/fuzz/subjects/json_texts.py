@@ -87,7 +87,7 @@ def is_same(ours: Any, theirs: Any) -> bool:
         return ours.keys() == theirs.keys() and all(is_same(value, theirs[name]) for name, value in ours.items())
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(map(is_same, ours, theirs))
-    if isinstance(theirs, float):
+    if isinstance(theirs, float) or (type(theirs) is int and theirs == 0):  # -0 keeps its sign here, not in Python
         return is_same_number(ours, theirs)
     return type(ours) is type(theirs) and bool(ours == theirs)
 
