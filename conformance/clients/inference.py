@@ -99,7 +99,7 @@ class ClientOutput:
     """An output that the client returns to its caller.
 
     Attributes:
-        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason.
+        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason, `unread` the object of the line.
         classes: set if the client parses classes itself; otherwise they are a tensor of BYTES.
         cannot: why the client's library cannot read this output; empty if it can.
     """
@@ -109,6 +109,7 @@ class ClientOutput:
     classes: tuple[Class, ...] | None = None
     trouble: str = ""
     cannot: str = ""
+    unread: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,5 +181,5 @@ def _parse_output(entry: Mapping[str, Any]) -> ClientOutput:
             entry["datatype"], tuple(entry["shape"]), memoryview(b64decode(entry["data"], validate=True))
         )
     except (DecodeError, ValueError, KeyError) as error:
-        return ClientOutput(name, trouble=str(error))
+        return ClientOutput(name, trouble=str(error), unread=entry)
     return ClientOutput(name, Tensor(name, entry["datatype"], tuple(entry["shape"]), array))

@@ -79,7 +79,7 @@ class ClientJudge(RowJudge):
         return replace(found, requirements=[found.failure.requirement]) if found.failure else found
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        adapter, transport = LoggingAdapter(self._adapter), check.over[0]
+        adapter, transport = LoggingAdapter(self._adapter, self._peer), check.over[0]
         client = Client(adapter, self._peer, transport, self._liveness[transport])
         found = self._find_absence(transport) or self._run_check(check, row, client, adapter)
         self._record_exchanges(check, row, client.requests)
