@@ -149,7 +149,17 @@ class Introduction:
     version: str = ""
     language: str = ""
     transports: tuple[str, ...] = ("http",)
-    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Introduction:
+        """Return the introduction of an object by `to_dict`."""
+        name, version, language = (str(entry[key]) for key in ("name", "version", "language"))
+        return cls(name, version, language, tuple(map(str, entry["transports"])))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object of the adapter protocol."""
+        own = {"name": self.name, "version": self.version, "language": self.language}
+        return {**own, "transports": list(self.transports)}
 
 
 def tensor_to_dict(one: Tensor) -> dict[str, Any]:
