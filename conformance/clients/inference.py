@@ -99,7 +99,7 @@ class ClientOutput:
     """An output that the client returns to its caller.
 
     Attributes:
-        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason, `unread` the object of the line.
+        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason, `unread` the adapter's object.
         classes: set if the client parses classes itself; otherwise they are a tensor of BYTES.
         cannot: why the client's library cannot read this output; empty if it can.
     """

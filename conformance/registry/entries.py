@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance import __version__
 from conformance.certification import manifest, other_suite, verifying
-from conformance.certification.manifest import CertificationError, Manifest, ReportedServer
+from conformance.certification.manifest import CertificationError, Manifest, ReportedProduct
 from conformance.certification.profiles import OVER_GRPC
 from conformance.certification.verifying import Folder, RequiredSigners
 from conformance.registry.policy import Notice, Notices, Policy
@@ -87,9 +87,9 @@ class Entry:
         return f"{self.directory}index.html"
 
     @property
-    def reported(self) -> ReportedServer:
+    def reported(self) -> ReportedProduct:
         """The name and version that the server reports."""
-        return manifest.read_reported_server(self.folder.report)
+        return manifest.read_reported_product(self.folder.report)
 
     @property
     def is_over_grpc(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from errno import EIO
-from itertools import zip_longest
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -76,11 +76,9 @@ class Journal:
         Raises:
             JournalError: it cannot be written.
         """
-        entries = har.make_entries(call, self._settings, self._bodies)
-        lines = [
-            f"{json.dumps([entry[name] for name in PLACE_MEMBERS])}\t{json.dumps({**entry, **more})}\n"
-            for entry, more in zip_longest(entries, own, fillvalue={})
-        ]
+        entries = list(har.make_entries(call, self._settings, self._bodies))
+        members = [{**entry, **more} for entry, more in zip(entries, chain(own, repeat({})), strict=False)]
+        lines = [f"{json.dumps([entry[name] for name in PLACE_MEMBERS])}\t{json.dumps(entry)}\n" for entry in members]
         try:
             # The lines are written first: if there is no room for a body, the line that refers to it reveals that.
             with self._path.open("a", encoding="ascii") as file:

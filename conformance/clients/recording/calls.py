@@ -1,8 +1,9 @@
 """The calls of an adapter in the recording of a run: an entry of the HTTP Archive for each request of the client.
 
 The members are those of `transport.har`: `_scope` names the row, `_call` counts the calls of the adapter in it, and
-`_place` their requests. `_received` is that of `archive`, with the index of the inference. The first entry of a call has
-`_said`: what the adapter answered, in how many seconds. A call without requests has one entry, without `_received`.
+`_place` their requests. `_received` is that of `archive`, with the index of the inference. The first entry of a call
+has `_said`: the answer of the adapter, with the seconds that it took. A call without requests has one entry, without
+`_received`.
 """
 
 from __future__ import annotations
@@ -133,9 +134,7 @@ def load(path: Path) -> ClientRecording:
         raise HarError(f"{path} is no recording of this suite: {type(error).__name__}: {error}") from error
 
 
-def _add_entry(
-    calls: dict[tuple[str, int], RecordedCall], entry: Mapping[str, Any], exchange: Exchange
-) -> None:
+def _add_entry(calls: dict[tuple[str, int], RecordedCall], entry: Mapping[str, Any], exchange: Exchange) -> None:
     """Add an entry to its call; entries of a call are in the order of its requests."""
     key = entry["_scope"], entry["_call"]
     if ("_said" in entry) != (key not in calls):
@@ -144,7 +143,9 @@ def _add_entry(
         calls[key] = _parse_answer(entry["_said"])
     if "_received" in entry:
         fields = entry["_received"]
-        calls[key].requests.append(RecordedRequest(int(fields["inference"]), parse_received(exchange, fields), exchange))
+        calls[key].requests.append(
+            RecordedRequest(int(fields["inference"]), parse_received(exchange, fields), exchange)
+        )
 
 
 def _parse_answer(said: Mapping[str, Any]) -> RecordedCall:

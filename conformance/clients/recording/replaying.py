@@ -1,7 +1,7 @@
 """Replays the recording of a client in its place: the peer receives the recorded requests, the suite the results.
 
-Under `certify` the inferences and scripts of a row depend only on the suite's version and on what the client did before.
-So the scripts answer the recorded requests as they did in the run, and each answer is compared with the recorded one.
+Under `certify` the inferences and scripts of a row depend only on the suite's version and on the client's behaviour so
+far. So the scripts answer the recorded requests as in the run, and each answer is compared with the recorded one.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class ReplayAdapter:
             raise call.error
         results = call.results or ()
         if len(results) != len(inferences):
-            raise AdapterError(f"call {index} of {self.scope} has {len(results)} results for {len(inferences)} inferences")
+            raise AdapterError(
+                f"call {index} of {self.scope} has {len(results)} results for {len(inferences)} inferences"
+            )
         return list(results)
 
     def close(self) -> None:
@@ -111,7 +113,7 @@ def _pass_request(recorded: RecordedRequest, scenario: Scenario) -> str | None:
 
 
 def _is_same(made: Exchange, recorded: Exchange) -> bool:
-    """Whether two answers are the same; of compressed bodies the content decides, which libraries compress differently."""
+    """Whether two answers are the same; of compressed bodies, the content decides: libraries compress differently."""
     bare = [(one.status, one.code, one.details, one.failure) for one in (made, recorded)]
     return bare[0] == bare[1] and _read_content(made, recorded.body) == _read_content(recorded, made.body)
 
