@@ -9,7 +9,9 @@ from conformance.certification.rejudge import check_times, compare_reports
 from conformance.clients.recording.calls import ClientRecording
 from conformance.clients.recording.replaying import ReplayAdapter, ReplayPeer
 from conformance.judging.client_session import ClientJudge, describe_client
+from conformance.judging.conclusion import sort_results
 from conformance.judging.coverage import find_coverage
+from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.report import json_report
 from conformance.spec.check import format_key
@@ -65,7 +67,8 @@ def judge_recording(recording: ClientRecording, *, strict: bool) -> tuple[Replay
     adapter = ReplayAdapter(recording, peer)
     judge = ClientJudge(adapter, recording.client, peer, strict=strict)
     results = []
-    for check, row in list_profile_rows("certify", subjects=CLIENTS, transports=list_transports(recording)):
+    rows = list_profile_rows("certify", subjects=CLIENTS, transports=list_transports(recording))
+    for check, row in sort_for_run(rows):  # answers of earlier rows are compared with those of later ones
         adapter.start_row(format_key(check.id, row.id))
         results.append(judge(check, row))
-    return adapter, results
+    return adapter, sort_results(results, CLIENTS)
