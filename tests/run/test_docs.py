@@ -67,8 +67,8 @@ def test_the_commands_of_certification(tmp_path: Path, reference: str) -> None:
 def test_the_commands_of_a_client_s_certification(tmp_path: Path) -> None:
     (script,) = read_blocks("clients.md", "sh")
     adapter = f"env PYTHONPATH={ROOT} {sys.executable} -m tests.clients.honest"
-    script = script.replace("node targets/clients/node/adapter.mjs", adapter)
-    script = script.replace("--product oip-node --product-version 1.0.0", "--product honest --product-version 1")
+    script = script.replace("python adapter.py", adapter)
+    script = script.replace('--product "Example Client" --product-version 3.2', "--product honest --product-version 1")
     quickly = f'exec "{sys.executable}" -m tests.support.certify_few_rows "$@"'
     write_program(tmp_path / "bin" / "oip-conformance", quickly)
     done = run(tmp_path, script)
