@@ -1,8 +1,8 @@
 """`manifest.json` of a certification folder: the product, its certifier, and the digest of every other file.
 
 `schemas/manifest.schema.json` explains each member. The label, `product` and `product_version`, is compared with the
-name and version that the server reports in the recording. Case is ignored, and in names also characters other than
-letters and digits. If the two still differ, `alias_of` must state what the server reports, and the reason.
+name and version that the server or client reports in the recording. Case is ignored, and in names also characters other
+than letters and digits. If the two still differ, `alias_of` must state what it reports, and the reason.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.spec import files, schemas
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
@@ -48,7 +49,8 @@ class Manifest:
         coverage: for a partial certification: number of applicable MUSTs `met`, `of` how many.
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
         key: of the signature: `id`, `public_key`, and whether it is `lasting`.
-        alias_of: `name` and `version` that the server reports if the label differs, and the `reason`.
+        party: what was judged, a server or a client.
+        alias_of: `name` and `version` that it reports if the label differs, and the `reason`.
         third_party: who made the run if it was not the vendor: `name`, `contact` and `key`.
         placements: role -> placement, as plain data, if the target's models are not named like the roles.
         models: judged deployed model -> its table, as `config.given_inputs` reads it; None if none was judged.
@@ -65,6 +67,7 @@ class Manifest:
     version_command: str | None = None
     alias_of: Mapping[str, str] | None = None
     self_test: bool = False
+    party: str = Party.SERVER
     profile: str
     standing: str = CONFORMANT
     coverage: Mapping[str, int] | None = None
@@ -90,7 +93,10 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the file's text."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
+        members = asdict(self)
+        if self.party == Party.SERVER:
+            del members["party"]
+        return json.dumps({"schema": SCHEMA, **members}, indent=1) + "\n"
 
 
 def describe_coverage(coverage: Mapping[str, int]) -> str:
@@ -165,8 +171,8 @@ def _read_document(path: Path) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedServer:
-    """Name and version from a server's metadata; empty if not reported."""
+class ReportedProduct:
+    """Name and version from a server's metadata, or from a client's adapter; empty if not reported."""
 
     name: str
     version: str
@@ -182,37 +188,37 @@ class ReportedServer:
         return _normalise_name(self.name) == _normalise_name(BUNDLED)
 
 
-def read_reported_server(report: Mapping[str, Any]) -> ReportedServer:
-    """Return the name and version that the server reported."""
+def read_reported_product(report: Mapping[str, Any]) -> ReportedProduct:
+    """Return the name and version that the server or client reported."""
     target = report["target"]
-    return ReportedServer(target["name"] or "", target["version"] or "")
+    return ReportedProduct(target["name"] or "", target["version"] or "")
 
 
-def find_label_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
-    """Yield why the label of a manifest does not match the name and version that the server reports."""
+def find_label_faults(made: Manifest, found: ReportedProduct) -> Iterator[str]:
+    """Yield why the label of a manifest does not match the name and version that the server or client reports."""
     if made.self_test != found.is_bundled:
         yield _NO_SELF_TEST if made.self_test else _NO_PRODUCT
     elif not made.self_test:
         yield from _find_product_faults(made, found)
 
 
-def _find_product_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
+def _find_product_faults(made: Manifest, found: ReportedProduct) -> Iterator[str]:
     alias = made.alias_of
     if alias and (alias["name"], alias["version"]) != (found.name, found.version):
-        given = ReportedServer(alias["name"], alias["version"])
+        given = ReportedProduct(alias["name"], alias["version"])
         yield (
             f"the certification is an alias of {escape_text(given.text)},"
-            f" and the server reports {escape_text(found.text)}"
+            f" and the {made.party} reports {escape_text(found.text)}"
         )
     elif not alias and not _is_same(made, found):
         yield (
-            f"the label is {escape_text(made.label)}, and the server reports {escape_text(found.text)}:"
+            f"the label is {escape_text(made.label)}, and the {made.party} reports {escape_text(found.text)}:"
             " where both are right, give --alias-of NAME VERSION as it reports them, and --alias-reason"
         )
 
 
-def _is_same(made: Manifest, found: ReportedServer) -> bool:
-    """Say whether a label equals what a server reports, ignoring spelling differences."""
+def _is_same(made: Manifest, found: ReportedProduct) -> bool:
+    """Say whether a label equals what the product reports, ignoring spelling differences."""
     is_version = _normalise_version(made.product_version) == _normalise_version(found.version)
     return _normalise_name(made.product) == _normalise_name(found.name) and is_version
 

@@ -12,6 +12,7 @@ from conformance.report import markdown
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
 from conformance.spec.check import format_key
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.transport import client_names
 from conformance.transport.config import build_user_inputs
@@ -28,18 +29,19 @@ Judged by oip-conformance {version} under the profile `{profile}`{standing}{mode
     pip install 'oip-conformance[{extras}]=={version}'
     oip-conformance verify .
 
-Every exchange of the run is in `run.har.xz`. `verify` judges it again, without the server, and compares.
-
-## Under which names
-
+Every exchange of the run is in `run.har.xz`. `verify` judges it again, without the {party}, and compares.
 {names}
-
 ## Make the run again
 
-{product}Deploy {deployed}, start the server, and:
+{product}{preparation}:
 
     {command}
 {file}"""
+_NAMES_SECTION = """
+## Under which names
+
+{names}
+"""
 
 _STANDINGS: Mapping[str, str] = {
     CONFORMANT: "",
@@ -49,6 +51,7 @@ were judged, and met; the others were not judged""",
 exchanges and the transport is met, and one about refusals is not""",
 }
 
+_PREPARE_ADAPTER = "Install the client and an adapter of it (docs/clients.md), and"
 _ROLES = "the model roles (`oip-conformance models export`)"
 _FILE = """
 `target.toml` says {what}:
@@ -60,6 +63,7 @@ _NAMES, _INPUTS = "under which names this server has them", "what models take"
 
 def render(made: Manifest, report: Mapping[str, Any]) -> str:
     """Return the note."""
+    is_client = made.party == Party.CLIENT
     return _TEXT.format(
         label=markdown.text(made.label),
         vendor=markdown.text(made.vendor),
@@ -69,9 +73,10 @@ def render(made: Manifest, report: Mapping[str, Any]) -> str:
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
         product="".join(f"{line}\n" for line in _list_product_lines(made)),
-        names=_describe_client_names(report),
+        party=made.party,
+        names="" if is_client else _NAMES_SECTION.format(names=_describe_client_names(report)),
         models=f", with the deployed models {models}" if (models := _format_models(report)) else "",
-        deployed=_describe_deployment(report),
+        preparation=_PREPARE_ADAPTER if is_client else f"Deploy {_describe_deployment(report)}, start the server, and",
         command=shlex.join(_build_command(made, report)),
         file=_render_target_file(made),
     )
@@ -117,11 +122,15 @@ def _build_command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
     """Return the command to repeat the run: options that affect the verdict, without the identity of the certifier."""
     target, options = report["target"], report["options"]
     timeout = options["timeout_s"]
-    given = {
+    is_client = made.party == Party.CLIENT
+    of_server = {
         "--target-url": target["url"],
         "--target-grpc": target.get("grpc", "").removeprefix("grpc://") or None,
         "--target-config": "target.toml" if _render_target_file(made) else None,
         "--target-timeout": f"{timeout:g}" if timeout != DEFAULT_TIMEOUT_S else None,
+    }
+    given = {
+        **({"--client-adapter": "..."} if is_client else of_server),
         "--profile": made.profile,
         "--conformance-gate": made.standing if made.standing == INTEROPERABLE else None,
     }

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.certification import rejudge
+from conformance.certification import client_rejudge, rejudge
 from conformance.certification.manifest import RECORDING, CertificationError
 from conformance.certification.verifying import Folder
+from conformance.clients.recording import calls
 from conformance.report.report_file import ReportError
 from conformance.spec import files, ledger, verdict
 from conformance.spec.extras import MissingExtraError
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import INTEROPERABLE, Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text, join_some
@@ -100,10 +102,9 @@ def describe_outcome(folder: Folder) -> list[str]:
 
 def _describe_judgement(folder: Folder) -> Iterator[str]:
     made = folder.manifest
-    recording = recordings.load(folder.path / RECORDING)
+    results = _judge_recording(folder)
     is_same = made.suite["ledger"] == ledger.compute_version()
     yield "its requirements are the same" if is_same else "its requirements are not all the same"
-    _, _, results = rejudge.judge_recording(rejudge.make_replay_target(recording), folder.report, made)
     # A request that was not recorded ends its row in an error, as in any replay.
     seen = [result for result in results if result.outcome is not Outcome.ERROR]
     yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"
@@ -114,6 +115,13 @@ def _describe_judgement(folder: Folder) -> Iterator[str]:
         yield f"of those about exchanges and the transport, {_describe_unmet(bearing)}"
     if waiting := _list_unjudged(results, seen):
         yield f"these need a new run: {join_some(waiting, MAX_SHOWN_REQUIREMENTS)}"
+
+
+def _judge_recording(folder: Folder) -> list[CheckResult]:
+    made, report, path = folder.manifest, folder.report, folder.path / RECORDING
+    if made.party == Party.CLIENT:
+        return client_rejudge.judge_recording(calls.load(path), strict=report["options"]["strict"])[1]
+    return rejudge.judge_recording(rejudge.make_replay_target(recordings.load(path)), report, made)[2]
 
 
 def _describe_unmet(unmet: list[dict[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 """Certification profiles and the extensions they demand: every MUST of these must be judged and met.
 
 A server without failures, but not judged completely, is certified as partial, with its coverage. A server that meets
-every MUST of exchange and transport, but not all others, can be certified as interoperable.
+every MUST of exchange and transport, but not all others, can be certified as interoperable. Clients likewise.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from conformance.report.party_labels import find_party
+from conformance.spec.extensions import HTTP, TRANSPORTS, find_transport
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, Outcome, ReasonKind
 from conformance.spec.tally import tally_report
 from conformance.spec.text import format_count, join_some
@@ -22,8 +25,8 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-# The extension that is certified in addition if the server's gRPC address is given, and the area of its requirements.
-OVER_GRPC, GRPC_AREA = "classification_grpc", "grpc"
+# The extension that is certified in addition if the server's gRPC address is given.
+OVER_GRPC = "classification_grpc"
 # Wording for MUSTs whose verdict is not "pass".
 _UNMET: Mapping[str, str] = {
     Outcome.FAIL: "not met",
@@ -74,8 +77,7 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
         report: report of a run (`schemas/report.schema.json`).
         standing: standing to certify; `interoperable` demands only the MUSTs of exchange and transport.
     """
-    grpc = OVER_GRPC in report["options"]["extensions"]
-    demanded = {"protocol", *list_extensions(profile, grpc=grpc)}
+    demanded, transports = _find_demands(profile, report)
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in report["rows"]:
         for requirement in row["requirements"]:
@@ -86,7 +88,7 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
             entry["level"] == "MUST"
             and (standing == CONFORMANT or entry["concern"] in INTEROPERABILITY_CONCERNS)
             and entry["extension"] in demanded
-            and (grpc or entry["area"] != GRPC_AREA)
+            and find_transport(entry["area"]) in transports
             and entry["verdict"] != "pass"
             and not (
                 entry["verdict"] == "not_applicable" and _need_other_extensions(rows.get(entry["id"], []), demanded)
@@ -97,6 +99,16 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
         f"{format_count(len(names), 'MUST')} {'is' if len(names) == 1 else 'are'} {word}: {join_some(names, MAX_SHOWN)}"
         for word, names in found.items()
     ]
+
+
+def _find_demands(profile: str, report: Mapping[str, Any]) -> tuple[Collection[str], Collection[str]]:
+    """Return the extensions and the transports of a profile: of a client, those over which it was judged."""
+    if find_party(report) is Party.CLIENT:
+        grpc, transports = "classification" in PROFILES[profile], report["target"]["transports"]
+    else:
+        grpc = OVER_GRPC in report["options"]["extensions"]
+        transports = TRANSPORTS if grpc else (HTTP,)
+    return {"protocol", *list_extensions(profile, grpc=grpc)}, transports
 
 
 def _need_other_extensions(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:

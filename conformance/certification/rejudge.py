@@ -45,7 +45,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     if recording.url != target["url"]:
         yield f"the recording is of {recording.url}, the report of {target['url']}"
         return
-    yield from _check_times(recording, report)
+    yield from check_times(recording.times, report)
     replayed = make_replay_target(recording)
     try:
         subjects, found, results = judge_recording(replayed, report, made)
@@ -71,14 +71,15 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     unused = len(recording.calls.keys() - replayed.used)
     if unused:
         yield f"the recording has {unused} calls that the suite does not make"
-    yield from _compare_reports(rejudged, report)
+    yield from compare_reports(rejudged, report)
 
 
-def _check_times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
+def check_times(times: tuple[datetime, datetime], report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how the times of the first and the last exchange contradict those of the report."""
     started, finished = (datetime.fromisoformat(report[name]) for name in ("started", "finished"))
     if started > finished:
         yield "the run ended before it began"
-    first, last = recording.times
+    first, last = times
     if first < started - MAX_CLOCK_DIFFERENCE or last > finished + MAX_CLOCK_DIFFERENCE:
         yield f"the recording was made between {first} and {last}, the run between {started} and {finished}"
 
@@ -120,7 +121,8 @@ def judge_recording(
     return subjects, survey, [session.judge(check, row) for check, row in rows]
 
 
-def _compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how a report differs from the one that judging its recording again gives."""
     ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (rejudged, report))
     if len(theirs) != len(report["rows"]):
         yield "the report has a row twice"

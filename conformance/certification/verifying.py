@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.certification import manifest, note, profiles, rejudge, sealing
+from conformance.certification import client_rejudge, manifest, note, profiles, rejudge, sealing
 from conformance.certification.manifest import (
     NOTE,
     PAGES,
@@ -18,12 +18,15 @@ from conformance.certification.manifest import (
     REPORT,
     CertificationError,
     Manifest,
-    ReportedServer,
+    ReportedProduct,
 )
+from conformance.clients.recording import calls
 from conformance.judging.run_start import ALL_MODELS
 from conformance.report import formats, json_report
+from conformance.report.party_labels import find_party
 from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
 from conformance.spec import files, ledger
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import describe_verdict
@@ -48,10 +51,10 @@ class Folder:
         return read(self.path / REPORT)
 
     @property
-    def reported(self) -> ReportedServer | None:
-        """Name and version of the server according to the report; None if the report is unreadable."""
+    def reported(self) -> ReportedProduct | None:
+        """Name and version of the product according to the report; None if the report is unreadable."""
         try:
-            return manifest.read_reported_server(self.report)
+            return manifest.read_reported_product(self.report)
         except (ReportError, LookupError, TypeError):
             return None
 
@@ -131,7 +134,9 @@ def _check_report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     if not report["footer"]["complete"]:
         yield "the run was not complete"
     yield from _check_options(report["options"], made)
-    if report["seed"] is None:
+    if find_party(report) != made.party:
+        yield f"the report is of a {find_party(report)}, the manifest of a {made.party}"
+    elif report["seed"] is None and made.party == Party.SERVER:
         yield "the run has no seed: every row named the same client"
     if "gate" in report:
         yield "the run knew failures from a baseline"
@@ -154,7 +159,9 @@ def _check_standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 def _check_options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     grpc = profiles.OVER_GRPC in options["extensions"]
-    demanded = {"profile": "certify", "extensions": profiles.list_extensions(made.profile, grpc=grpc)}
+    is_client = made.party == Party.CLIENT  # its run judges every extension
+    extensions = [] if is_client else profiles.list_extensions(made.profile, grpc=grpc)
+    demanded = {"profile": "certify", "extensions": extensions}
     if ALL_MODELS not in (models := list(made.models or ())):  # otherwise the recording decides which models are listed
         demanded["models"] = models
     neutral: dict[str, Any] = {"dangerous": False}
@@ -165,7 +172,7 @@ def _check_options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 def _check_manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Compare the manifest's statements about the run with the report."""
-    yield from manifest.find_label_faults(made, manifest.read_reported_server(report))
+    yield from manifest.find_label_faults(made, manifest.read_reported_product(report))
     theirs = {name: made.suite[name] for name in ("version", "digest")}
     if theirs != {name: report["suite"][name] for name in theirs} or made.suite["ledger"] != ledger.compute_version():
         yield "the manifest names another suite than the report"
@@ -188,20 +195,25 @@ def _check_pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Ite
 
 def _check_recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     try:
-        recording = recordings.load(folder / RECORDING)
+        if made.party == Party.CLIENT:
+            yield from client_rejudge.find_differences(calls.load(folder / RECORDING), report)
+        else:
+            yield from rejudge.find_differences(recordings.load(folder / RECORDING), report, made)
     except HarError as error:
         yield str(error)
-        return
-    yield from rejudge.find_differences(recording, report, made)
 
 
 def describe_label(folder: Folder) -> str:
-    """Return one line with the label and the server's reported name; empty without a valid manifest."""
+    """Return one line with the label and the reported name; empty without a valid manifest."""
     try:
         made = folder.manifest
     except CertificationError:
         return ""
     found = folder.reported
-    said = f"the server reports {escape_text(found.text)}" if found else "there is no report of what the server says"
+    said = (
+        f"the {made.party} reports {escape_text(found.text)}"
+        if found
+        else f"there is no report of what the {made.party} says"
+    )
     alias = f"; alias because: {escape_text(made.alias_of['reason'])}" if made.alias_of else ""
     return f"label: {escape_text(made.label)}; {said}{'; a self-test' if made.self_test else ''}{alias}"

@@ -1,7 +1,8 @@
 """The adapter of a client under test: a program that receives its tasks (inferences) as JSON lines.
 
 `AdapterProcess` starts the adapter on first use, validates each line that it answers against
-`schemas/adapter.schema.json`, limits each wait, and keeps the end of its standard error. An adapter that breaks is
+`schemas/adapter.schema.json`, limits each wait, and keeps the end of its standard error. Credentials of its command are
+masked in everything that it writes. An adapter that breaks is
 killed together with its child processes. The next inference starts it again.
 """
 
@@ -16,6 +17,10 @@ from typing import Protocol
 from conformance.clients import adapter_lines
 from conformance.clients.inference import Inference, Introduction, Result
 from conformance.clients.line_process import GRACE_S, AdapterError, AdapterHangsError, AdapterLostError, LineProcess
+from conformance.clients.peer.peer import Peer
+from conformance.clients.peer.scenario import ReceivedRequest
+from conformance.clients.recording.masking import find_command_secrets
+from conformance.transport import credentials
 
 __all__ = ["Adapter", "AdapterError", "AdapterHangsError", "AdapterLostError", "AdapterProcess"]
 
@@ -69,6 +74,7 @@ class AdapterProcess:
         """
         self.command = tuple(command)
         self.patience = patience
+        self._secrets = find_command_secrets(command)  # masked in all that the adapter writes
         self._process: LineProcess | None = None
         self._introduction: Introduction | None = None
         self._seq = 0
@@ -114,7 +120,7 @@ class AdapterProcess:
         if self._process is None:
             raise AdapterError("the adapter does not run")
         self._seq += 1
-        return self._process.ask(line, seconds)
+        return credentials.hide_bytes(self._process.ask(line, seconds), self._secrets)
 
     def _end(self, grace: float) -> None:
         process, self._process = self._process, None
@@ -136,7 +142,8 @@ class AdapterProcess:
             yield
         except BaseException as error:  # also Ctrl-C: the pending answer has no reader any more
             if isinstance(error, AdapterError):
-                error.stderr = tuple(self._process.tail) if self._process else ()
+                lines = self._process.tail if self._process else ()
+                error.stderr = tuple(credentials.hide(line, self._secrets) for line in lines)
                 self._breaks.append(error)
             self._end(0)
             raise
@@ -144,12 +151,15 @@ class AdapterProcess:
 
 @dataclass(slots=True)
 class AdapterCall:
-    """One call of `Adapter.infer` and its results.
+    """One call of `Adapter.infer`: its results, and the requests of the client.
 
     Attributes:
         at_once: whether the inferences were to be in flight at the same time.
         timeout: seconds for each inference.
         results: None if the adapter broke.
+        error: why it broke, or None.
+        requests: in order, each with the index of its inference.
+        is_together: whether all requests were in flight at once; None if nothing waited for that.
     """
 
     transport: str
@@ -158,6 +168,9 @@ class AdapterCall:
     at_once: bool
     timeout: float
     results: tuple[Result, ...] | None = None
+    error: AdapterError | None = None
+    requests: tuple[tuple[int, ReceivedRequest], ...] = ()
+    is_together: bool | None = None
 
 
 @dataclass(slots=True)
@@ -165,11 +178,13 @@ class LoggingAdapter:
     """Logs every call and passes it on to an adapter.
 
     Attributes:
+        peer: the peer that answers the requests of the calls.
         asked: the calls so far, in order.
         hung: the error of an adapter that did not answer in time, or None.
     """
 
     adapter: Adapter
+    peer: Peer
     asked: list[AdapterCall] = field(default_factory=list)
     hung: AdapterHangsError | None = None
 
@@ -186,11 +201,21 @@ class LoggingAdapter:
         self.asked.append(call)
         try:
             results = self.adapter.infer(transport, address, inferences, at_once=at_once, timeout=timeout)
-        except AdapterHangsError as error:
-            self.hung = error
+        except AdapterError as error:
+            call.error = error
+            self.hung = error if isinstance(error, AdapterHangsError) else self.hung
             raise
+        finally:
+            self._log_requests(call)
         call.results = tuple(results)
         return results
 
     def close(self) -> None:
         """Do nothing: the creator of the adapter closes it."""
+
+    def _log_requests(self, call: AdapterCall) -> None:
+        """Log the requests that came until now: later ones say nothing about this call."""
+        if (scenario := self.peer.scenario) is not None:
+            call.requests = tuple(scenario.end())
+            barrier = scenario.script.barrier
+            call.is_together = None if barrier is None else barrier.is_met

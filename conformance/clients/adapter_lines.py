@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.clients.inference import (
     PROTOCOL,
+    Class,
     ClientOutput,
     Inference,
     Introduction,
@@ -95,10 +96,12 @@ def _build_output(output: ClientOutput) -> dict[str, Any]:
     if output.tensor is not None:
         return tensor_to_dict(output.tensor)
     if output.classes is not None:
-        return {"name": output.name, "classes": [asdict(one) for one in output.classes]}
-    if output.cannot:
-        return {"name": output.name, "cannot": output.cannot}
-    return {"name": output.name, "trouble": output.trouble}
+        return {"name": output.name, "classes": [_build_class(one) for one in output.classes]}
+    return {"name": output.name, "cannot": output.cannot} if output.cannot else dict(output.unread)
+
+
+def _build_class(one: Class) -> dict[str, Any]:
+    return {name: value for name, value in asdict(one).items() if value is not None}
 
 
 def _parse_answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:

@@ -49,6 +49,7 @@ class Client:
 
     Attributes:
         requests: every inference request received through this object, numbered in order.
+        waited_s: seconds that its inferences took.
     """
 
     def __init__(self, adapter: Adapter, peer: Peer, transport: str, liveness: Liveness | None = None) -> None:
@@ -57,6 +58,7 @@ class Client:
         self._liveness = liveness or Liveness(TIMEOUT)
         self.transport = transport
         self.requests: list[ReceivedRequest] = []
+        self.waited_s = 0.0
         peer.refresh(transport)
 
     @property
@@ -133,8 +135,10 @@ class Client:
                 self.transport, address, scenario.inferences, at_once=at_once, timeout=timeout
             )
         except AdapterHangsError:
+            self.waited_s += allowed
             self._liveness.count([], [one for _, one in scenario.list_received()], allowed)
             raise
+        self.waited_s += max(result.elapsed for result in results)
         self._liveness.count(results, [one for _, one in scenario.list_received()], allowed)
         return results
 

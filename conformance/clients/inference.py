@@ -99,7 +99,7 @@ class ClientOutput:
     """An output that the client returns to its caller.
 
     Attributes:
-        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason.
+        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason, `unread` the adapter's object.
         classes: set if the client parses classes itself; otherwise they are a tensor of BYTES.
         cannot: why the client's library cannot read this output; empty if it can.
     """
@@ -109,6 +109,7 @@ class ClientOutput:
     classes: tuple[Class, ...] | None = None
     trouble: str = ""
     cannot: str = ""
+    unread: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,17 @@ class Introduction:
     version: str = ""
     language: str = ""
     transports: tuple[str, ...] = ("http",)
-    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Introduction:
+        """Return the introduction of an object by `to_dict`."""
+        name, version, language = (str(entry[key]) for key in ("name", "version", "language"))
+        return cls(name, version, language, tuple(map(str, entry["transports"])))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object of the adapter protocol."""
+        own = {"name": self.name, "version": self.version, "language": self.language}
+        return {**own, "transports": list(self.transports)}
 
 
 def tensor_to_dict(one: Tensor) -> dict[str, Any]:
@@ -180,5 +191,5 @@ def _parse_output(entry: Mapping[str, Any]) -> ClientOutput:
             entry["datatype"], tuple(entry["shape"]), memoryview(b64decode(entry["data"], validate=True))
         )
     except (DecodeError, ValueError, KeyError) as error:
-        return ClientOutput(name, trouble=str(error))
+        return ClientOutput(name, trouble=str(error), unread=entry)
     return ClientOutput(name, Tensor(name, entry["datatype"], tuple(entry["shape"]), array))

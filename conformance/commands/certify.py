@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from conformance import __version__
 from conformance.certification import manifest, profiles, sealing
-from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedServer
-from conformance.commands import certify_options
+from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedProduct
+from conformance.commands import certify_client, certify_options
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.report.output_files import make_empty_folder
 from conformance.report.report_file import ReportError, read
 from conformance.spec import ledger
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.spec.text import join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
@@ -56,10 +57,10 @@ def add(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "certify",
-        help="judge a server and write a folder for reviewers",
-        description="Judge a server in an isolated run, and write report, recording, pages and manifest into a folder "
-        "that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not certified, for reasons in "
-        "the folder.",
+        help="judge a server or a client and write a folder for reviewers",
+        description="Judge a server or a client in an isolated run, and write report, recording, pages and manifest "
+        "into a folder that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not certified, "
+        "for reasons in the folder.",
     )
     certify_options.add_options(parser)
 
@@ -74,7 +75,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """
     folder: Path = options.output
     _expect_usable(options)
-    file = _load_target_file(options)
+    is_client = options.client_adapter is not None
+    file = TargetConfig() if is_client else _load_target_file(options)
     key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
     third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
     made = _build_manifest(options, file, key, third_key)
@@ -96,8 +98,10 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 def _expect_usable(options: argparse.Namespace) -> None:
     """Check combinations of options that the parser cannot check."""
-    if not (options.target_url or options.target_config):
-        raise CertificationError("certify needs the URL of a server, or --target-config")
+    if options.client_adapter is not None:
+        certify_client.expect_usable(options)
+    elif not (options.target_url or options.target_config):
+        raise CertificationError("certify needs the URL of a server, --target-config, or --client-adapter")
     if options.workers < 0:
         raise CertificationError(f"-n {options.workers}: a number of processes is at least 1")
     if options.workers and find_spec("xdist") is None:
@@ -154,6 +158,7 @@ def _build_manifest(
         contact=options.contact, product_url=options.product_url, licence=options.licence,
         container=options.container, version_command=options.version_command,
         alias_of=alias and {**alias, "reason": options.alias_reason}, self_test=options.self_test,
+        party=str(Party.SERVER if options.client_adapter is None else Party.CLIENT),
         profile=options.profile,
         suite={
             "version": __version__,
@@ -203,21 +208,22 @@ def _complete_manifest(made: Manifest, options: argparse.Namespace, report: dict
 
 
 def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
-    """Compare the label with the name that the server reports, to detect a wrong label before the run.
+    """Compare the label with the name that the server or client reports, to detect a wrong label before the run.
 
     Raises:
         CertificationError: the label does not match.
     """
-    found = _request_server_name(options, file)
+    is_client = options.client_adapter is not None
+    found = certify_client.request_name(options) if is_client else _request_server_name(options, file)
     for problem in manifest.find_label_faults(made, found) if found else ():
         raise CertificationError(problem)
 
 
-def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | None:
+def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> ReportedProduct | None:
     """Request name and version of the server; None if it does not answer, which the run will report."""
     url = options.target_url or file.url
     if url == REFERENCE:
-        return ReportedServer(BUNDLED, "")
+        return ReportedProduct(BUNDLED, "")
     try:
         made = settings.make_settings(
             url or "",
@@ -233,14 +239,14 @@ def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> Rep
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         return None
     target = {name: json_report.format_name(document.get(name)) for name in ("name", "version")}
-    return manifest.read_reported_server({"target": target})
+    return manifest.read_reported_product({"target": target})
 
 
 def _list_problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
     is_shown = profiles.is_certifiable(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.list_unmet_musts(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else the server reported no name, and `found` includes that
-    return [*found, *(manifest.find_label_faults(made, manifest.read_reported_server(report)) if named else [])]
+    return [*found, *(manifest.find_label_faults(made, manifest.read_reported_product(report)) if named else [])]
 
 
 def _find_exit_status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:
@@ -287,8 +293,11 @@ def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     secrets = [f"--target-header={header}" for header in options.target_header]
     workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
     # Random, so that nobody can predict which row sends which client name.
-    seed = f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"
-    arguments = [*isolated, *workers, "--conformance-profile=certify", seed, *list_arguments(options), *left, *secrets]
+    seed = [f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"]
+    own = (
+        [*seed, *list_arguments(options)] if options.client_adapter is None else certify_client.list_arguments(options)
+    )
+    arguments = [*isolated, *workers, "--conformance-profile=certify", *own, *left, *secrets]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
     done = run_pytest(["-q", *arguments], {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     try:

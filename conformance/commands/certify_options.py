@@ -1,4 +1,4 @@
-"""The options of `certify`: the server, the profile, and the description of the product in the manifest."""
+"""The options of `certify`: the server or client, the profile, and the description of the product in the manifest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from conformance.spec.outcome import GATES
 
 REQUIRED_OPTIONS: Mapping[str, str] = {
     "vendor": "the name of the vendor",
-    "product": "the name that the server reports; for another one, use --alias-of",
-    "product-version": "the version that the server reports; for another one, use --alias-of",
+    "product": "the name that the server or client reports; for another one, use --alias-of",
+    "product-version": "the version that it reports; for another one, use --alias-of",
     "contact": "an address that somebody reads",
 }
 # Metavar and help of options that do not affect the verdict, but that a registry may require.
@@ -30,6 +30,15 @@ OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser."""
     _add_server(parser)
+    parser.add_argument(
+        "--client-adapter", metavar="COMMAND", help="certify the client of this adapter (docs/clients.md), not a server"
+    )
+    parser.add_argument(
+        "--client-timeout",
+        metavar="S",
+        type=float,
+        help="seconds that the adapter has to introduce itself (default: 10)",
+    )
     _add_product(parser)
     _add_keys(parser)
     parser.add_argument(
@@ -80,7 +89,7 @@ def _add_product(parser: Any) -> None:
         "--alias-of",
         nargs=2,
         metavar=("NAME", "VERSION"),
-        help="name and version that the server reports, if they are not --product and --product-version",
+        help="name and version that the server or client reports, if they are not --product and --product-version",
     )
     parser.add_argument("--alias-reason", metavar="TEXT", help="why they differ")
     parser.add_argument("--self-test", action="store_true", help="certify the bundled server, to try this command")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from conformance.clients.client import TIMEOUT, Client
 from conformance.clients.inference import Introduction
 from conformance.clients.liveness import Liveness
 from conformance.clients.peer.peer import Peer
-from conformance.clients.peer.scenario import ReceivedRequest
+from conformance.clients.recording import calls
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.unmet import UnmetError
 from conformance.judging import client_evidence
 from conformance.judging.client_failure import describe_call
@@ -27,12 +28,12 @@ from conformance.judging.row_judge import (
     no_verdict,
 )
 from conformance.spec.check import Check, Row, format_key
-from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
+from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, TRANSPORTS
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
+from conformance.spec.verdict import find_extensions
 from conformance.transport import settings
-from conformance.transport.exchange import Call
 from conformance.transport.har_bodies import JUDGED_LIMIT
 from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings
@@ -53,7 +54,7 @@ class ClientJudge(RowJudge):
         *,
         strict: bool = False,
         evidence: Path | None = None,
-        journal: Callable[[Call], None] | None = None,
+        journal: Journal | None = None,
     ) -> None:
         """Create a judge.
 
@@ -63,7 +64,7 @@ class ClientJudge(RowJudge):
             peer: the server that answers the client.
             strict: whether an unmet SHOULD fails.
             evidence: the folder for the request and answer of failed rows, or None.
-            journal: receives every exchange, or None.
+            journal: receives every call of the adapter with its exchanges, or None.
         """
         self._adapter = adapter
         self._client = client
@@ -79,10 +80,12 @@ class ClientJudge(RowJudge):
         return replace(found, requirements=[found.failure.requirement]) if found.failure else found
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        adapter, transport = LoggingAdapter(self._adapter), check.over[0]
+        adapter, transport = LoggingAdapter(self._adapter, self._peer), check.over[0]
         client = Client(adapter, self._peer, transport, self._liveness[transport])
         found = self._find_absence(transport) or self._run_check(check, row, client, adapter)
-        self._record_exchanges(check, row, client.requests)
+        if self._journal is not None:
+            for index, asked in enumerate(adapter.asked):
+                self._journal(*calls.make_entries(format_key(check.id, row.id), index, asked))
         return found, len(client.requests)
 
     def _find_absence(self, transport: str) -> RowOutcome | None:
@@ -110,13 +113,6 @@ class ClientJudge(RowJudge):
         if self._evidence is not None:
             client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.asked)
         return conclude_unmet(failure, grade(requirement, strict=self._strict))
-
-    def _record_exchanges(self, check: Check, row: Row, requests: Sequence[ReceivedRequest]) -> None:
-        if self._journal is None:
-            return
-        for place, one in enumerate(requests):
-            exchange = one.exchange()
-            self._journal(Call(format_key(check.id, row.id), place, (exchange.message,), (exchange,)))
 
 
 def _conclude_broken(error: AdapterError) -> RowOutcome:
@@ -183,3 +179,11 @@ def _make_settings(peer: Peer, client: Introduction) -> Settings:
     grpc = peer.grpc_address if GRPC in client.transports else None
     is_grpc_alone = grpc is not None and HTTP not in client.transports
     return settings.make_settings("" if is_grpc_alone else peer.http_address, grpc=grpc)
+
+
+def describe_client(client: Introduction, results: Sequence[CheckResult]) -> DiscoveryResult:
+    """Return the name and version of a client, and the extensions that it supports at least in part."""
+    judged = [result for result in results if result.outcome is not Outcome.NOT_APPLICABLE]
+    can = set[str]().union(*map(find_extensions, judged))
+    offered = {name: "works" for name in EXTENSIONS if name in can}
+    return DiscoveryResult(client.name or None, client.version or None, offered=offered)

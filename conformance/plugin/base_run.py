@@ -134,6 +134,10 @@ class BaseRun(ABC):
         """Return members of the report's `target` in addition to the discovery result."""
         return {}
 
+    def describe_client(self) -> dict[str, Any] | None:
+        """Return the introduction of the judged client, for the recording; None for a server."""
+        return None
+
     def list_request_options(self) -> Sequence[str]:
         """Return the command-line options that determine which requests are sent."""
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from conformance.clients.adapter import AdapterError, AdapterProcess
 from conformance.clients.inference import Introduction
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
-from conformance.judging.client_session import ClientSession
+from conformance.judging.client_session import ClientSession, describe_client
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
 from conformance.judging.selection import CLIENTS, Subjects
 from conformance.plugin import common_options
@@ -20,10 +20,7 @@ from conformance.plugin.base_run import BaseRun, find_process_id
 from conformance.plugin.common_options import CommonOptions
 from conformance.plugin.options import OPTIONS, read_setting
 from conformance.report import client_terminal
-from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.ledger import Party
-from conformance.spec.outcome import Outcome
-from conformance.spec.verdict import find_extensions
 
 MAX_WAIT_S = 600.0  # seconds
 
@@ -155,17 +152,13 @@ class ClientRun(BaseRun):
     @property
     def survey(self) -> DiscoveryResult:
         """The name and version of the client, and the extensions that it supports at least in part."""
-        results = self.conclusion.results if self.conclusion else self.results
-        judged = [result for result in results if result.outcome is not Outcome.NOT_APPLICABLE]
-        can = set[str]().union(*map(find_extensions, judged))
-        offered = {name: "works" for name in EXTENSIONS if name in can}
-        return DiscoveryResult(self.client.name or None, self.client.version or None, offered=offered)
+        return describe_client(self.client, self.conclusion.results if self.conclusion else self.results)
 
     def start(self, progress: Progress = ignore_progress) -> None:
         """Start the adapter and request its introduction; a worker receives that from its controller."""
         options = self.options
         adapter = AdapterProcess(options.words, patience=options.patience)
-        known = Introduction(**self._from_controller["client"]) if self._from_controller else None
+        known = Introduction.from_dict(self._from_controller["client"]) if self._from_controller else None
         progress("asking the adapter which client it has")
         try:
             self.session = ClientSession(
@@ -184,7 +177,11 @@ class ClientRun(BaseRun):
 
     def build_worker_input(self) -> dict[str, Any]:
         """Return the client's introduction for a worker."""
-        return {"client": {**asdict(self.client), "extra": {}}}
+        return {"client": self.describe_client()}
+
+    def describe_client(self) -> dict[str, Any]:
+        """Return the introduction of the client."""
+        return self.client.to_dict()
 
     # --- output ---
 

@@ -114,7 +114,9 @@ def _is_excluded(label: str, never: Iterable[str]) -> bool:
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
     order = {format_key(check, row): place for (check, row), place in index_rows(run.subjects).items()}
     seed = None if run.options.profile == "explore" else run.seed
-    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed, run.list_request_options())
+    journal.merge(
+        folder, run.url, order, run.grpc_url, run.party, seed, run.list_request_options(), run.describe_client()
+    )
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:

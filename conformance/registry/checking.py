@@ -135,7 +135,7 @@ def _check_demands(made: Manifest, demanded: Policy) -> Iterator[str]:
     yield from _check_product(made, demanded)
     taken = {CONFORMANT: True, INTEROPERABLE: demanded.interoperable, PARTIAL: demanded.partial}
     if not taken[made.standing]:
-        yield f"the server is certified as {made.certified_as}, and this registry takes no such servers"
+        yield f"the {made.party} is certified as {made.certified_as}, and this registry takes no such {made.party}s"
     for name in () if made.self_test else demanded.demands:
         is_met, what_to_do = DEMAND_CHECKS[name]
         if not is_met(made):
@@ -205,9 +205,9 @@ def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day:
 
 
 def make_subject_key(made: Manifest) -> tuple[str, ...]:
-    """Return the key that has one certification at a time: normalised vendor, product and version, and the profile."""
+    """Return the key that has one certification at a time: normalised vendor, product and version, profile, party."""
     parts = (made.vendor, made.product, made.product_version)
-    return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile)
+    return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile, made.party)
 
 
 # --- the comment ------------------------------------------------------------------------------------------------------
@@ -252,6 +252,7 @@ def _render_facts(entry: Entry) -> Iterator[str]:
     rows = [
         ["certification", markdown.code(entry.id)],
         ["product", f"{markdown.code(made.label)} by {markdown.code(made.vendor)}"],
+        ["kind", made.party],
         ["certified as", made.certified_as],
         ["profile", f"{made.profile}, suite {made.suite['version']}, requirements {made.suite['ledger']}"],
         ["MUST", tally_report(report).brief],

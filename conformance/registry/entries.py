@@ -11,13 +11,15 @@ from pathlib import Path
 
 from conformance import __version__
 from conformance.certification import manifest, other_suite, verifying
-from conformance.certification.manifest import CertificationError, Manifest, ReportedServer
+from conformance.certification.manifest import CertificationError, Manifest, ReportedProduct
 from conformance.certification.profiles import OVER_GRPC
 from conformance.certification.verifying import Folder, RequiredSigners
 from conformance.registry.policy import Notice, Notices, Policy
 from conformance.report.badge import COLORS
 from conformance.report.report_file import ReportError
 from conformance.spec import ledger
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, Outcome
 from conformance.spec.tally import Tally, tally_report
 from conformance.spec.text import escape_text
@@ -87,14 +89,28 @@ class Entry:
         return f"{self.directory}index.html"
 
     @property
-    def reported(self) -> ReportedServer:
-        """The name and version that the server reports."""
-        return manifest.read_reported_server(self.folder.report)
+    def reported(self) -> ReportedProduct:
+        """The name and version that the server or client reports."""
+        return manifest.read_reported_product(self.folder.report)
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether gRPC was judged as well."""
-        return OVER_GRPC in self.folder.report["options"]["extensions"]
+        """Whether gRPC was judged."""
+        report = self.folder.report
+        if self.is_client:
+            return GRPC in report["target"]["transports"]
+        return OVER_GRPC in report["options"]["extensions"]
+
+    @property
+    def is_client(self) -> bool:
+        """Whether a client is certified, and not a server."""
+        return self.manifest.party == Party.CLIENT
+
+    @property
+    def grpc_note(self) -> str:
+        """Which transport was judged beside or instead of HTTP; empty if HTTP alone was."""
+        is_alone = self.is_client and HTTP not in self.folder.report["target"]["transports"]
+        return ("gRPC alone" if is_alone else "gRPC, too") if self.is_over_grpc else ""
 
     @cached_property
     def musts(self) -> Tally:
@@ -118,7 +134,7 @@ class Entry:
 
     @property
     def unmet(self) -> list[dict[str, str]]:
-        """The MUSTs that an interoperable server does not meet."""
+        """The MUSTs that an interoperable product does not meet."""
         return self._list_requirements(Outcome.FAIL)
 
     @property
@@ -177,7 +193,9 @@ class Entry:
             return f"{self.status} {version}"
         coverage = self.manifest.coverage
         part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
-        return f"{f'{self.lesser_standing}{part}, ' if self.lesser_standing else ''}{self.manifest.profile} {version}"
+        kind = "client, " if self.is_client else ""
+        standing = f"{self.lesser_standing}{part}, " if self.lesser_standing else ""
+        return f"{kind}{standing}{self.manifest.profile} {version}"
 
 
 def find_folders(root: Path) -> list[Path]:

@@ -24,6 +24,7 @@ from conformance.registry.policy import Policy, RegistryError
 from conformance.report import badge, formats
 from conformance.report.output_files import make_empty_folder, write_atomically
 from conformance.report.simple_page import build_environment
+from conformance.spec.ledger import Party
 from conformance.spec.outcome import GATES
 from conformance.spec.text import escape_text
 
@@ -104,9 +105,9 @@ def _render_badge_files(name: str, entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _draw_badge(entry: Entry) -> str:
-    title = (
-        f"{escape_text(entry.manifest.label)}, {entry.manifest.profile}: {entry.manifest.certified_as}, {entry.status}"
-    )
+    made = entry.manifest
+    kind = ", client" if entry.is_client else ""
+    title = f"{escape_text(made.label)}{kind}, {made.profile}: {made.certified_as}, {entry.status}"
     return badge.draw_badge(entry.message, entry.color, title)
 
 
@@ -138,6 +139,7 @@ def _build_index_entry(entry: Entry, product: Product) -> dict[str, Any]:
     }
     return {
         "id": entry.id,
+        "party": entry.manifest.party,
         "status": str(entry.status),
         "standing": entry.manifest.standing,
         "notice": said,
@@ -160,16 +162,18 @@ def _format_json(document: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Product:
-    """A product of a vendor, with its certifications, newest first."""
+    """A product of a vendor, a server or a client, with its certifications, newest first."""
 
     vendor: str
     name: str
+    party: str
     entries: Sequence[Entry]
 
     @property
     def place(self) -> str:
         """Its anchor in the index page, and its path below the folder of badges."""
-        return f"{make_slug(self.vendor)}/{make_slug(self.name)}"
+        place = f"{make_slug(self.vendor)}/{make_slug(self.name)}"
+        return place if self.party == Party.SERVER else f"{place}/{self.party}"
 
     def list_for_profile(self, profile: str) -> list[Entry]:
         """Return its certifications for a profile."""
@@ -177,10 +181,11 @@ class Product:
 
 
 def group_by_product(found: Iterable[Entry]) -> list[Product]:
-    """Return the products with certifications, sorted by vendor and name."""
-    groups: dict[tuple[str, str], list[Entry]] = {}
+    """Return the products with certifications, sorted by vendor, name and party."""
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in found:
-        groups.setdefault((entry.manifest.vendor, entry.manifest.product), []).append(entry)
+        made = entry.manifest
+        groups.setdefault((made.vendor, made.product, made.party), []).append(entry)
     return [
         Product(*key, sorted(group, key=lambda entry: (entry.manifest.finished, entry.id), reverse=True))
         for key, group in sorted(groups.items())
@@ -216,7 +221,8 @@ def make_feed(found: Iterable[Entry], demanded: Policy) -> list[FeedItem]:
 
 def _list_feed_items(entry: Entry, demanded: Policy) -> Iterator[FeedItem]:
     made = entry.manifest
-    what = f"{made.label} by {made.vendor}, profile {made.profile}"
+    kind = "client, " if entry.is_client else ""
+    what = f"{made.label} by {made.vendor}, {kind}profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
     said = f"Certified as {made.certified_as}" if entry.lesser_standing else "Certified"
     yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from errno import EIO
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -65,16 +66,19 @@ class Journal:
             path.unlink(missing_ok=True)
         self._settings = settings
 
-    def __call__(self, call: Call) -> None:
+    def __call__(self, call: Call, own: Iterable[Mapping[str, Any]] = ()) -> None:
         """Write a call in ASCII, because answers may contain Unicode line separators or lone surrogates.
+
+        Args:
+            call: the call.
+            own: further members of its entries, in their order.
 
         Raises:
             JournalError: it cannot be written.
         """
-        lines = [
-            f"{json.dumps([entry[name] for name in PLACE_MEMBERS])}\t{json.dumps(entry)}\n"
-            for entry in har.make_entries(call, self._settings, self._bodies)
-        ]
+        entries = list(har.make_entries(call, self._settings, self._bodies))
+        members = [{**entry, **more} for entry, more in zip(entries, chain(own, repeat({})), strict=False)]
+        lines = [f"{json.dumps([entry[name] for name in PLACE_MEMBERS])}\t{json.dumps(entry)}\n" for entry in members]
         try:
             # The lines are written first: if there is no room for a body, the line that refers to it reveals that.
             with self._path.open("a", encoding="ascii") as file:
@@ -126,6 +130,7 @@ def merge(
     party: Party = Party.SERVER,
     seed: int | None = None,
     options: Sequence[str] = (),
+    client: Mapping[str, Any] | None = None,
 ) -> None:
     """Merge the files of all journals in a folder into one archive, and delete them.
 
@@ -137,6 +142,7 @@ def merge(
         party: the judged party; it is written if it is a client.
         seed: assigns client names to rows; None if rows have none.
         options: of the command line that affect the recorded requests.
+        client: the introduction of the judged client; None for a server.
 
     Raises:
         OSError: writing failed; only the parts remain, unchanged.
@@ -150,6 +156,7 @@ def merge(
         **({"_party": str(party)} if party is not Party.SERVER else {}),
         **({} if seed is None else {"_seed": seed}),
         **({"_options": list(options)} if options else {}),
+        **({} if client is None else {"_client": dict(client)}),
     }
     partial = folder / f"{har.NAME}.partial"
     try:

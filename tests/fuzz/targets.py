@@ -64,6 +64,7 @@ TARGETS: Final = {
         Target("grpc-answer", grpc_messages.grpc_answers, grpc_messages.answers),
         Target("both-grpc-decoders", grpc_messages.both_grpc_decoders, grpc_messages.calls),
         Target("recording", files.recording),
+        Target("client-recording", files.client_recording, files.client_recordings),
         Target("baseline", files.baseline, largest=1024),
         Target("target-config", files.target_config, largest=1024),
         Target("fleet", files.fleet, largest=1024),

@@ -14,7 +14,7 @@ import pytest
 
 from conformance.certification import manifest
 from conformance.clients import adapter_lines
-from conformance.clients.recording import message_reader
+from conformance.clients.recording import calls, message_reader
 from conformance.clients.recording.message_reader import HttpMessage
 from conformance.clients.recording.recorder import Body
 from conformance.fleet import units
@@ -63,6 +63,7 @@ WRONG: tuple[Wrong, ...] = (
     ("grpc-answer", grpc_fields, "_DELIMITED", 7),
     ("both-grpc-decoders", grpc_fields, "_DELIMITED", 7),
     ("recording", recording, "_group_calls", trips),
+    ("client-recording", calls, "_parse_answer", trips),
     ("baseline", baseline_file, "_parse_entry", trips),
     ("target-config", config, "build_config", trips),
     ("fleet", units, "_split_off_secrets", trips),

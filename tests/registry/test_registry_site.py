@@ -116,6 +116,33 @@ def test_each_is_shown_as_what_it_is(built: Path) -> None:
         assert (built / entry["page"]).with_name("report.html").is_file()
 
 
+def test_a_client_is_listed_beside_the_server_of_the_same_name(tmp_path: Path) -> None:
+    target = CONFORMANT["target"] | {"language": "Go", "transports": ["http"]}
+    make_certification(tmp_path / "r/server")
+    make_certification(tmp_path / "r/client", CONFORMANT | {"party": "client", "target": target}, party="client")
+    make_certification(
+        tmp_path / "r/calls", CONFORMANT | {"party": "client", "target": target | {"transports": ["grpc"]}},
+        party="client", product="Q",
+    )  # fmt: skip
+    static_site.build(make_registry(tmp_path / "r"), tmp_path / "site", DAY)
+    found = {entry["folder"]: entry for entry in index_of(tmp_path / "site")["certifications"]}
+    assert {name: entry["party"] for name, entry in found.items()} == {
+        "server": "server",
+        "client": "client",
+        "calls": "client",
+    }
+    assert found["client"]["badge"] == "badges/v/p/client/full.json"
+    badges = {
+        name: json.loads((tmp_path / "site" / entry["badge"]).read_text())["message"] for name, entry in found.items()
+    }
+    assert badges == {"server": "full 1", "client": "client, full 1", "calls": "client, full 1"}
+    shown = text_of(tmp_path / "site/index.html")
+    assert "P client by V" in shown
+    assert "full, gRPC alone" in shown
+    assert "A client. Profile full" in text_of(tmp_path / "site" / found["client"]["page"])
+    assert "the client reports" in text_of(tmp_path / "site" / found["client"]["page"])
+
+
 def test_what_became_of_one_is_said_with_the_reason(built: Path) -> None:
     pages = {entry["folder"]: text_of(built / entry["page"]) for entry in index_of(built)["certifications"]}
     assert "Revoked since 2026-11-01: <i>Withdrawn</i>" in pages["a/revoked"]

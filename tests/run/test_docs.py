@@ -17,6 +17,7 @@ from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
 from tests.support.servers import ONE_MODEL
 
+ROOT = Path(__file__).parents[2]
 QUICKLY = f"pytest --conformance-profile=quick {' '.join(FEW_ROWS)} "
 
 
@@ -61,6 +62,18 @@ def test_the_commands_of_certification(tmp_path: Path, reference: str) -> None:
     done = run(tmp_path, script)
     assert done.returncode == 0, done.stdout
     assert "verified: Example Server 3.2 by Example Inc. is conformant" in done.stdout
+
+
+def test_the_commands_of_a_client_s_certification(tmp_path: Path) -> None:
+    (script,) = read_blocks("clients.md", "sh")
+    adapter = f"env PYTHONPATH={ROOT} {sys.executable} -m tests.clients.honest"
+    script = script.replace("python adapter.py", adapter)
+    script = script.replace('--product "Example Client" --product-version 3.2', "--product honest --product-version 1")
+    quickly = f'exec "{sys.executable}" -m tests.support.certify_few_rows "$@"'
+    write_program(tmp_path / "bin" / "oip-conformance", quickly)
+    done = run(tmp_path, script)
+    assert done.returncode == 0, done.stdout
+    assert "verified: honest 1 by Example Inc. is conformant under the profile full" in done.stdout
 
 
 # --- tutorials -------------------------------------------------------------------------------------------------------

@@ -347,7 +347,8 @@ def leave_out_version(document: Document) -> Document:
 
 def add_empty_parameters(document: Document) -> Document:
     """Return the document with empty parameters in the answer and in each output that has none."""
-    return {**document, "parameters": {}, "outputs": [{"parameters": {}, **entry} for entry in document["outputs"]]}
+    outputs = [{**entry, "parameters": entry.get("parameters", {})} for entry in document["outputs"]]
+    return {**document, "parameters": {}, "outputs": outputs}
 
 
 OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
@@ -359,10 +360,11 @@ OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
 
 def make_optional_member_rows() -> Iterator[Row]:
     """Yield a row for each choice of optional members in each form, with an id and without."""
-    for (name, edit), form, identity in product(OPTIONAL_MEMBERS.items(), FORMS, (None, "id-1")):
-        row = f"{name}-{'with-id-' if identity else ''}{form}"
+    for (name, edit), form, has_id in product(OPTIONAL_MEMBERS.items(), FORMS, (False, True)):
+        row = f"{name}-{'with-id-' if has_id else ''}{form}"
         outputs = (make_tensor(row, "OUT0", "INT32", (3,)), make_tensor(row, "OUT1", "FP64", (2,)))
         requested = tuple(RequestedOutput(one.name, form) for one in outputs)
+        identity = f"id-{row}" if has_id else None
         inference = make_small_inference(f"members-{row}", form, outputs=requested, id=identity)
         yield Row(row, (inference, make_script(outputs, Style(edit=edit))))
 

@@ -199,7 +199,7 @@ def make_outputs(inference: Inference) -> Tensors:
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
     """The client gives each of many concurrent callers its own answer."""
     barrier = AnswerBarrier(count)
-    script = Script(make_outputs, barrier.answer_http, barrier.answer_call)
+    script = Script(make_outputs, honest.USUAL, honest_calls.USUAL, barrier)
     expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
     if not barrier.is_met:
         raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")

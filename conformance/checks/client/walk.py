@@ -6,7 +6,6 @@ requirement. `walk_inferences` makes inference and answer; `walk_attribution` fi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -97,8 +96,7 @@ class ClientWalker:
 
         if count == 1:
             return self.client.infer_all(inferences, Script(list_outputs, http, grpc))
-        barrier = AnswerBarrier(count, http, grpc)
-        script = Script(list_outputs, barrier.answer_http, barrier.answer_call)
+        script = Script(list_outputs, http, grpc, AnswerBarrier(count))
         return self.client.infer_all(inferences, script, at_once=True)
 
     def _expect_read(self, seen: Observation, step: Step) -> None:
@@ -113,7 +111,7 @@ class ClientWalker:
         """Return the failure of a step at another address of the peer if something failed; None if it has none."""
         if self.hangs >= MAX_HANGS:
             return None
-        self.client, began = self.client.refresh(), time.monotonic()
+        self.client = self.client.refresh()
         try:
             self.take_step(*sequence[-1])
         except UnmetError as unmet:
@@ -121,7 +119,7 @@ class ClientWalker:
         except (NotApplicableError, BlockedError):
             return None
         finally:
-            self.hangs += time.monotonic() - began >= TIMEOUT
+            self.hangs += self.client.waited_s >= TIMEOUT
         return None
 
 

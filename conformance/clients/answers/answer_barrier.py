@@ -1,15 +1,10 @@
-"""Answers to concurrent inferences, sent in another order than their requests."""
+"""Holds answers to concurrent inferences back, so that they are sent in another order than their requests."""
 
 from __future__ import annotations
 
 import time
 from threading import Barrier, BrokenBarrierError
 from typing import Final
-
-from conformance.clients.answers import honest, honest_calls
-from conformance.clients.answers.script import CallAnswer, CallScript, HttpAnswer, HttpScript, Tensors
-from conformance.clients.inference import Inference
-from conformance.wire.client_request import ClientRequest
 
 MAX_WAIT_S: Final = 0.5  # seconds to hold back the first answers if a client has fewer in flight than requested
 _STEP: Final = 0.002  # seconds between two answers
@@ -22,23 +17,18 @@ class AnswerBarrier:
         is_met: whether all requests were in flight at once.
     """
 
-    def __init__(self, count: int, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL) -> None:
-        """Create a barrier for `count` requests, which these scripts answer."""
+    def __init__(self, count: int) -> None:
+        """Create a barrier for `count` requests."""
         self._barrier = Barrier(count)
-        self._http, self._grpc = http, grpc
         self.is_met = False
 
-    def answer_http(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        """Wait, then return the HTTP answer; an `HttpScript`."""
-        self._wait()
-        return self._http(received, inference, tensors)
+    def settle(self, *, is_met: bool) -> None:
+        """Hold nothing back from now on: a recording says whether all requests were in flight at once."""
+        self._barrier.abort()
+        self.is_met = is_met
 
-    def answer_call(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        """Wait, then return the gRPC answer; a `CallScript`."""
-        self._wait()
-        return self._grpc(received, inference, tensors)
-
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait until all requests have arrived, or for `MAX_WAIT_S`; then until it is the turn of this answer."""
         try:
             place = self._barrier.wait(MAX_WAIT_S)
         except BrokenBarrierError:

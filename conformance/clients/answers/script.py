@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from threading import Event
-from typing import Final
+from typing import Any, Final
 
+from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
@@ -91,11 +94,13 @@ class Script:
     Attributes:
         outputs: returns all output tensors of the model for an inference, including those not requested.
         http: makes the answer to an HTTP request from the tensors; `grpc`: to a call.
+        barrier: holds the answers back until all requests have arrived, or None.
     """
 
     outputs: Callable[[Inference], Tensors]
     http: HttpScript
     grpc: CallScript
+    barrier: AnswerBarrier | None = None
 
     def list_requested_outputs(self, inference: Inference) -> Tensors:
         """Return the tensors that the inference requests, in its order; all tensors if it names none."""
@@ -110,7 +115,11 @@ class Script:
 
 
 Headers = tuple[tuple[str, str], ...]
-CODINGS: Final[dict[str, Callable[[bytes], bytes]]] = {"gzip": gzip.compress, "deflate": zlib.compress}
+# Without the time of compression, so that an answer is the same in every run.
+CODINGS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "gzip": partial(gzip.compress, mtime=0),
+    "deflate": zlib.compress,
+}
 # Step of the cuts in bytes, and number of pieces: the cuts fall inside names, numbers and elements.
 _STEP: Final = 23
 _PIECES: Final = 24
@@ -186,3 +195,8 @@ def split_pieces(octets: bytes) -> tuple[bytes, ...]:
 
 
 PLAIN: Final = Delivery()
+
+
+def make_json_answer(status: int, document: Mapping[str, Any], received: ClientRequest) -> HttpAnswer:
+    """Return a plain JSON answer to a request."""
+    return PLAIN.answer(status, (("Content-Type", "application/json"),), json.dumps(document).encode(), received)

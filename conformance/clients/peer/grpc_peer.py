@@ -28,6 +28,7 @@ from conformance.clients.peer.scenario import (
     make_model_metadata,
     make_model_statistics,
 )
+from conformance.clients.recording.masking import mask_request
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, load_stubs
 
@@ -167,7 +168,7 @@ class GrpcPeer:
 
     def _infer(self, body: bytes, context: Context) -> bytes:
         metadata = tuple((key, str(value)) for key, value in context.invocation_metadata())
-        received = ClientRequest(GRPC_METHOD, INFER, metadata, body)
+        received = mask_request(ClientRequest(GRPC_METHOD, INFER, metadata, body))
         model = _parse_model_name(body)
         scenario = self._peer_script.find_scenario(model)
         if scenario is None:

@@ -5,7 +5,6 @@ h11 parses the framing and reports its faults; requests are kept unchanged.
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import struct
@@ -18,7 +17,7 @@ from urllib.parse import unquote
 
 import h11
 
-from conformance.clients.answers.script import PLAIN, Ending, HttpAnswer
+from conformance.clients.answers.script import Ending, HttpAnswer, make_json_answer
 from conformance.clients.peer.scenario import (
     SERVER,
     PeerScript,
@@ -28,6 +27,7 @@ from conformance.clients.peer.scenario import (
     make_model_metadata,
     make_model_statistics,
 )
+from conformance.clients.recording.masking import mask_request
 from conformance.spec.text import escape_text
 from conformance.wire.client_request import ClientRequest
 
@@ -174,15 +174,12 @@ class HttpPeer:
         )
 
     def _answer_inference(self, received: ClientRequest, model: str | None) -> HttpAnswer:
+        received = mask_request(received)
         scenario = self._peer_script.find_scenario(model)
         if scenario is None:
             return make_json_answer(404, {"error": "nothing is asked of this peer"}, received)
         place = scenario.assign_inference(model)
-        answer = (
-            make_json_answer(400, {"error": received.trouble}, received)
-            if received.trouble
-            else scenario.answer(received, place)
-        )
+        answer = scenario.answer(received, place)
         if not isinstance(answer, HttpAnswer):
             raise TypeError("an answer over gRPC to a request over HTTP")
         scenario.keep(place, ReceivedRequest(received, answer, self.address))
@@ -213,11 +210,6 @@ _SERVER_DOCUMENTS: Final[Mapping[str, dict[str, Any]]] = {
     "v2/health/live": {"live": True},
     "v2/health/ready": {"ready": True},
 }
-
-
-def make_json_answer(status: int, document: dict[str, Any], received: ClientRequest) -> HttpAnswer:
-    """Return a plain JSON answer to a request."""
-    return PLAIN.answer(status, (("Content-Type", "application/json"),), json.dumps(document).encode(), received)
 
 
 def _send_answer(connection: socket.socket, answer: HttpAnswer) -> None:

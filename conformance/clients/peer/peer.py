@@ -83,6 +83,11 @@ class Peer:
             raise NotApplicableError("the packages that gRPC needs are not installed")
         return address
 
+    @property
+    def scenario(self) -> Scenario | None:
+        """The scenario that is played; None before the first one."""
+        return self._peer_script.current
+
     def list_outputs(self) -> Tensors:
         """Return the tensors of the last scripted answers."""
         return self._peer_script.list_outputs()

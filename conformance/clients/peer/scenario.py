@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.clients.answers.script import VERSION, CallAnswer, Ending, HttpAnswer, Script, Tensors
+from conformance.clients.answers.script import (
+    VERSION,
+    CallAnswer,
+    Ending,
+    HttpAnswer,
+    Script,
+    Tensors,
+    make_json_answer,
+)
 from conformance.clients.inference import Inference
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.wire.client_request import ClientRequest
@@ -86,6 +94,7 @@ class Scenario:
         self.script = script
         self.fault: Exception | None = None
         self._requests: list[tuple[int, ReceivedRequest]] = []
+        self._has_ended = False
         self._taken: set[int] = set()
         self._lock = threading.Lock()
 
@@ -104,6 +113,10 @@ class Scenario:
         Raises:
             ScriptFault: the script failed, which is a bug of the suite.
         """
+        if received.trouble:
+            return make_json_answer(400, {"error": received.trouble}, received)
+        if self.script.barrier is not None:
+            self.script.barrier.wait()
         inference = self.inferences[place]
         made = self.script.grpc if received.is_over_grpc else self.script.http
         try:
@@ -118,9 +131,16 @@ class Scenario:
         return tuple(tensor for one in asked for tensor in self.script.outputs(one))
 
     def keep(self, place: int, request: ReceivedRequest) -> None:
-        """Store a received request; called before its answer is sent."""
+        """Store a received request, unless the scenario has ended; called before its answer is sent."""
         with self._lock:
-            self._requests.append((place, request))
+            if not self._has_ended:
+                self._requests.append((place, request))
+
+    def end(self) -> list[tuple[int, ReceivedRequest]]:
+        """Store no further requests, and return those that were received."""
+        with self._lock:
+            self._has_ended = True
+            return list(self._requests)
 
     def list_received(self) -> list[tuple[int, ReceivedRequest]]:
         """Return the requests received so far, in order, each with the index of its inference."""
@@ -129,18 +149,22 @@ class Scenario:
 
 
 class PeerScript:
-    """The current scenario of the peers. A request to a model of an earlier scenario belongs to that one."""
+    """The scenarios of the peers. A request to a model of an earlier scenario belongs to that one.
+
+    Attributes:
+        current: the last scenario; None before the first one.
+    """
 
     def __init__(self) -> None:
         self._by_model: dict[str, Scenario] = {}
-        self._current: Scenario | None = None
+        self.current: Scenario | None = None
         self._outputs: Tensors = ()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
         """Start a scenario."""
         scenario = Scenario(inferences, script)
         self._by_model.update({one.model: scenario for one in inferences})
-        self._current = scenario
+        self.current = scenario
         self._outputs = scenario.list_outputs() or self._outputs
         return scenario
 
@@ -150,7 +174,7 @@ class PeerScript:
 
     def find_scenario(self, model: str | None) -> Scenario | None:
         """Return the scenario that a request to this model belongs to; None before the first scenario."""
-        return self._by_model.get(model, self._current) if model is not None else self._current
+        return self._by_model.get(model, self.current) if model is not None else self.current
 
     def count_requests(self, model: str) -> int:
         """Return the number of received requests in the scenario of a model."""

@@ -18,12 +18,11 @@ from conformance import __version__
 from conformance.clients.recording.records import RecordedExchange, read_recorded_answer, to_exchange
 from conformance.spec import files
 from conformance.transport import har, recording, settings
-from conformance.transport.exchange import Call
+from conformance.transport.exchange import Call, Exchange
 from conformance.transport.har import NAME, HarError
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import XZ_PRESET
 from conformance.wire.client_request import ClientRequest
-from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
 
 _SCOPE: Final = "watched"
@@ -77,13 +76,7 @@ class ArchiveWriter:
         (entry,) = har.make_entries(
             Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings, self._bodies
         )
-        received_fields = {
-            "path": received.path,
-            "version": received.version,
-            "chunked": received.is_chunked,
-            "trouble": received.trouble,
-            "whole": recorded.is_whole,
-        }
+        received_fields = {**describe_received(received), "whole": recorded.is_whole}
         own = {"startedDateTime": recorded.started, "_client": client, "_received": received_fields}
         self._file.write(f"{self._separator}{json.dumps({**entry, **own})}")
         self._separator = ",\n"
@@ -92,6 +85,30 @@ class ArchiveWriter:
         """Complete the recording; `stopped` is why the watch was cut short, or empty."""
         self._file.write(f'\n], "_stopped": {json.dumps(stopped)}}}}}\n')
         self._file.close()
+
+
+def describe_received(received: ClientRequest) -> dict[str, Any]:
+    """Return the properties of a request that have no HAR member."""
+    return {
+        "path": received.path,
+        "version": received.version,
+        "chunked": received.is_chunked,
+        "trouble": received.trouble,
+    }
+
+
+def parse_received(exchange: Exchange, fields: Mapping[str, Any]) -> ClientRequest:
+    """Return the request of a parsed entry; `fields` are those of `describe_received`."""
+    message = exchange.message
+    return ClientRequest(
+        message.method,
+        str(fields["path"]),
+        message.headers,
+        message.body,
+        str(fields["version"]),
+        fields["chunked"] is True,
+        str(fields["trouble"]),
+    )
 
 
 def is_client_recording(path: Path) -> bool:
@@ -130,17 +147,9 @@ def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, Reco
     exchange, received_fields = har.parse_exchange(entry, bodies), entry["_received"]
     if isinstance(exchange.body, Excerpt):
         exchange = replace(exchange, body=b"")
-    message = exchange.message
-    is_whole = received_fields["whole"] is True and not isinstance(message.body, Excerpt)
-    received = ClientRequest(
-        GRPC_METHOD if "_grpc" in entry else message.method,
-        str(received_fields["path"]),
-        message.headers,
-        message.body if is_whole else b"",
-        str(received_fields["version"]),
-        received_fields["chunked"] is True,
-        str(received_fields["trouble"]),
-    )
+    is_whole = received_fields["whole"] is True and not isinstance(exchange.message.body, Excerpt)
+    received = parse_received(exchange, received_fields)
+    received = received if is_whole else replace(received, body=b"")
     number, started = int(entry["_call"]), str(entry["startedDateTime"])
     recorded = RecordedExchange(number, received, is_whole, read_recorded_answer(exchange), exchange.elapsed, started)
     return str(entry["_client"]), recorded

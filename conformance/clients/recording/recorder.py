@@ -1,20 +1,17 @@
 """Records requests and their answers within memory limits, and passes the records to the listener.
 
-Masks credentials before anything is stored, since no rule needs them. Keeps the names of headers and of URL parameters.
-Elsewhere, replaces a long secret by asterisks of the same length, so that lengths and offsets stay correct.
+Credentials are masked before anything is stored (`masking`).
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from conformance.clients.recording.masking import find_secrets, mask_answer, mask_request
 from conformance.clients.recording.records import Listener, RecordedAnswer, RecordedExchange
-from conformance.transport import credentials
 from conformance.wire.client_request import ClientRequest
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024  # bytes of one body
@@ -106,56 +103,3 @@ class Recorder:
     def report_unread(self, why: str) -> None:
         """Report to the listener that something was forwarded without being read."""
         self._listener.report_unread(why)
-
-
-# --- masking credentials ----------------------------------------------------------------------------------------------
-
-
-HIDDEN: Final = "..."
-# Secrets of at least this length are masked everywhere in a request: a shorter one may be part of its JSON.
-MIN_SECRET_CHARS: Final = 16
-_USER: Final = re.compile(r"\A([a-z]+://)[^/@?#]*@", re.IGNORECASE)
-_PARAMETER: Final = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
-
-
-def find_secrets(received: ClientRequest) -> tuple[str, ...]:
-    """Return the credentials that a request carries, the longest first."""
-    in_url = [(match[2], match[3]) for match in _PARAMETER.finditer(received.path)]
-    return credentials.find_secrets([*received.headers, *in_url])
-
-
-def mask_request(received: ClientRequest) -> ClientRequest:
-    """Mask the credentials in a request."""
-    long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
-    path = _PARAMETER.sub(_mask_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
-    return replace(
-        received,
-        path=_hide_secrets(path, long),
-        headers=_mask_headers(received.headers, long),
-        body=credentials.hide_bytes(received.body, long),
-    )
-
-
-def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAnswer:
-    """Mask cookies in an answer, and credentials of the request that it repeats."""
-    return replace(
-        answer,
-        headers=_mask_headers(answer.headers, secrets),
-        body=credentials.hide_bytes(answer.body, secrets),
-        details=_hide_secrets(answer.details, secrets),
-    )
-
-
-def _mask_headers(headers: tuple[tuple[str, str], ...], secrets: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (name, HIDDEN if credentials.is_credential(name) else _hide_secrets(value, secrets)) for name, value in headers
-    )
-
-
-def _hide_secrets(text: str, secrets: Sequence[str]) -> str:
-    return credentials.hide_bytes(text.encode("utf-8", "surrogatepass"), secrets).decode("utf-8", "surrogatepass")
-
-
-def _mask_parameter(match: re.Match[str]) -> str:
-    before, name, value = match.groups()
-    return f"{before}{name}={HIDDEN if credentials.is_credential(name) else value}"

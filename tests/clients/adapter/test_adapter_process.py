@@ -191,3 +191,14 @@ def test_one_that_breaks_again_and_again_is_given_up(monkeypatch: pytest.MonkeyP
                 asked(process)
         with pytest.raises(AdapterLostError, match="broke 2 times in a row: the adapter has ended with status 1"):
             asked(process)
+
+
+@pytest.mark.parametrize(
+    "option", [("--token=sesame-4711-zq7",), ("--api-key", "sesame-4711-zq7"), ("-H", "Auth: sesame-4711-zq7")]
+)
+def test_credentials_of_the_command_are_masked(option: tuple[str, ...]) -> None:
+    """What an adapter writes goes into reports and recordings, and its command does not."""
+    program = "import sys; print(sys.argv[-1], file=sys.stderr); print('no JSON:', sys.argv[-1]); sys.stdin.readline()"
+    found = error_of((sys.executable, "-c", program, *option))
+    assert "no JSON:" in str(found)
+    assert "sesame" not in f"{found} {found.stderr}"

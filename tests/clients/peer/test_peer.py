@@ -75,6 +75,23 @@ def test_a_request_is_kept_as_it_came(peer: Peer, scene: Scenario) -> None:
     )
 
 
+def test_credentials_are_masked_before_a_request_is_kept(peer: Peer, scene: Scenario) -> None:
+    credential = "Bearer sesame-open-4711-zq7"
+    body = b'{"a": "sesame-open-4711-zq7"}'
+    head = f"POST {MODEL}/infer?api_key=sesame HTTP/1.1\r\nHost: h\r\nAuthorization: {credential}\r\n"
+    send_and_read(peer, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    received = scene.list_received()[0][1].received
+    assert "sesame" not in repr(received)
+    assert len(received.body) == len(body)
+
+
+def test_a_request_that_comes_late_is_not_kept(peer: Peer, scene: Scenario) -> None:
+    send_and_read(peer, REQUEST)
+    assert len(scene.end()) == 1
+    send_and_read(peer, REQUEST)
+    assert len(scene.list_received()) == 1
+
+
 def test_chunks_are_kept_as_one_body(peer: Peer, scene: Scenario) -> None:
     send_and_read(peer, HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n")
     received = scene.list_received()[0][1].received

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.clients.recording import archive
-from conformance.clients.recording.recorder import find_secrets, mask_answer, mask_request
+from conformance.clients.recording.masking import find_secrets, mask_answer, mask_request
 from conformance.clients.recording.records import RecordedAnswer, RecordedExchange
 from conformance.transport.har import NAME, HarError
 from conformance.wire.client_request import ClientRequest

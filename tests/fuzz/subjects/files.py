@@ -12,6 +12,12 @@ from pathlib import Path
 
 from conformance.certification import manifest
 from conformance.certification.manifest import CertificationError
+from conformance.clients.adapter import AdapterCall
+from conformance.clients.answers.script import HttpAnswer
+from conformance.clients.inference import ClientOutput, Introduction, Result
+from conformance.clients.line_process import AdapterHangsError
+from conformance.clients.peer.scenario import ReceivedRequest
+from conformance.clients.recording import calls
 from conformance.fleet import fleet_file, units
 from conformance.fleet.fleet_file import FleetError
 from conformance.judging import baseline_file
@@ -20,8 +26,11 @@ from conformance.report import formats, report_file
 from conformance.report.report_file import ReportError
 from conformance.transport import config, har, settings
 from conformance.transport.har import HarError
+from conformance.transport.har_bodies import BodyWriter
 from conformance.transport.recording import load as load_recording
 from conformance.transport.settings import SettingsError
+from conformance.wire.client_request import ClientRequest
+from conformance.wire.tensor import Tensor
 from tests.fuzz.subjects import expect_read_or_refused
 from tests.support import small_reports
 from tests.support.registries import make_full_manifest, make_manifest
@@ -116,3 +125,26 @@ def reports() -> Iterator[bytes]:
     unmet = small_reports.requirement("BIN-ORDER-O", "MUST", "fail")
     yield json.dumps(small_reports.report()).encode()
     yield json.dumps(small_reports.report(checks=[failed], requirements=[unmet])).encode()
+
+
+def client_recording(data: bytes) -> None:
+    """The recording of a client is read, or refused."""
+    read_or_refused(har.PLAIN_NAME, data, calls.load, HarError)
+
+
+def client_recordings() -> Iterator[bytes]:
+    """Yield a recording with a call whose request came, and with one that was refused."""
+    received = ClientRequest("POST", "/v2/models/m/infer", (("Host", "h"),), b"{}")
+    answer = ReceivedRequest(received, HttpAnswer((b"",), 200, (("A", "b"),), b"{}"), "http://127.0.0.1:1")
+    tensor = Tensor.from_values("O", "INT8", [1])
+    asked = AdapterCall("http", "", (), False, 1.0, (Result((ClientOutput("O", tensor),)),), None, ((0, answer),), True)
+    broken = AdapterCall("http", "", (), False, 1.0, error=AdapterHangsError("no answer", ["line"]))
+    made = settings.make_settings("http://127.0.0.1:1")
+    log = {"_target": "http://127.0.0.1:1", "_party": "client", "_client": Introduction("c").to_dict()}
+    entries = []
+    for index, one in enumerate((asked, broken)):
+        call, own = calls.make_entries("c[r]", index, one)
+        entries += [
+            {**entry, **more} for entry, more in zip(har.make_entries(call, made, BodyWriter()), own, strict=True)
+        ]
+    yield "".join(har.format_document(log, entries)).encode("ascii")

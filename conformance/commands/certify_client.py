@@ -1,0 +1,54 @@
+"""The part of `certify` that differs for a client: its options, its name, and the options of its run."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from contextlib import closing
+
+from conformance.certification.manifest import CertificationError, ReportedProduct
+from conformance.clients.adapter import MAX_INTRODUCTION_S, AdapterError, AdapterProcess
+
+_SERVER_OPTIONS = ("target_url", "target_config", "target_grpc", "target_model", "target_header", "target_ca",
+                   "target_timeout")  # fmt: skip
+
+
+def expect_usable(options: argparse.Namespace) -> None:
+    """Check the combinations of options for a client.
+
+    Raises:
+        CertificationError: an option is for servers.
+    """
+    for name in _SERVER_OPTIONS:
+        if getattr(options, name):
+            raise CertificationError(f"--{name.replace('_', '-')} is for a server, and --client-adapter for a client")
+    if options.self_test:
+        raise CertificationError("--self-test is of the suite's own server, and --client-adapter for a client")
+    if options.workers:
+        raise CertificationError("-n is for a server: a client is judged in one process, as it is verified")
+
+
+def request_name(options: argparse.Namespace) -> ReportedProduct:
+    """Return the name and version with which the adapter introduces its client.
+
+    Raises:
+        CertificationError: the command cannot be used, or the adapter does not introduce its client.
+    """
+    try:
+        words = shlex.split(options.client_adapter)
+    except ValueError as error:
+        raise CertificationError(f"--client-adapter: {error}") from None
+    if not words:
+        raise CertificationError("--client-adapter: give a command")
+    patience = options.client_timeout or MAX_INTRODUCTION_S
+    try:
+        with closing(AdapterProcess(words, patience=patience)) as adapter:
+            return ReportedProduct(adapter.introduction.name, adapter.introduction.version)
+    except AdapterError as error:
+        raise CertificationError("; ".join([f"--client-adapter: {error}", *error.stderr[-1:]])) from None
+
+
+def list_arguments(options: argparse.Namespace) -> list[str]:
+    """Return the pytest options for the client."""
+    timeout = [] if options.client_timeout is None else [f"--client-timeout={options.client_timeout}"]
+    return [f"--client-adapter={options.client_adapter}", *timeout]
