@@ -78,19 +78,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in options.client:
         if name not in clients:
             parser.error(f"there is no client {name!r}, only {', '.join(clients)}")
-    try:
-        outcomes = [judge_and_compare(clients[name], options.reports.absolute()) for name in options.client or clients]
-    except ClientError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return max(outcomes)
+    return max(judge_and_compare(clients[name], options.reports.absolute()) for name in options.client or clients)
 
 
 def judge_and_compare(client: RealClient, reports: Path) -> int:
-    """Judge one client, print how that differs from what is known, and return whether it does."""
+    """Judge one client, print how that differs from what is known, and return the exit status."""
     print(f"== {client.title}", flush=True)
     path = reports / f"{client.name}.json"
-    judge(client, path)
+    try:
+        judge(client, path)
+    except ClientError as error:
+        print(error, file=sys.stderr)
+        return 2
     report = json.loads(path.read_text(encoding="utf-8"))
     differences = compare(report, [each for each in read_known() if client.name in each.clients], {}, 0)
     print(*differences, sep="\n", end="\n" if differences else "")
