@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import go_client
 from known_failures import UNMET, KnownFailure, compare
 
 CLIENTS: Final = Path(__file__).resolve().parent.parent / "clients"
@@ -77,19 +78,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in options.client:
         if name not in clients:
             parser.error(f"there is no client {name!r}, only {', '.join(clients)}")
-    try:
-        outcomes = [judge_and_compare(clients[name], options.reports.absolute()) for name in options.client or clients]
-    except ClientError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return max(outcomes)
+    return max(judge_and_compare(clients[name], options.reports.absolute()) for name in options.client or clients)
 
 
 def judge_and_compare(client: RealClient, reports: Path) -> int:
-    """Judge one client, print how that differs from what is known, and return whether it does."""
+    """Judge one client, print how that differs from what is known, and return the exit status."""
     print(f"== {client.title}", flush=True)
     path = reports / f"{client.name}.json"
-    judge(client, path)
+    try:
+        judge(client, path)
+    except ClientError as error:
+        print(error, file=sys.stderr)
+        return 2
     report = json.loads(path.read_text(encoding="utf-8"))
     differences = compare(report, [each for each in read_known() if client.name in each.clients], {}, 0)
     print(*differences, sep="\n", end="\n" if differences else "")
@@ -116,13 +116,28 @@ def judge(client: RealClient, report: Path) -> None:
 
 def build_command(client: RealClient, report: Path) -> list[str]:
     """Return the command that judges a client."""
-    program = [find_interpreter(client.runs_in), str(CLIENTS / client.adapter)]
+    program = find_program(client)
     if client.watched:
         tool = Path(sys.executable).parent / "oip-conformance"
         options = ["--port=0", "--grpc-port=0", f"--conformance-report={report}"]
         return [str(tool), "client", "watch", *options, "--", *program]
     judged = ["-q", "-p", "no:cacheprovider", "--conformance-profile=certify", f"--conformance-report={report}"]
     return [sys.executable, "-m", "pytest", *judged, f"--client-adapter={shlex.join(program)}"]
+
+
+def find_program(client: RealClient) -> list[str]:
+    """Return the command that starts an adapter; one in Go is built.
+
+    Raises:
+        ClientError: it cannot be started on this machine.
+    """
+    path = CLIENTS / client.adapter
+    if client.runs_in != "go":
+        return [find_interpreter(client.runs_in), str(path)]
+    try:
+        return [str(go_client.build(path.parent, WORK / client.name))]
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ClientError(f"{client.name} was not built: {error}") from error
 
 
 def find_interpreter(runs_in: str) -> str:
@@ -142,7 +157,7 @@ def find_interpreter(runs_in: str) -> str:
 
 
 def install_environment(requirements: Path) -> Path:
-    """Return the interpreter of an environment with these packages, all of which the file pins."""
+    """Return the interpreter of an environment with these packages; the file pins all that is needed of them."""
     home = WORK / requirements.stem
     python, stamp, wanted = home / "bin" / "python", home / "installed.txt", requirements.read_text(encoding="utf-8")
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:

@@ -1,9 +1,9 @@
 """What is known to be wrong with a server, and how a run's report differs from it.
 
-An entry of expected.toml names a check, rows of it (a pattern as of `fnmatch`), the requirement that they do not meet,
-and why the server is wrong. Where only some versions are, `versions` names them. All rows that the pattern fits have to
-be unmet: one that is met is a difference, too, and so is an entry that fits nothing. An entry with `some = true` is of
-rows that come upon the fault by chance: some of them are unmet.
+An entry of expected.toml names a check and rows of it (patterns as of `fnmatch`), the requirement that they do not
+meet, and why the server is wrong. Where only some versions are, `versions` names them. All rows that the pattern fits
+have to be unmet: one that is met is a difference, too, and so is an entry that fits nothing. An entry with
+`some = true` is of rows that come upon the fault by chance: some of them are unmet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KnownFailure:
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Whether a row of a report is one of this entry's."""
-        return bool(row["check"] == self.check) and fnmatchcase(row["row"], self.rows)
+        return fnmatchcase(row["check"], self.check) and fnmatchcase(row["row"], self.rows)
 
     def explains(self, row: Mapping[str, Any]) -> bool:
         """Whether a row that is not met is known."""

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,17 @@ def test_a_variation_is_accused_of_nothing(variation: Alteration, stage: SharedP
     if not sighting.touched:  # what is altered is in few requests
         sighting = stage.see(variation, rows)
     assert find_false_alarms(sighting, variation) == []
+
+
+def test_a_client_that_sends_no_json_is_not_blamed_for_what_comes_after_an_answer(stage: SharedPeer) -> None:
+    def send_no_json(original: alterations.Original, client: Any, one: Any, timeout: float) -> Any:
+        is_binary = any(tensor.is_binary for tensor in one.inputs)
+        return original(client, one, timeout) if is_binary else {"error": {"message": "no JSON alone"}}
+
+    rows = [(check, row) for check, row in collect_rows(("http",)) if check.id == "client.goes-on-after-errors"]
+    sighting = stage.see(Alteration("no-json", ("lines.result",), (), send_no_json), rows)
+    assert {miss.outcome for miss in sighting.misses} == {"blocked"}
+    assert len(sighting.misses) < len(rows)
 
 
 def test_the_honest_client_meets_every_row(stage: SharedPeer) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import clients
@@ -27,12 +30,34 @@ def test_what_is_known_names_clients_rows_and_requirements() -> None:
         assert set(known.clients) <= names.keys(), known
         assert ledger.get_requirement(known.requirement), known
         is_watched = known.check.startswith("client.watched-")
-        assert is_watched or any(check == known.check and fnmatchcase(row, known.rows) for check, row in rows), known
+        assert is_watched or any(
+            fnmatchcase(check, known.check) and fnmatchcase(row, known.rows) for check, row in rows
+        ), known
 
 
 def test_every_adapter_is_there() -> None:
     for client in clients.read_clients().values():
         assert (clients.CLIENTS / client.adapter).is_file()
+
+
+def test_the_event_loop_of_an_adapter_runs_between_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(clients.CLIENTS / "adapters")
+    loop, is_later = import_module("lines").Loop(), Event()
+
+    async def begin() -> None:
+        asyncio.get_running_loop().call_later(0.01, is_later.set)
+
+    loop.run(begin())
+    assert is_later.wait(10)
+
+
+def test_without_gos_packages_a_client_cannot_be_judged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(clients, "WORK", tmp_path)
+    assert clients.main(["go-grpc", "--reports", str(tmp_path)]) == 2
+    assert "go-grpc was not built: " in capsys.readouterr().err
 
 
 def test_an_adapter_is_judged_and_a_program_is_watched() -> None:

@@ -40,7 +40,7 @@ from conformance.clients.answers.wrong import (
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client, Observation
 from conformance.clients.error_expectations import expect_absent, expect_error, expect_in_time, expect_text
-from conformance.clients.expectations import attribute_values_to, expect_outputs, expect_request
+from conformance.clients.expectations import attribute_values_to, expect_answered, expect_outputs, expect_request
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import attribute_to
 from conformance.spec.check import Row, check, rows
@@ -325,11 +325,17 @@ def wait_until_closed(observation: Observation) -> None:
     make_after_silence_row(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),
 )
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
-    """The client reads the next answer correctly after an error, a wrong answer or a closed connection."""
+    """The client reads the next answer correctly after an error, a wrong answer or a closed connection.
+
+    Raises:
+        Blocked: no whole request was received, so that no answer was wrong.
+    """
     form = inference.get_form(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
     for pause in CLOSING_PAUSES_S:
         failed = infer_and_close(client, inference, script, timeout)
+        if pause == CLOSING_PAUSES_S[0]:
+            expect_answered(failed)
         time.sleep(pause)
         with attribute_values_to(GOES_ON):
             observation = client.infer(following, make_small_script(following), timeout=timeout)

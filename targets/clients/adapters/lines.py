@@ -13,6 +13,7 @@ import sys
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from importlib.metadata import version
+from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 import ml_dtypes
@@ -92,14 +93,19 @@ def failed(error: BaseException, status: Status) -> Json:
 
 
 class Loop:
-    """The event loop in which a client lives that is made for asyncio."""
+    """The event loop of a client for asyncio.
+
+    It runs in a thread, between commands as well, as it does in a program: otherwise the client does not see that a
+    connection has ended.
+    """
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        Thread(target=self.loop.run_forever, daemon=True).start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run one coroutine to its end."""
-        return self.loop.run_until_complete(work)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def infer(
         self, one: Callable[[Json], Awaitable[Json]], inferences: list[Json], at_once: bool, status: Status

@@ -110,6 +110,12 @@ def nul_in_json_refused(original: Original, text: bytes) -> dict[str, Any]:
     return dict(original(text))
 
 
+@variation("answer.from_json", datatypes="FP16 BF16")
+def half_precision_in_json_refused(_original: Original, *_given: Any) -> bytes:
+    """An answer with elements of FP16 or BF16 as JSON gives the caller an error."""
+    raise MalformedError("FP16 or BF16 as JSON")
+
+
 @variation("lines.shown_tensor", datatypes="FP32 FP64")
 def payloads_of_nan_lost(original: Original, output: Tensor) -> Any:
     """The caller is given every NaN as the one of the platform."""
