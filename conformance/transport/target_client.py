@@ -196,7 +196,7 @@ class TargetClient:
             for index, one in enumerate(found)
         ]
         # Long answers are judged once. They are not kept until the scope ends, which takes long during discovery.
-        self.exchanges += [replace(one, body=shorten(one.body, JUDGED_LIMIT)) for one in numbered]
+        self.exchanges += [_shorten_answer(one) for one in numbered]
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
         self.record(replace(call, exchanges=tuple(numbered)))
@@ -311,3 +311,8 @@ class TargetClient:
                     self.has_died = error.is_refused and self.has_answered
                     raise TargetLostError(self.lost, has_died=self.has_died) from error
             time.sleep(0.1)
+
+
+def _shorten_answer(exchange: Exchange) -> Exchange:
+    body = shorten(exchange.body, JUDGED_LIMIT)
+    return exchange if body is exchange.body else replace(exchange, body=body)
