@@ -92,20 +92,21 @@ class TargetClient:
         outside_rows: bool = False,
         client: ClientName = OWN_CLIENT,
         short_wait: float | None = None,
+        keeps_wait: bool = False,
     ) -> Iterator[None]:
         """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
 
         Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
         the previous record continues. `outside_rows` is for requests that no row judges: one that is neither answered
         nor refused is repeated once, and noted in `broken`. `short_wait` replaces the timeout for answers, in seconds;
-        scopes inside have the whole timeout. The calls of such a scope are recorded at its end, unless
-        `discard_calls` is called before.
+        scopes inside have the whole timeout, unless they are opened with `keeps_wait`. The calls of a scope with a
+        `short_wait` are recorded at its end, unless `discard_calls` is called before.
         """
         before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client, self._held
         self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = [], name, 0, outside_rows, client
         self._held = None if short_wait is None else []
         try:
-            with self._wait_for_answers(short_wait):
+            with self._wait_for_answers(self.settings.wait.short_s if keeps_wait else short_wait):
                 yield
         finally:
             held = self._held or []
@@ -137,9 +138,9 @@ class TargetClient:
             self._discovery_budget = None
 
     @property
-    def has_waited_briefly(self) -> bool:
-        """Whether a short wait in the scope ended without a whole answer."""
-        return any(one.is_short_wait for one in self.exchanges)
+    def waits_briefly(self) -> bool:
+        """Whether the waits of the scope are short, because requests ran into the timeout before."""
+        return self.settings.wait.short_s is not None
 
     @property
     def is_lost(self) -> bool:
@@ -234,8 +235,9 @@ class TargetClient:
         """Make the exchanges of a call; note how long answers and waits took, and mark short waits."""
         wait, started = self.settings.wait, time.monotonic()
         found, seconds = exchange(), time.monotonic() - started
-        answered = [one.elapsed for one in found if one.status is not None and one.failure is None]
-        wait.times.slowest_s = max([wait.times.slowest_s, *answered])
+        for one in found:
+            if one.status is not None and one.failure is None:
+                wait.times.note_answer(one.elapsed)
         if not any(map(is_wait, found)):
             return found
         self.waited_s += seconds

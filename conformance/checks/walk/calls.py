@@ -122,7 +122,13 @@ def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: boo
     """Return a walk with a deployed model, which is also its own baseline."""
     caller, forms = _make_caller(target, own.model), BASELINES[own.kind][1]
     baseline = (
-        BaselineWalker(caller, lambda axis: own.list_single_value_steps(axis, forms), PLAIN_CALL, _make_cache(target))
+        BaselineWalker(
+            caller,
+            lambda axis: own.list_single_value_steps(axis, forms),
+            PLAIN_CALL,
+            _make_cache(target),
+            tests_all=target.over_http.waits_briefly,
+        )
         if with_baseline
         else None
     )
@@ -139,7 +145,13 @@ def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> Baseli
     if plainest is None:
         return None
     caller = _make_caller(target, plainest)
-    return BaselineWalker(caller, lambda axis: _build_single_value_steps(kind, axis), PLAIN_CALL, _make_cache(target))
+    return BaselineWalker(
+        caller,
+        lambda axis: _build_single_value_steps(kind, axis),
+        PLAIN_CALL,
+        _make_cache(target),
+        tests_all=target.over_http.waits_briefly,
+    )
 
 
 def _make_caller(target: GrpcTarget, model: Model) -> Caller:

@@ -130,7 +130,11 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
     return Walk(
         sender,
         baseline=BaselineWalker(
-            baseline_sender, lambda axis: _build_single_value_steps(kind, axis), NEUTRAL, target.ask_once
+            baseline_sender,
+            lambda axis: _build_single_value_steps(kind, axis),
+            NEUTRAL,
+            target.ask_once,
+            tests_all=target.waits_briefly,
         ),
     )
 
@@ -148,7 +152,13 @@ def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = 
         raise NotApplicableError(f"a raw request to {own.model.name} is refused")
     sender, forms = _make_sender(target, own.model), BASELINES[own.kind][1]
     baseline = (
-        BaselineWalker(sender, lambda axis: own.list_single_value_steps(axis, forms), NEUTRAL, target.ask_once)
+        BaselineWalker(
+            sender,
+            lambda axis: own.list_single_value_steps(axis, forms),
+            NEUTRAL,
+            target.ask_once,
+            tests_all=target.waits_briefly,
+        )
         if with_baseline
         else None
     )
