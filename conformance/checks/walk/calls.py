@@ -127,7 +127,7 @@ def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: boo
             lambda axis: own.list_single_value_steps(axis, forms),
             PLAIN_CALL,
             _make_cache(target),
-            tests_all=target.over_http.waits_briefly,
+            lambda: target.over_http.has_hung,
         )
         if with_baseline
         else None
@@ -150,7 +150,7 @@ def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> Baseli
         lambda axis: _build_single_value_steps(kind, axis),
         PLAIN_CALL,
         _make_cache(target),
-        tests_all=target.over_http.waits_briefly,
+        lambda: target.over_http.has_hung,
     )
 
 

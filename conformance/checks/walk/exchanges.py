@@ -134,7 +134,7 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
             lambda axis: _build_single_value_steps(kind, axis),
             NEUTRAL,
             target.ask_once,
-            tests_all=target.waits_briefly,
+            lambda: target.has_hung,
         ),
     )
 
@@ -157,7 +157,7 @@ def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = 
             lambda axis: own.list_single_value_steps(axis, forms),
             NEUTRAL,
             target.ask_once,
-            tests_all=target.waits_briefly,
+            lambda: target.has_hung,
         )
         if with_baseline
         else None

@@ -80,8 +80,7 @@ class Walk:
         """
         passed_over = declined = 0
         before: list[SaltedStep] = []
-        for step, _ in sequence:
-            self._avoid_failing_values(step, self._list_axes_to_test(step))
+        self._test_values(sequence)
         for step, salt in sequence:
             before.append((self._replace_avoided(step), salt))
             try:
@@ -104,10 +103,11 @@ class Walk:
             raise NotApplicableError(f"{self._walker.model.name} takes none of the inputs")
         return passed_over + declined
 
-    def _list_axes_to_test(self, step: Step) -> Iterable[str]:
-        """Return the axes whose values the baseline tests first: all that matter if each failing step costs a wait."""
-        tests_all = self._baseline is not None and self._baseline.tests_all
-        return attribution.find_remaining_axes(step) if tests_all else TESTED_FIRST
+    def _test_values(self, sequence: Sequence[SaltedStep]) -> None:
+        """Avoid the values of `TESTED_FIRST` that fail alone; of a server that has hung, all values that fail alone."""
+        has_hung = self._baseline is not None and self._baseline.has_hung()
+        for step, _ in sequence:
+            self._avoid_failing_values(step, attribution.find_remaining_axes(step) if has_hung else TESTED_FIRST)
 
     def _is_any_step_wrong(self, steps: Iterable[Step]) -> bool:
         """Say whether any of these steps fails by itself with some inputs: not all inputs reveal a fault."""
