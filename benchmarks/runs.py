@@ -14,9 +14,11 @@ from benchmarks.delay import delayed
 from benchmarks.ratio import CannotMeasureError, Measured, benchmark
 from conformance.transport import settings
 from conformance.transport.http_client import HttpClient
+from tests.support.programs import read_line, start_program
 
 WHO = ("--vendor=X", "--product=X", "--product-version=1", "--contact=x@example.org")
 LATENCY = 0.05
+HANG_S = 12.0  # longer than the timeout of a run
 QUIET = ("-q", "-p", "no:cacheprovider")
 OPENAPI = Path(__file__).with_name("openapi.json")
 
@@ -38,6 +40,31 @@ def certify() -> Measured:
         theirs = time.perf_counter() - started
         client.close()
     return Measured(ours, theirs, remarks=f"{len(messages)} requests")
+
+
+def _hanging(kind: str, *, grpc: bool) -> Measured:
+    """Measure a run against a server that hangs at one kind of request, and one against an honest server."""
+    options = ["--port", "0", *(["--grpc-port", "0"] if grpc else [])]
+    slow = [sys.executable, "-m", "tests.support.slow_server", kind, str(HANG_S), *options]
+    with bundled(grpc=grpc) as server, start_program(slow) as process, folder() as into:
+        honest_options = (f"--target-url={server.url}", *([f"--target-grpc={server.grpc}"] if grpc else []))
+        url, line = read_line(process), read_line(process) if grpc else ""
+        slow_options = (f"--target-url={url}", *([f"--target-grpc={line.removeprefix('grpc ')}"] if grpc else []))
+        theirs, _ = run(*PYTEST, *QUIET, *honest_options, folder=into)
+        ours, said = run(*PYTEST, *QUIET, *slow_options, folder=into, succeeds=False)
+    return Measured(ours, theirs, remarks=next((one for one in said.splitlines() if "waited" in one), ""))
+
+
+@benchmark("hang-http", "a server that hangs at answers in gzip", "an honest server", reach=3)
+def hang_over_http() -> Measured:
+    """Each whole certify profile over HTTP."""
+    return _hanging("gzip", grpc=False)
+
+
+@benchmark("hang-grpc", "a server that hangs at empty tensors, over both transports", "an honest server", reach=3)
+def hang_over_grpc() -> Measured:
+    """Each whole certify profile over both transports."""
+    return _hanging("empty", grpc=True)
 
 
 @benchmark("latency-50ms", "a run with 50 ms of latency", "its requests times the latency", reach=1 / 12)

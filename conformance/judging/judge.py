@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -41,6 +42,7 @@ from conformance.transport.credentials import hide
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotKeptError, NotRecordedError
 from conformance.transport.target import Target
+from conformance.transport.target_client import HungError
 from conformance.transport.unreachable import TargetLostError
 
 # Outcomes other than failure of rows that have sent requests.
@@ -99,17 +101,31 @@ class Judge(RowJudge):
         self._short_waits = ShortWaits(target, is_ahead=is_ahead)
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        short_wait = self._short_waits.choose(check, row)
-        if short_wait is not None and (judged := self._judge_once(check, row, short_wait)):
+        may_be_short = self._short_waits.may_be_short(check, row)
+        if may_be_short and not self._short_waits.find():
+            with suppress(HungError):
+                return self._judge_whole(check, row, breaks_off=True)
+        short_wait = self._short_waits.find() if may_be_short else None
+        if short_wait is not None and (judged := self._judge_once(check, row, short_wait=short_wait)):
             return judged
-        judged = self._judge_once(check, row)
-        assert judged is not None  # noqa: S101 - a row with whole waits is not repeated
+        return self._judge_whole(check, row)
+
+    def _judge_whole(self, check: Check, row: Row, *, breaks_off: bool = False) -> tuple[RowOutcome, int]:
+        judged = self._judge_once(check, row, breaks_off=breaks_off)
+        assert judged is not None  # noqa: S101 - only a row with short waits is repeated
         return judged
 
-    def _judge_once(self, check: Check, row: Row, short_wait: float | None = None) -> tuple[RowOutcome, int] | None:
+    def _judge_once(
+        self, check: Check, row: Row, *, short_wait: float | None = None, breaks_off: bool = False
+    ) -> tuple[RowOutcome, int] | None:
         client = self._choose_client_names(check, row)[0]
-        with self.target.scope(format_key(check.id, row.id), client=client, short_wait=short_wait):
-            found = self.models.find_absence(check, row) or self._run_check(check, row)
+        name = format_key(check.id, row.id)
+        with self.target.scope(name, client=client, short_wait=short_wait, breaks_off=breaks_off):
+            try:
+                found = self.models.find_absence(check, row) or self._run_check(check, row)
+            except HungError:
+                self.target.discard_calls()
+                raise
             if short_wait is not None and self._short_waits.must_repeat(found):
                 self.target.discard_calls()
                 return None
@@ -152,6 +168,8 @@ class Judge(RowJudge):
             return short.conclude()
         except TargetLostError as lost:
             return self._conclude_lost(check, row, lost)
+        except HungError:
+            raise
         except Exception as error:
             return conclude_stopped(error)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class SentTensor(NamedTuple):
     """An input as the request declares it; `form` is a key of `FORM_REQUIREMENTS`."""
 
     datatype: str
-    shape: Sequence[int]
+    shape: tuple[int, ...]
     form: str
     is_nested: bool = False
 
@@ -138,7 +139,7 @@ def _list_call_features(message: Message) -> Iterator[Feature]:
     if request is None:
         return
     form = IN_RAW if request.raw_input_contents else TYPED
-    yield from _list_input_features([SentTensor(entry.datatype, entry.shape, form) for entry in request.inputs])
+    yield from _list_input_features([SentTensor(entry.datatype, tuple(entry.shape), form) for entry in request.inputs])
     yield from _list_output_features(
         len(request.outputs), any("classification" in one.parameters for one in request.outputs)
     )
@@ -149,16 +150,28 @@ def _list_call_features(message: Message) -> Iterator[Feature]:
 
 
 def _list_input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
-    for template, holds in OF_INPUTS:
-        for one in filter(holds, tensors):
-            text = template.format(form=one.form, datatype=one.datatype)
-            yield text, FORM_REQUIREMENTS[one.form] if "{form}" in template else ""
+    for of_template in zip(*map(_list_tensor_features, tensors), strict=True):
+        yield from filter(None, of_template)
     if any(one.is_nested for one in tensors):
         yield "with nested data", "OIP-DATA"
     if len(tensors) > 1:
         yield "with several inputs", ""
     if len({one.form for one in tensors}) > 1:
         yield "with inputs as binary data beside others in JSON", "BIN-MIXED-I"
+
+
+@lru_cache(maxsize=4096)
+def _list_tensor_features(one: SentTensor) -> tuple[Feature | None, ...]:
+    """Return a feature for each template of `OF_INPUTS`, None where it does not hold."""
+    return tuple(
+        (
+            template.format(form=one.form, datatype=one.datatype),
+            FORM_REQUIREMENTS[one.form] if "{form}" in template else "",
+        )
+        if holds(one)
+        else None
+        for template, holds in OF_INPUTS
+    )
 
 
 def _list_output_features(count: int, is_classified: bool) -> Iterator[Feature]:
@@ -200,7 +213,7 @@ def _parse_object(text: bytes) -> dict[str, Any]:
 
 def _read_tensor(item: Mapping[str, Any]) -> SentTensor:
     shape, data = item.get("shape"), item.get("data")
-    dimensions = [number for number in shape if isinstance(number, int)] if isinstance(shape, list) else []
+    dimensions = tuple(number for number in shape if isinstance(number, int)) if isinstance(shape, list) else ()
     is_nested = isinstance(data, list) and any(isinstance(part, list) for part in data[:1])
     return SentTensor(str(item.get("datatype")), dimensions, IN_JSON if "data" in item else AS_BINARY_DATA, is_nested)
 

@@ -55,10 +55,12 @@ class ShortWaits:
         self._is_ahead = is_ahead
         self._unanswered: Counter[str] = Counter()
 
-    def choose(self, check: Check, row: Row) -> float | None:
-        """Return the seconds for which a row waits instead of the timeout, or None for the whole timeout."""
-        if check.explores or find_requirement(check, row).is_of_robustness:
-            return None
+    def may_be_short(self, check: Check, row: Row) -> bool:
+        """Return whether a row may wait for less than the timeout."""
+        return not (check.explores or find_requirement(check, row).is_of_robustness)
+
+    def find(self) -> float | None:
+        """Return the seconds for which rows wait instead of the timeout, or None for the whole timeout."""
         settings = self._target.settings
         return settings.wait.find_short_wait(settings.timeout)
 

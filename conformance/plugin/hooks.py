@@ -49,6 +49,7 @@ class Hooks:
         self.progress: ProgressLine | None = None
         self._sigterm = signals.take_as_interrupt()
         self._interrupt: KeyboardInterrupt | None = None
+        self._has_only_rows = False
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
@@ -117,8 +118,9 @@ class Hooks:
         return True
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_finish(self) -> None:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Resume garbage collection, without the objects loaded so far."""
+        self._has_only_rows = all(isinstance(item, collection.CheckItem) for item in session.items)
         startup.resume_garbage_collection()
 
     @pytest.hookimpl(optionalhook=True)
@@ -221,6 +223,8 @@ class Hooks:
 
     def pytest_unconfigure(self) -> None:
         """Restore the SIGTERM handler and close the run."""
+        if self._has_only_rows:
+            startup.exclude_results_from_garbage_collection()
         signals.restore_handler(self._sigterm)
         self.run.close()
 

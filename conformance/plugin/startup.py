@@ -29,6 +29,14 @@ def resume_garbage_collection() -> None:
     gc.enable()
 
 
+def exclude_results_from_garbage_collection() -> None:
+    """Exclude the results of the run from the two garbage collections with which pytest ends: a second in all.
+
+    Call it only if no test of the user ran, since pytest looks there for resources that tests left open.
+    """
+    gc.freeze()
+
+
 @contextmanager
 def limit_numpy_threads() -> Iterator[None]:
     """Prevent numpy from starting threads for linear algebra, which are not needed and busy-wait for work."""

@@ -186,6 +186,7 @@ class Call:
         exchanges: one for each message that was answered or failed; fewer than messages if a connection was closed.
         lost: why the target could not be reached, or None.
         has_died: see `TargetLostError`.
+        has_hung: see `TargetClient.has_hung`.
     """
 
     scope: str
@@ -194,3 +195,4 @@ class Call:
     exchanges: tuple[Exchange, ...] = ()
     lost: str | None = None
     has_died: bool = False
+    has_hung: bool = False

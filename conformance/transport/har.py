@@ -2,7 +2,8 @@
 
 Members that HAR does not define begin with an underscore: the position of a message in the run (`_scope`, `_call`,
 `_place`), how it was sent (`_note`), the reaction to a body that was held back (`_go_ahead`), and failures (`_failure`
-in words, `_failure_kind` for programs, `_short_wait` if the wait was shortened, `_lost`, `_died`). A gRPC call is an
+in words, `_failure_kind` for programs, `_short_wait` if the wait was shortened, `_lost`, `_died`), and whether requests
+before its scope had hung (`_hung`). A gRPC call is an
 entry as well: its bodies are the serialized messages, its status is the HTTP status that its code maps to, and `_grpc`
 holds code and message. If gRPC was judged, `log` has a `_grpc` with the address. `har_bodies` defines how bodies are
 written.
@@ -65,6 +66,7 @@ def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dic
             "_place": place,
             **_drop_empty(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
             **({"_died": True} if call.has_died else {}),
+            **({"_hung": True} if call.has_hung else {}),
             **_format_failure(exchange),
             **(
                 {"_grpc": {"code": exchange.code, "details": _hide_details(exchange, settings)}}
@@ -218,6 +220,7 @@ _OPTIONAL: Final[Mapping[str, Kinds]] = {
     "_lost": str,
     "_go_ahead": str,
     "_died": bool,
+    "_hung": bool,
     "_failure": str,
     "_failure_kind": str,
     "_short_wait": bool,

@@ -130,8 +130,9 @@ def _group_calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[dat
 def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
     """Parse one entry as a call with one message."""
     exchange = parse_exchange(entry, bodies)
-    lost, has_died = entry.get("_lost"), entry.get("_died") is True
-    return Call(entry["_scope"], entry["_call"], (exchange.message,), () if lost else (exchange,), lost, has_died)
+    lost, has_died, has_hung = entry.get("_lost"), entry.get("_died") is True, entry.get("_hung") is True
+    exchanges = () if lost else (exchange,)
+    return Call(entry["_scope"], entry["_call"], (exchange.message,), exchanges, lost, has_died, has_hung)
 
 
 def _join_calls(places: Mapping[int, Call]) -> Call:
@@ -139,4 +140,4 @@ def _join_calls(places: Mapping[int, Call]) -> Call:
     first = found[0]
     messages = tuple(message for one in found for message in one.messages)
     exchanges = () if first.lost else tuple(exchange for one in found for exchange in one.exchanges)
-    return Call(first.scope, first.index, messages, exchanges, first.lost, first.has_died)
+    return Call(first.scope, first.index, messages, exchanges, first.lost, first.has_died, first.has_hung)

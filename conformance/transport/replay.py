@@ -37,6 +37,12 @@ class ReplayTarget(Target):
         self._recorded = calls
         self.used: set[tuple[str, int]] = set()
 
+    @property
+    def has_hung(self) -> bool:
+        """Whether the recorded target had hung before the scope."""
+        first = self._recorded.get((self._scope, 0))
+        return first is not None and first.has_hung
+
     def _run_call(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Return the recorded exchanges of a call.
 

@@ -88,9 +88,13 @@ class Target(TargetClient):
         return self._plain_refusals[key]
 
     def ask_once(self, name: str, ask: Callable[[], bool]) -> bool:
-        """Return the cached result of a question that several rows share; it is evaluated once, in a separate scope."""
+        """Return the cached result of a question that several rows share; it is evaluated once, in a separate scope.
+
+        If the target has hung, waits are short: there may be many questions about a kind of request that hangs, and a
+        server that is slow in one of them is only judged by fewer requests.
+        """
         if name not in self._known:
-            with self.scope(name):
+            with self.scope(name, is_brief=True):
                 self._known[name] = ask()
         return self._known[name]
 

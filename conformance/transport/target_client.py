@@ -41,6 +41,10 @@ TRUST_HINT = "; --target-ca FILE says whom to trust"
 GATEWAY_STATUSES = (502, 503, 504)
 
 
+class HungError(Exception):
+    """The target has hung in a row, which has to be judged again with short waits."""
+
+
 class TargetClient:
     """Sends messages to one server, and tracks whether it is reachable.
 
@@ -69,6 +73,7 @@ class TargetClient:
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._is_outside_rows = "", 0, False
         self._held: list[Call] | None = None
+        self._has_hung = self._breaks_off = False
         self._wait_budget = WaitBudget(settings.timeout)
         self._discovery_budget: WaitBudget | None = None
 
@@ -92,24 +97,30 @@ class TargetClient:
         outside_rows: bool = False,
         client: ClientName = OWN_CLIENT,
         short_wait: float | None = None,
+        is_brief: bool = False,
+        breaks_off: bool = False,
     ) -> Iterator[None]:
         """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
 
         Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
         the previous record continues. `outside_rows` is for requests that no row judges: one that is neither answered
         nor refused is repeated once, and noted in `broken`. `short_wait` replaces the timeout for answers, in seconds;
-        scopes inside have the whole timeout. The calls of such a scope are recorded at its end, unless
-        `discard_calls` is called before.
+        scopes inside have the whole timeout. `is_brief` shortens waits if the target has hung, in a scope that is not
+        repeated. `breaks_off` ends a scope with `HungError` once the target has hung. The calls of a scope with a
+        `short_wait` or `breaks_off` are recorded at its end, unless `discard_calls` is called before.
         """
-        before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client, self._held
+        before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
+        hanging = self._held, self._has_hung, self._breaks_off
         self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = [], name, 0, outside_rows, client
-        self._held = None if short_wait is None else []
+        self._held = [] if breaks_off or short_wait is not None else None
+        self._has_hung, self._breaks_off = self._find_short_wait() is not None, breaks_off
         try:
-            with self._wait_for_answers(short_wait):
+            with self._wait_for_answers(self._find_short_wait() if is_brief else short_wait):
                 yield
         finally:
             held = self._held or []
-            self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client, self._held = before
+            self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = before
+            self._held, self._has_hung, self._breaks_off = hanging
             for call in held:
                 self.record(call)
 
@@ -137,9 +148,12 @@ class TargetClient:
             self._discovery_budget = None
 
     @property
-    def has_waited_briefly(self) -> bool:
-        """Whether a short wait in the scope ended without a whole answer."""
-        return any(one.is_short_wait for one in self.exchanges)
+    def has_hung(self) -> bool:
+        """Whether waits had been shortened when the scope was opened: the row then avoids requests that hang."""
+        return self._has_hung
+
+    def _find_short_wait(self) -> float | None:
+        return self.settings.wait.find_short_wait(self.settings.timeout)
 
     @property
     def is_lost(self) -> bool:
@@ -182,7 +196,9 @@ class TargetClient:
         chunked: Collection[int] = (),
     ) -> list[Reply]:
         """Make a call, record it, and return a reply for each exchange; indices in `chunked` mark chunked requests."""
-        call = Call(self._scope, self._calls, tuple(messages))
+        if self._breaks_off and self._find_short_wait() is not None:
+            raise HungError
+        call = Call(self._scope, self._calls, tuple(messages), has_hung=self._has_hung)
         self.settings.rate_limit.wait(len(messages))
         self._calls += 1
         try:
@@ -196,7 +212,7 @@ class TargetClient:
             for index, one in enumerate(found)
         ]
         # Long answers are judged once. They are not kept until the scope ends, which takes long during discovery.
-        self.exchanges += [replace(one, body=shorten(one.body, JUDGED_LIMIT)) for one in numbered]
+        self.exchanges += [_shorten_answer(one) for one in numbered]
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
         self.record(replace(call, exchanges=tuple(numbered)))
@@ -234,8 +250,9 @@ class TargetClient:
         """Make the exchanges of a call; note how long answers and waits took, and mark short waits."""
         wait, started = self.settings.wait, time.monotonic()
         found, seconds = exchange(), time.monotonic() - started
-        answered = [one.elapsed for one in found if one.status is not None and one.failure is None]
-        wait.times.slowest_s = max([wait.times.slowest_s, *answered])
+        for one in found:
+            if one.status is not None and one.failure is None:
+                wait.times.note_answer(one.elapsed)
         if not any(map(is_wait, found)):
             return found
         self.waited_s += seconds
@@ -311,3 +328,8 @@ class TargetClient:
                     self.has_died = error.is_refused and self.has_answered
                     raise TargetLostError(self.lost, has_died=self.has_died) from error
             time.sleep(0.1)
+
+
+def _shorten_answer(exchange: Exchange) -> Exchange:
+    body = shorten(exchange.body, JUDGED_LIMIT)
+    return exchange if body is exchange.body else replace(exchange, body=body)

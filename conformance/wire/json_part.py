@@ -49,7 +49,7 @@ def find_items(
 def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, ParsedJson, list[Finding]]:
     """Return the end of the JSON, the JSON, and the findings about the inference header."""
     read = cache(lambda end: parse_json(body[:end]))  # each prefix is parsed once
-    own_end = json_text.find_value_end(body)
+    own_end = _find_usual_end(body, header, read) or json_text.find_value_end(body)
     if own_end is not None and not read(own_end).is_json:
         own_end = None
     if header is None:
@@ -63,6 +63,17 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
     kind = "inference-header-cuts-json" if length < own_end else "inference-header-covers-binary"
     expected = f"{own_end}, where the JSON ends"
     return own_end, read(own_end), [Finding(kind, INFERENCE_HEADER, length, expected, str(length))]
+
+
+def _find_usual_end(body: bytes, header: str | None, read: Reader) -> int | None:
+    """Return where the JSON ends if it ends at the header's offset, or with the body; None if that is to be searched.
+
+    One object that is valid JSON ends with its last brace, so that nothing has to be searched.
+    """
+    end = len(body)
+    if header is not None:
+        end = min(end, int(header)) if re.fullmatch("[0-9]{1,18}", header) else 0
+    return end if body[end - 1 : end] == b"}" and isinstance(read(end).value, dict) else None
 
 
 def _is_header_plausible(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:

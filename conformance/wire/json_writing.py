@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from json.encoder import encode_basestring, encode_basestring_ascii  # json.dumps makes an encoder for each string
 from typing import Any, Final
 
 WriteText = Callable[[str], str]
@@ -16,12 +17,12 @@ WriteText = Callable[[str], str]
 
 def write_plain(text: str) -> str:
     """Return a JSON string with only the necessary escapes."""
-    return json.dumps(text, ensure_ascii=False)
+    return encode_basestring(text)
 
 
 def write_ascii(text: str) -> str:
     r"""Return a JSON string in ASCII: other characters become one or two `\u` escapes."""
-    return json.dumps(text)
+    return encode_basestring_ascii(text)
 
 
 def write_escaped(text: str) -> str:

@@ -15,6 +15,7 @@ from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.transport import answer_wait, journal, recording
 from conformance.transport.answer_wait import AnswerTimes, AnswerWait
+from conformance.transport.exchange import FailureKind
 from conformance.transport.journal import Journal
 from conformance.transport.replay import ReplayTarget
 from conformance.transport.settings import Settings, make_settings
@@ -84,6 +85,27 @@ def test_server_that_hangs_on_one_kind_of_request_fails(
     ]
 
 
+def test_walk_tests_a_value_that_hangs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A walk takes no step with a value that is known to hang, since each would cost a wait."""
+    monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
+    rows = [
+        (check, row)
+        for check, row in list_area_rows("walk", ROLES)
+        if check.id == "walk.every-exchange-is-right" and row.id in ("json-identity_int32-rest", "json-multi-rest")
+    ]
+    with run_slow("gzip", 25 * TIMEOUT_S, timeout=10 * TIMEOUT_S) as settings:
+        settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
+        target = Target(settings)
+        waits: list[str] = []
+        target.journal = lambda call: waits.extend(
+            call.scope for one in call.exchanges if one.failure and one.failure.kind == FailureKind.TIMEOUT
+        )
+        results = judge(target, rows)
+    assert {one.outcome for one in results} <= RIGHT, [(one.label, one.outcome, one.message) for one in results]
+    assert waits
+    assert all(scope.startswith("alone ") for scope in waits), waits
+
+
 @pytest.mark.parametrize(
     ("kind", "seconds"), [("all", 0.1), ("large", 0.3), ("first", 0.9)], ids=["always", "large-tensors", "warming-up"]
 )
@@ -114,4 +136,4 @@ def test_server_slower_than_a_short_wait_is_right(area: str, monkeypatch: pytest
     ids=["one-wait", "least", "ten-times-the-slowest", "slow-server"],
 )
 def test_wait_is_ten_times_the_slowest_answer(slowest: float, whole: int, expected: float | None) -> None:
-    assert AnswerWait(AnswerTimes(slowest, whole)).find_short_wait(10.0) == expected
+    assert AnswerWait(AnswerTimes(slowest_s=slowest, whole_waits=whole)).find_short_wait(10.0) == expected

@@ -8,7 +8,9 @@ import pytest
 
 from conformance.checks.support.covering import Coverage, Space, Step
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
+from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.exchanges import build_steps
+from tests.support.covering_arrays import ALL_AXES, compute_arrays
 
 AXES = {"size": ("none", "one", "many"), "form": ("json", "binary"), "way": ("plain", "chunks", "gzip")}
 
@@ -58,6 +60,12 @@ def test_the_steps_of_a_kind_are_valid_and_cover_what_they_can(kind: str) -> Non
     space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), never_heavy)
     own = [{axis: step[axis] for axis in KINDS[kind]} for step in steps]
     assert space.measure_coverage(own).met == space.measure_coverage(own).possible
+
+
+def test_the_arrays_of_the_file_are_those_of_the_axes() -> None:
+    """If not: `python -m tests.support.covering_arrays`."""
+    arrays = compute_arrays()
+    assert {kind: load_array(kind, ALL_AXES[kind]) for kind in arrays} == arrays
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
-from conformance.checks.support.covering import Space, Step
+from conformance.checks.support.covering import Step
 from conformance.checks.support.versions import find_default_version
 from conformance.checks.walk import attribution_over_grpc, concurrent_requests, deployed_steps
-from conformance.checks.walk.axes import is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
+from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.exchanges import BRIEF_STEPS, PARTS, find_other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
@@ -40,8 +40,7 @@ BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
 @cache
 def build_steps(kind: str) -> tuple[Step, ...]:
     """Return the steps of a kind of call."""
-    space = Space(CALLS[kind], lambda *values: is_excluded_call(kind, *values), is_heavy)
-    return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(space.build_array()[0]))
+    return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, CALLS[kind])))
 
 
 def _make_rows() -> Iterator[Row]:
@@ -123,7 +122,13 @@ def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: boo
     """Return a walk with a deployed model, which is also its own baseline."""
     caller, forms = _make_caller(target, own.model), BASELINES[own.kind][1]
     baseline = (
-        BaselineWalker(caller, lambda axis: own.list_single_value_steps(axis, forms), PLAIN_CALL, _make_cache(target))
+        BaselineWalker(
+            caller,
+            lambda axis: own.list_single_value_steps(axis, forms),
+            PLAIN_CALL,
+            _make_cache(target),
+            lambda: target.over_http.has_hung,
+        )
         if with_baseline
         else None
     )
@@ -140,7 +145,13 @@ def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> Baseli
     if plainest is None:
         return None
     caller = _make_caller(target, plainest)
-    return BaselineWalker(caller, lambda axis: _build_single_value_steps(kind, axis), PLAIN_CALL, _make_cache(target))
+    return BaselineWalker(
+        caller,
+        lambda axis: _build_single_value_steps(kind, axis),
+        PLAIN_CALL,
+        _make_cache(target),
+        lambda: target.over_http.has_hung,
+    )
 
 
 def _make_caller(target: GrpcTarget, model: Model) -> Caller:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from conformance.checks.support.covering import Space, Step
+from conformance.checks.support.covering import Step
 from conformance.checks.support.versions import find_default_version
 from conformance.checks.walk import deployed_steps
-from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
+from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded
+from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.sending import Sender
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, interleave_plain_steps, list_single_values
@@ -46,9 +47,8 @@ _OTHER_MODELS = ("identity_uint8", "identity_int32")
 @cache
 def build_steps(kind: str) -> tuple[Step, ...]:
     """Return the steps of a kind of request: a covering array over its axes."""
-    space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), is_heavy)
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
-    return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(space.build_array()[0]))
+    return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, KINDS[kind])))
 
 
 @cache
@@ -130,7 +130,11 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
     return Walk(
         sender,
         baseline=BaselineWalker(
-            baseline_sender, lambda axis: _build_single_value_steps(kind, axis), NEUTRAL, target.ask_once
+            baseline_sender,
+            lambda axis: _build_single_value_steps(kind, axis),
+            NEUTRAL,
+            target.ask_once,
+            lambda: target.has_hung,
         ),
     )
 
@@ -148,7 +152,13 @@ def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = 
         raise NotApplicableError(f"a raw request to {own.model.name} is refused")
     sender, forms = _make_sender(target, own.model), BASELINES[own.kind][1]
     baseline = (
-        BaselineWalker(sender, lambda axis: own.list_single_value_steps(axis, forms), NEUTRAL, target.ask_once)
+        BaselineWalker(
+            sender,
+            lambda axis: own.list_single_value_steps(axis, forms),
+            NEUTRAL,
+            target.ask_once,
+            lambda: target.has_hung,
+        )
         if with_baseline
         else None
     )

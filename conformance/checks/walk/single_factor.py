@@ -48,12 +48,14 @@ class BaselineWalker:
         steps: axis -> its single-factor steps, as the rows of single values take them.
         neutral: the neutral values.
         once: evaluates a named question once and caches the result for all rows.
+        has_hung: says whether the server has hung in earlier rows, so that a step that fails may cost a wait.
     """
 
     walker: Walker
     steps: Callable[[str], Iterable[Step]]
     neutral: Step
     once: Callable[[str, Callable[[], bool]], bool]
+    has_hung: Callable[[], bool]
 
     def is_wrong(self, axis: str, value: str) -> bool:
         """Say whether a request that is plain except for this value fails, or the plain request after it."""

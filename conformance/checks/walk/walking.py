@@ -80,8 +80,7 @@ class Walk:
         """
         passed_over = declined = 0
         before: list[SaltedStep] = []
-        for step, _ in sequence:
-            self._avoid_failing_values(step, TESTED_FIRST)
+        self._test_values(sequence)
         for step, salt in sequence:
             before.append((self._replace_avoided(step), salt))
             try:
@@ -103,6 +102,12 @@ class Walk:
         if declined and declined == len(sequence):
             raise NotApplicableError(f"{self._walker.model.name} takes none of the inputs")
         return passed_over + declined
+
+    def _test_values(self, sequence: Sequence[SaltedStep]) -> None:
+        """Avoid the values of `TESTED_FIRST` that fail alone; of a server that has hung, all values that fail alone."""
+        has_hung = self._baseline is not None and self._baseline.has_hung()
+        for step, _ in sequence:
+            self._avoid_failing_values(step, attribution.find_remaining_axes(step) if has_hung else TESTED_FIRST)
 
     def _is_any_step_wrong(self, steps: Iterable[Step]) -> bool:
         """Say whether any of these steps fails by itself with some inputs: not all inputs reveal a fault."""
