@@ -105,8 +105,7 @@ class Settings:
         timeout: seconds to wait for a connection, and for the next byte of an answer.
         max_answer: bytes of a body to read before the answer counts as endless.
         grpc: the gRPC address; None if gRPC is not judged. If only gRPC is judged, `url` is its URL.
-        segment_pause: seconds between TCP segments of a body, so that the server receives them in separate reads; None
-            chooses them by the answers, see `find_segment_pause`.
+        segment_pause: seconds between TCP segments of a body, so that the server receives them in separate reads.
         rate_limit: the rate limit that all users of these settings share.
         wait: shortens the wait for answers; each target has its own.
     """
@@ -118,7 +117,7 @@ class Settings:
     timeout: float = 10.0
     max_answer: int = MAX_ANSWER_BYTES
     grpc: GrpcAddress | None = None
-    segment_pause: float | None = None
+    segment_pause: float = 0.005
     rate_limit: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
     wait: AnswerWait = field(default_factory=AnswerWait, repr=False, compare=False)
 
@@ -151,10 +150,6 @@ class Settings:
     def answer_timeout(self) -> float:
         """The maximum of seconds without a byte of an answer."""
         return self.timeout if self.wait.short_s is None else self.wait.short_s
-
-    def find_segment_pause(self) -> float:
-        """Return the seconds between TCP segments: the given ones, or those that suit the answers of the target."""
-        return self.wait.times.find_segment_pause() if self.segment_pause is None else self.segment_pause
 
     @property
     def base_path(self) -> str:

@@ -89,7 +89,7 @@ class Connection:
 
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
         """Send each piece as a separate TCP segment; return the failure, or None."""
-        pause = self._settings.find_segment_pause() / (1 if len(pieces) < MANY_SEGMENTS else PAUSE_DIVISOR)
+        pause = self._settings.segment_pause / (1 if len(pieces) < MANY_SEGMENTS else PAUSE_DIVISOR)
         self._socket.settimeout(self._settings.answer_timeout)
         try:
             for index, piece in enumerate(pieces):
@@ -311,7 +311,7 @@ def send_in_turns(
         for turn in zip_longest(*[head + body for head, body in zip(heads, pieces, strict=True)], fillvalue=b""):
             for connection, piece in zip(connections, turn, strict=True):
                 connection.send([piece] if piece else [])
-            time.sleep(settings.find_segment_pause())
+            time.sleep(settings.segment_pause)
         for own, connection, message in zip(opened, connections, messages, strict=True):
             answers.append(replace(connection.receive(message), note=note, manner=manner))
             own.close()  # a server may serve one connection after the other
