@@ -148,7 +148,9 @@ _workers_stuck: list[str] = []
 
 
 @fault("grpc_server.handler", breaks="OIP-ALIVE-LEGAL/grpc")
-def grpc_calls_past_their_deadline_lose_the_next(original: Any, models: Any, method: Any) -> Callable[[bytes, Any], Any]:
+def grpc_calls_past_their_deadline_lose_the_next(
+    original: Any, models: Any, method: Any
+) -> Callable[[bytes, Any], Any]:
     """An answer that nobody waits for any more ends the loop that hands out answers; the next two calls are lost."""
     from reference_server.grpc_server import CODES, refuse  # its packages may be missing
 

@@ -152,10 +152,13 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
 @check("grpc.server-outlives-what-has-ended-others", answers=f"{ALIVE_REQUIREMENT}/grpc", over=(GRPC,))
 @rows(
     _build_dangerous_row("classified-strings", _request_classes_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
-    _build_dangerous_row(
-        "classes-of-no-elements", _request_classes_of_empty_over_grpc, "identity_fp32", CLASSES_OVER_GRPC
+    Row(
+        "classes-of-no-elements",
+        (_request_classes_of_empty_over_grpc,),
+        role="identity_fp32",
+        needs=CLASSES_OVER_GRPC,
     ),
-    _build_dangerous_row("no-elements", _send_empty_over_grpc, "identity_fp32"),
+    Row("no-elements", (_send_empty_over_grpc,), role="identity_fp32"),
 )
 def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
     """The server survives a request that has crashed other servers, and answers a good one afterwards."""
@@ -172,14 +175,14 @@ def server_outlives_what_has_ended_others(target: Peer, model: Model, message: M
 @check("errors.data-that-fill-no-such-shape-are-refused", answers="OIP-REFUSAL")
 @rows(
     *[
-        Row(name, (shape, data), role=role, dangerous=True)
-        for name, shape, data, role in (
-            ("2-32-by-2-32-of-none", [2**32, 2**32], [], "rank2"),
-            ("2-32-by-2-32-of-one", [2**32, 2**32], [1], "rank2"),
-            ("2-63-by-2-of-none", [2**63, 2], [], "rank2"),
-            ("2-32-and-1-of-one", [2**32 + 1], [7], "identity_int32"),
-            ("2-64-of-none", [2**64], [], "identity_int32"),
-            ("strings-2-64-and-1-of-one", [2**64 + 1], ["a"], "identity_bytes"),
+        Row(name, (shape, data), role=role, dangerous=has_ended_one)
+        for name, shape, data, role, has_ended_one in (
+            ("2-32-by-2-32-of-none", [2**32, 2**32], [], "rank2", True),
+            ("2-32-by-2-32-of-one", [2**32, 2**32], [1], "rank2", True),
+            ("2-63-by-2-of-none", [2**63, 2], [], "rank2", True),
+            ("2-32-and-1-of-one", [2**32 + 1], [7], "identity_int32", True),
+            ("2-64-of-none", [2**64], [], "identity_int32", False),
+            ("strings-2-64-and-1-of-one", [2**64 + 1], ["a"], "identity_bytes", False),
         )
     ]
 )
