@@ -100,8 +100,9 @@ def _summarise(bugs: Sequence[Bug], rows: Mapping[str, Row]) -> str:
     return (
         f"Of {len(bugs)} bugs that reached users, {len(forbidden)} break a sentence of the documents, and the suite "
         f"stops {len(stopped)} of these ({_compute_share(stopped, len(forbidden))} %).\n\n"
-        f"A suite that sends legal requests to models that a vendor deploys for it can bring about {reachable} of them, "
-        f"and this one stops {_compute_share(stopped, reachable)} % of those. The other {out_of_reach.total()} need more: "
+        f"A suite that sends legal requests to models that a vendor deploys for it can bring about {reachable} of "
+        f"them, and this one stops {_compute_share(stopped, reachable)} % of those. "
+        f"The other {out_of_reach.total()} need more: "
         f"{', '.join(f'{needs} ({count})' for needs, count in out_of_reach.most_common()) or 'none'}.\n"
     )
 
