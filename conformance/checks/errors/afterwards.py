@@ -129,13 +129,14 @@ def _send_empty_over_grpc(model: Model) -> Message:
     return make_infer_message(model.request([model.tensor([], (0,))]))
 
 
-MANY_ELEMENTS = 500_000  # elements of ten digits: about 5.5 MB of JSON
+MANY_ELEMENTS, INDENT = 30_000, b",\n" + b" " * 140  # more than 4.5 MB of JSON, of which few bytes take long to read
 
 
 def _send_megabytes_of_json(model: Model) -> Message:
-    """Return a JSON request with an input of about 5.5 MB."""
+    """Return a JSON request with an input of more than 4.5 MB, an element a line, indented."""
     elements = range(2**30, 2**30 + MANY_ELEMENTS)
-    return model.request([model.tensor(elements, (MANY_ELEMENTS,))], send="json").message()
+    message = model.request([model.tensor(elements, (MANY_ELEMENTS,))], send="json").message()
+    return message.with_body(message.body.replace(b",", INDENT))
 
 
 def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = ()) -> Row:
