@@ -104,7 +104,7 @@ class GrpcClient:
         return [found.get(k, stream) for k, stream in enumerate(streams)]
 
     def _build_headers(self, message: Message) -> list[Header]:
-        user_headers = self.settings.headers
+        user_headers, timeout_ms = self.settings.headers, DEADLINE_TIMEOUTS * self.settings.timeout * 1000
         host = next((value for name, value in user_headers if name.lower() == "host"), self._address.target)
         return [
             (":method", "POST"),
@@ -114,7 +114,7 @@ class GrpcClient:
             ("te", "trailers"),
             ("content-type", "application/grpc"),
             ("user-agent", message.header("User-Agent") or USER_AGENT),
-            ("grpc-timeout", f"{max(int(DEADLINE_TIMEOUTS * self.settings.timeout * 1000), 1)}m"),
+            ("grpc-timeout", message.header("grpc-timeout") or f"{max(int(timeout_ms), 1)}m"),
             *[(name.lower(), value) for name, value in user_headers if name.lower() != "host"],
         ]
 

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -66,6 +67,14 @@ def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
     """A path with any version is that of the only one."""
     http.path_params.pop("version", None)
     return original(service, http)
+
+
+@fault("app.Application.endpoint", breaks="OIP-PATH-ESCAPED")
+def escaped_names_are_not_found(original: Any, application: Any, http: Request) -> Any:
+    """A path is looked up without its escapes being read, so that the model of an escaped name is not found."""
+    if b"%" in http.scope["raw_path"]:
+        raise HTTPException(404)
+    return original(application, http)
 
 
 @fault("app.Service.infer", breaks="OIP-VERSIONED")

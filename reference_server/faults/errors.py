@@ -38,6 +38,17 @@ async def refusals_with_status_500(_original: Any, _request: Any, exception: Inf
     return JSONResponse({"error": exception.message}, 500)
 
 
+@fault("app.refused", breaks="OIP-ERROR-STATUS")
+async def texts_of_refusals_are_formats(original: Any, _request: Any, exception: InferenceError) -> Response:
+    """The text of a refusal is a format, so that a percent sign in a name that it repeats is an internal error."""
+    try:
+        exception.message % ()
+    except (TypeError, ValueError):
+        return JSONResponse({"error": "not enough arguments for format string"}, 500)
+    answer: Response = await original(_request, exception)
+    return answer
+
+
 @fault("strict_json.parse_object", breaks="OIP-ERROR-STATUS")
 def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
     """An exception of the JSON reader ends as an internal error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -101,6 +102,30 @@ def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> 
     return original(service, call)
 
 
+@fault("grpc_request.parse_input", breaks="GRPC-FP16")
+def grpc_fp16_inputs_fail(original: Any, model: Model, spec: Any, entry: Message, raw: Any) -> Any:
+    """A call with an input of FP16 ends with an internal error."""
+    if spec.datatype == "FP16":
+        raise RuntimeError("no field of contents for FP16")
+    return original(model, spec, entry, raw)
+
+
+_strings_lost: list[str] = []
+
+
+@fault("grpc_server.answer", "grpc_contents.typed_elements", broad=True)
+def grpc_typed_strings_end_the_server(original: Any, *arguments: Any) -> Any:
+    """A call with BYTES in typed contents ends the server, and the next calls are lost."""
+    if len(arguments) == 3 and isinstance(arguments[2], bytes):
+        if _strings_lost:
+            raise InferenceError(_strings_lost.pop())
+        return original(*arguments)
+    if arguments[0] == "BYTES":
+        _strings_lost[:] = ["the server is not available"] * 2
+        raise RuntimeError("the server has ended")
+    return original(*arguments)
+
+
 # --- calls after a failed one -----------------------------------------------------------------------------------------
 
 _ended: list[str] = []
@@ -117,3 +142,27 @@ def grpc_exceptions_end_the_server(original: Any, models: Any, method: Any, octe
         if refusal.status == 400:
             _ended.extend(["the server is not available"] * 2)
         raise
+
+
+_workers_stuck: list[str] = []
+
+
+@fault("grpc_server.handler", breaks="OIP-ALIVE-LEGAL/grpc")
+def grpc_calls_past_their_deadline_lose_the_next(
+    original: Any, models: Any, method: Any
+) -> Callable[[bytes, Any], Any]:
+    """An answer that nobody waits for any more ends the loop that hands out answers; the next two calls are lost."""
+    from reference_server.grpc_server import CODES, refuse  # its packages may be missing
+
+    handle = original(models, method)
+
+    def answer_in_time(octets: bytes, context: Any) -> Any:
+        if _workers_stuck:
+            refuse(context, CODES[400], _workers_stuck.pop())
+        try:
+            return handle(octets, context)
+        finally:
+            if (context.time_remaining() or 0) <= 0:
+                _workers_stuck[:] = ["the loop of answers has ended"] * 2
+
+    return answer_in_time

@@ -39,6 +39,11 @@ def test_a_bug_has_a_fault_that_breaks_the_same_or_a_reason(bug: Bug) -> None:
 
 
 @on_each(BUGS, own_name)
+def test_a_bug_that_no_request_can_show_has_no_fault(bug: Bug) -> None:
+    assert not bug.needs or (bug.breaks and bug.why and not bug.fault)
+
+
+@on_each(BUGS, own_name)
 def test_a_bug_with_a_fault_is_stopped(bug: Bug) -> None:
     assert not bug.fault or bug.fault in read_stopping_rows()
 
@@ -46,12 +51,14 @@ def test_a_bug_with_a_fault_is_stopped(bug: Bug) -> None:
 def test_the_page_counts_what_is_forbidden_and_what_is_stopped() -> None:
     seen = Bug("a/b", "One.", "open", ("OIP-ID",), number=1, fault="id-left-out")
     unseen = Bug("a/b", "Two.", "open", ("OIP-ID",), commit="0123456789", why="no row sends it")
+    unreachable = Bug("a/b", "Four.", "open", ("OIP-ID",), number=4, why="it is at random", needs="chance")
     allowed = Bug("c/d", "Three.", "unknown", (), number=2, why="nobody forbids it")
-    page = render([seen, unseen, allowed], {"id-left-out": ("json.id", "short")})
+    page = render([seen, unseen, unreachable, allowed], {"id-left-out": ("json.id", "short")})
     assert (
-        "Of 3 bugs that reached users, 2 break a sentence of the documents, and the suite stops 1 of these (50 %)"
+        "Of 4 bugs that reached users, 3 break a sentence of the documents, and the suite stops 1 of these (33 %)"
         in page
     )
+    assert "can bring about 2 of them, and this one stops 50 % of those. The other 1 need more: chance (1)." in page
     assert "| [OIP-ID](requirements/json.md#OIP-ID) | `json.id` [short] |" in page
     assert "| not stopped: no row sends it |" in page
     assert "[01234567](https://github.com/a/b/commit/0123456789)" in page

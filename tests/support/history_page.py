@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ class Bug:
         breaks: ids of requirements.
         fault: name of the fault of the bundled server that does the same; "" if there is none.
         why: why no requirement forbids it, or why no row stops it.
+        needs: what it needs to show, where no legal request to the models of the suite brings it about.
     """
 
     repository: str
@@ -57,6 +59,7 @@ class Bug:
     version: str = ""
     fault: str = ""
     why: str = ""
+    needs: str = ""
 
     @property
     def name(self) -> str:
@@ -92,11 +95,21 @@ def render(bugs: Sequence[Bug], rows: Mapping[str, Row]) -> str:
 def _summarise(bugs: Sequence[Bug], rows: Mapping[str, Row]) -> str:
     forbidden = [bug for bug in bugs if bug.breaks]
     stopped = [bug for bug in forbidden if bug.fault in rows]
-    share = 100 * len(stopped) // max(len(forbidden), 1)
+    out_of_reach = Counter(bug.needs for bug in forbidden if bug.needs)
+    reachable = len(forbidden) - out_of_reach.total()
     return (
         f"Of {len(bugs)} bugs that reached users, {len(forbidden)} break a sentence of the documents, and the suite "
-        f"stops {len(stopped)} of these ({share} %).\n"
+        f"stops {len(stopped)} of these ({_compute_share(stopped, len(forbidden))} %).\n\n"
+        f"A suite that sends legal requests to models that a vendor deploys for it can bring about {reachable} of "
+        f"them, and this one stops {_compute_share(stopped, reachable)} % of those. "
+        f"The other {out_of_reach.total()} need more: "
+        f"{', '.join(f'{needs} ({count})' for needs, count in out_of_reach.most_common()) or 'none'}.\n"
     )
+
+
+def _compute_share(stopped: Sequence[Bug], count: int) -> int:
+    """Return which share of `count` bugs is stopped, in percent, rounded down."""
+    return 100 * len(stopped) // max(count, 1)
 
 
 def _render_tables(bugs: Sequence[Bug], rows: Mapping[str, Row]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from conformance.checks.errors.deployed_requests import sample_inputs
-from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS
+from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS, SIGNS
 from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
@@ -23,6 +23,10 @@ from conformance.wire.grpc_request import Edit, Pb
 
 def _name_unknown_model(request: Pb) -> None:
     request.model_name = "there-is-no-such-model"
+
+
+def _name_model_with_signs(request: Pb) -> None:
+    request.model_name = SIGNS
 
 
 def _request_unknown_output(request: Pb) -> None:
@@ -73,6 +77,9 @@ MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
 )
 _FAULTY_CALLS: tuple[Refusal, ...] = (
     make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model, unknown=True),
+    make_faulty_call(
+        "unknown-model-with-signs", "OIP-REFUSAL/grpc", "identity_int32", _name_model_with_signs, unknown=True
+    ),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, unknown=True),
     make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _delete_inputs),
     make_faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _delete_last_input),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
+from urllib.parse import quote
 
 from conformance.checks.errors.deployed_requests import OWN, sample_inputs
 from conformance.checks.support.refusals import Refusal
@@ -21,6 +22,8 @@ from conformance.wire.tensor import Tensor
 FaultyRequest = tuple[str, MessageBuilder, str]
 
 NO_MODEL = "no_model_of_this_name"
+# Signs that formatters, shells and templates read; a server repeats names in its messages.
+SIGNS = "no%d+{0}${x}%s"
 
 
 def edit_request(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
@@ -48,6 +51,11 @@ def send_to_unknown_model(model: Model) -> Message:
     return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
 
 
+def send_to_model_with_signs(model: Model) -> Message:
+    """Return a good request to a model that does not exist, whose name has signs."""
+    return replace(model.request(send="json").message(), path=f"/v2/models/{quote(SIGNS, safe='')}/infer")
+
+
 def request_unknown_metadata(_: Model) -> Message:
     """Return a request for the metadata of a model that does not exist."""
     return Message(f"/v2/models/{NO_MODEL}", method="GET")
@@ -69,6 +77,11 @@ def add_input(model: Model) -> Message:
     name = "NO_SUCH_INPUT" if any(spec.name == "C" for spec in model.role.inputs) else "C"
     further = {"name": name}
     return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], **further}))(model)
+
+
+def add_input_with_signs(model: Model) -> Message:
+    """Return a good JSON request with an additional input that the model does not have, whose name has signs."""
+    return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], "name": SIGNS}))(model)
 
 
 def lower_datatype(model: Model) -> Message:
@@ -132,6 +145,7 @@ def _build_refusal(
 
 IMPOSSIBLE: tuple[FaultyRequest, ...] = (
     ("unknown-model", send_to_unknown_model, "identity_int32"),
+    ("unknown-model-with-signs", send_to_model_with_signs, "identity_int32"),
     ("metadata-of-an-unknown-model", request_unknown_metadata, "identity_int32"),
     ("input-missing", edit_request(lambda document: document["inputs"].pop()), "add_sub"),
     ("no-inputs", edit_request(lambda document: document.update(inputs=[])), "add_sub"),
@@ -186,6 +200,7 @@ CONTRADICTING: tuple[FaultyRequest, ...] = (
     ("binary-elements-too-many", reshape_input([3, 3]), "fixed"),
     ("batch-dimension-missing", edit_first_input(shape=[3], data=[1, 2, 3]), "batching"),
     ("input-that-the-model-does-not-have", add_input, "add_sub"),
+    ("unknown-input-with-signs", add_input_with_signs, "add_sub"),
 )
 
 

@@ -19,6 +19,7 @@ from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import DECLINED_STATUSES, Refusal
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import load
@@ -242,6 +243,25 @@ def _describe_answer(reply: Reply) -> str:
     identity = (reply.answer.document or {}).get("id")
     texts = [f"{format_value(output.name)} {_format_values(output.array)[:80]}" for output in reply.answer.outputs]
     return f"{f'id {format_value(identity)}: ' if identity else ''}{', '.join(texts)}"
+
+
+# --- calls past their deadline ------------------------------------------------------------------------------------------
+
+# Deadlines of calls, in the notation of `grpc-timeout`: one passes before the call arrives, the others while it is read,
+# computed and answered.
+SHORT_TIMEOUTS = ("1u", "2m", "8m")
+LATE_CALLS = 4  # for each deadline, at the same time
+LATE_ELEMENTS = 100_000
+
+
+@check("grpc.calls-past-their-deadline-harm-nobody", answers="OIP-ALIVE-LEGAL/grpc", over=(GRPC,))
+@rows(Row("typed", ("json",), role="identity_int32"), Row("raw", ("binary",), role="identity_int32"))
+def calls_past_their_deadline_harm_nobody(target: GrpcTarget, model: Model, send: Form) -> None:
+    """The server goes on answering after calls whose deadline passed before they were answered."""
+    call = make_infer_message(model.request([model.tensor(range(LATE_ELEMENTS), (LATE_ELEMENTS,))], send=send))
+    for timeout in SHORT_TIMEOUTS:
+        target.send_together([call.with_header("grpc-timeout", timeout)] * LATE_CALLS)
+        expect_alive(target, model, "OIP-ALIVE-LEGAL")
 
 
 # --- HTTP and gRPC -----------------------------------------------------------------------------------------------------

@@ -296,6 +296,15 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> N
     _expect_raw_floats(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
 
 
+@check("grpc.fp16-call-is-answered", answers="GRPC-FP16", role="identity_fp16", infers=False, over=(GRPC,))
+def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
+    """The server answers a call with an FP16 input if it answers one with an INT32 input."""
+    other = target.model("identity_int32")
+    if other is None or target.over_http.find_plain_refusal(other, GRPC):
+        raise BlockedError("no call with an INT32 input is answered, either")
+    expect(target.infer(model.request(send="binary"))).answered()
+
+
 @check("grpc.bf16-is-raw", answers=("GRPC-BF16", "GRPC-BF16-RAW"), over=(GRPC,))
 @rows(
     Row("both", role="identity_bf16"),

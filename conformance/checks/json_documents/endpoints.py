@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -123,6 +124,26 @@ def _choose_version(target: Target, model: Model) -> tuple[Model, list[str]]:
     if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
         raise NotApplicableError(f"a plain request to {versioned.infer_path} is not answered")
     return versioned, versions
+
+
+# --- escaped paths ----------------------------------------------------------------------------------------------------
+
+
+@check("json.escaped-path-is-the-same", answers="OIP-PATH-ESCAPED", role="identity_int32", fit=JSON)
+@rows("inference", "metadata")
+def escaped_path_is_the_same(target: Target, model: Model, of: str) -> None:
+    """The server answers at a path that spells a letter of the model's name as its octet in hexadecimal digits."""
+    path = f"/v2/models/{model.name}"
+    if not re.fullmatch("[A-Za-z0-9._~-]+", model.name) or not model.path.startswith(path):
+        raise NotApplicableError(f"the name {model.name} is escaped anyhow")
+    message = model.request(send="json").message() if of == "inference" else Message(model.path, method="GET")
+    escaped = message.path.replace(path, f"/v2/models/%{ord(model.name[0]):02X}{model.name[1:]}", 1)
+    usual, reply = target.send(message), target.send(replace(message, path=escaped))
+    if not usual.succeeded:
+        raise BlockedError(f"at {message.path} the answer is {escape_text(usual.outcome())}")
+    expect(reply).answered()
+    if of == "inference":
+        expect(reply).tensors(model.find_outputs(model.sample()))
 
 
 # --- versions in answers and metadata ---------------------------------------------------------------------------------

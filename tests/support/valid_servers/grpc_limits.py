@@ -13,6 +13,7 @@ from reference_server.tensors import Tensor
 
 Message = Any
 MIB = 1024 * 1024
+MIN_TIME_S = 0.001
 MOMENT = 0.003  # seconds; calls in flight together overlap for so long
 
 # --- limits ----------------------------------------------------------------------------------------------------------
@@ -49,6 +50,21 @@ def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry:
         raise InferenceError(f"the batch is {entry.shape[0]}, and at most 4")
     tensor: Tensor = original(model, spec, entry, raw)
     return tensor
+
+
+@variation("grpc_server.handler")
+def grpc_calls_past_their_deadline_are_not_begun(original: Any, models: Any, method: Any) -> Any:
+    """A call that arrives after its deadline, or a millisecond before it, is refused without being read."""
+    from reference_server.grpc_server import refuse  # its packages may be missing
+
+    handle = original(models, method)
+
+    def answer_in_time(octets: bytes, context: Any) -> Any:
+        if (context.time_remaining() or 0) < MIN_TIME_S:
+            refuse(context, _code("DEADLINE_EXCEEDED"), "too late")
+        return handle(octets, context)
+
+    return answer_in_time
 
 
 @variation("grpc_server.options", CALLS)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from reference_server import app
@@ -42,6 +44,14 @@ def refused_with_500(original: Any, *arguments: Any) -> Response:
 def errors_with_more(_: Any, message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
     """Errors have members beside the message, and letters beyond ASCII."""
     return JSONResponse({"code": status, "error": f"{message}; ü", "details": [], "trace": None}, status, headers)
+
+
+@variation("app.Application.endpoint", breaks="OIP-PATH-ESCAPED")
+def escaped_letters_in_paths_are_refused(original: Any, application: Any, http: Any) -> Any:
+    """A path that escapes a letter, a digit or one of -._~, which has no need of it, is refused with status 400."""
+    if re.search(b"%(2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)", http.scope["raw_path"], re.IGNORECASE):
+        raise HTTPException(400)
+    return original(application, http)
 
 
 @variation("app.error")
