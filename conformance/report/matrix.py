@@ -70,6 +70,7 @@ class Cell:
         since: the versions with the same outcome, and the one before them.
         before: the word for the outcome in the version before, if it differs.
         bug_report: the URL of the bug report; empty if there is none.
+        issues: the URLs of the issues in which the server's maintainers follow it up.
         same_as: the index of the next version's column if its rows say the same; the cell then refers to it.
     """
 
@@ -85,6 +86,7 @@ class Cell:
     since: str
     before: str
     bug_report: str
+    issues: Sequence[str] = ()
     same_as: int | None = None
 
     @property
@@ -160,10 +162,12 @@ class Links:
     Attributes:
         find_page: returns the URL of a requirement's page, or an empty text.
         find_bug_report: returns the URL of the bug report for a server and a requirement, or an empty text.
+        find_issues: returns the URLs of the server's own issues about a requirement.
     """
 
     find_page: Callable[[ledger.Requirement], str] = lambda entry: entry.url
     find_bug_report: Callable[[str, str], str] = lambda *_: ""
+    find_issues: Callable[[str, str], Sequence[str]] = lambda *_: ()
 
 
 def sort_versions(reports: Sequence[tuple[str, Report]]) -> list[tuple[str, Report]]:
@@ -284,6 +288,7 @@ class _CellBuilder:
                 self._describe_since(place, older, kinds, words),
                 words[older[-1]][0] if is_changed else "",
                 self._links.find_bug_report(column.server, name) if is_unmet else "",
+                self._links.find_issues(column.server, name) if is_unmet else (),
                 self._find_same(place, name),
             )
 

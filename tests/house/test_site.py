@@ -89,6 +89,35 @@ def test_the_matrix_links_to_requirements_and_bug_reports(staged: Path) -> None:
     assert [str(name) for name in reports if f'href="../upstream/{name}/"' not in text] == []
 
 
+def test_issues_stand_beside_what_a_server_does_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "triton").mkdir()
+    entries = [
+        ("A", 'issue = "https://x/1"'),
+        ("A", 'issue = "https://x/1"'),
+        ("A", ""),
+        ("B", 'issue = "https://x/2"'),
+    ]
+    texts = [f'[[known]]\nrequirement = "{name}"\n{issue}\n' for name, issue in entries]
+    (tmp_path / "triton/expected.toml").write_text("".join(texts))
+    monkeypatch.setattr(matrix, "TARGETS", tmp_path)
+    assert matrix.find_issues("triton", "A") == ["https://x/1"]
+    assert matrix.find_issues("nobody", "A") == []
+
+
+MESSAGES = ("## The counts of a run", "## Where verdicts come from")
+
+
+def test_words_that_a_page_explains_are_printed() -> None:
+    page = (generated.ROOT / "docs/failures.md").read_text(encoding="utf-8")
+    tables = page[page.index(MESSAGES[0]) : page.index(MESSAGES[1])]
+    source = "\n".join(path.read_text() for path in (generated.ROOT / "conformance").rglob("*.py"))
+    phrases = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
+    # Numbers and the name of a profile are filled in.
+    pieces = [piece.strip(" ,") for phrase in phrases for piece in re.split(r"\d+(?: s)?|quick|rows|expected ", phrase)]
+    assert len(phrases) > 15
+    assert [piece for piece in pieces if piece not in source] == []
+
+
 def test_results_of_a_requirement_lead_to_its_row_of_the_matrix(staged: Path) -> None:
     text = (staged / "docs/requirements/state.md").read_text(encoding="utf-8")
     assert "**Real servers** ([what each does](../results.md#HTTP-CHUNKED)): fail: " in text

@@ -147,6 +147,28 @@ def test_an_unmet_requirement_links_to_its_bug_report() -> None:
     assert 'href="alpha/A"' in matrix_page.render_page(found)
 
 
+def test_an_unmet_requirement_links_to_the_issues_of_its_server() -> None:
+    links = Links(find_issues=lambda server, name: [f"https://tracker.example/{server}/{name}"])
+    found = build(judged("A", "fail", 1), named("b", "1", judged("A", "pass")), links=links)
+    assert [list(cell.issues) for cell in cells(found, "A")] == [["https://tracker.example/alpha/A"], []]
+    assert 'href="https://tracker.example/alpha/A" rel="noreferrer">' in matrix_page.render_page(found)
+
+
+def test_a_cell_refers_to_the_next_version_where_its_rows_say_the_same() -> None:
+    found = build(*[named("a", str(place), judged("A", "fail", 1 + place // 2)) for place in range(3)])
+    assert [cell.same_as for cell in cells(found, "A")] == [1, None, None]
+    page = matrix_page.render_page(found)
+    assert page.count('Its rows say the same as those of <a href="#A--a-1">a 1</a>.') == 1
+    assert page.count("expected 1</dd>") == 2
+
+
+def test_a_requirement_says_who_meets_it() -> None:
+    found = build(*[named(name, "1", judged("A", "pass", passing=1 + place)) for place, name in enumerate("ab")])
+    page = matrix_page.render_page(found)
+    assert "Met by a 1 (1 row), b 1 (2 rows)." in " ".join(page.split())
+    assert [cell.has_details for cell in cells(found, "A")] == [False, False]
+
+
 # --- findings --------------------------------------------------------------------------------------------------------
 
 
