@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.site import generated, links, matrix, shrinking, staging
+from tests.support.site import generated, links, matrix, searching, shrinking, staging
 from tests.support.site.commonmark import convert_for_mkdocs
 from tests.support.tables import on_each
 
@@ -124,6 +124,11 @@ def test_results_of_a_requirement_lead_to_its_row_of_the_matrix(staged: Path) ->
     assert text.startswith("---\nsearch:\n  boost: ")
 
 
+def test_questions_are_headings_that_the_search_finds(staged: Path) -> None:
+    text = (staged / "docs/requirements/README.md").read_text(encoding="utf-8")
+    assert "\n### What do I send when an output is empty?\n\n[BIN-SIZE-O](sizes.md#BIN-SIZE-O), " in text
+
+
 def test_the_home_page_has_a_bar_for_each_server(staged: Path) -> None:
     text = (staged / "README.md").read_text(encoding="utf-8")
     assert text.count('<a href="docs/results/">') == len(matrix.build().columns)
@@ -154,6 +159,14 @@ def test_the_search_has_the_beginning_of_a_section() -> None:
     assert shrinking.cut(text) == "<p>first</p>"
     assert shrinking.cut("<p>first</p>") == "<p>first</p>"
     assert len(shrinking.cut("a" * 5000)) == shrinking.MAX_INDEXED_CHARS
+
+
+def test_queries_are_cut_as_pages_are() -> None:
+    script = "a,lunr.tokenizer.separator=new RegExp(e.separator),b"
+    mended = "a,lunr.QueryLexer.termSeparator=lunr.tokenizer.separator=new RegExp(e.separator),b"
+    assert searching.cut_queries_alike(script) == mended
+    with pytest.raises(ValueError, match="elsewhere"):
+        searching.cut_queries_alike("another")
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,18 @@
 
     python -m tests.support.site.browsing [FOLDER] [PAGE...]
 
-The folder is build/site unless another is named; pages are named by parts of their addresses. It takes some minutes.
+The folder is build/site unless another is named; pages are named by parts of their addresses. Without PAGE it also
+searches for each requirement, and for words that runs print. It takes some minutes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from threading import Thread
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -20,11 +21,19 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from conformance.spec import ledger
 from tests.support import chromium
 from tests.support.browser_pages import NARROW, RULES, WIDE, ColorScheme
 from tests.support.site.generated import ROOT
 
 VIEWS: Sequence[tuple[tuple[int, int], ColorScheme]] = tuple(product((WIDE, NARROW), ("light", "dark")))
+SEARCH_WAIT_MS, SEARCH_TRIES = 200, 20
+# Words that runs print; a page explains them.
+MESSAGES = (
+    "in doubt", "not judged", "rows left out by the profile quick", "the target is gone", "no answer within 10 s",
+    "connection closed without an answer", "element 0 differs", "expected an answer with a 2xx status",
+)  # fmt: skip
+QUESTIONS = ("output is empty", "chunked requests")
 AXE_VIEWS = (VIEWS[0], VIEWS[-1])  # axe takes seconds
 # What is wider than its place and can neither be scrolled nor wrapped; pictures that do not show, or say nothing.
 _LAYOUT = """() => {
@@ -135,6 +144,33 @@ def _find_broken_links(address: str, links: list[tuple[str, str]], anchors: dict
             yield f"{name}: no such anchor: {href}"
 
 
+def search(browser: Browser, address: str, wanted: Mapping[str, str]) -> Iterator[str]:
+    """Yield each query whose first page, or a section of it, is not the wanted one."""
+    page = browser.new_page()
+    page.goto(address)
+    field = page.locator("input[name=query]")
+    for query, place in wanted.items():
+        field.fill(query[:-1])
+        field.press(query[-1])  # the page looks after each key
+        if not any(place in _list_found(page) for _ in range(SEARCH_TRIES)):
+            yield f"search for {query}: not first: {place}"
+
+
+def _list_found(page: Page) -> set[str]:
+    """Return the page that a search shows first, and its sections, after a while."""
+    page.wait_for_timeout(SEARCH_WAIT_MS)
+    found = page.locator(".md-search-result__item").first.locator("a")
+    links = [urlsplit(link) for link in found.evaluate_all("links => links.map((each) => each.href)")]
+    return {f"{link.path.strip('/')}/#{link.fragment}".removesuffix("#") for link in links}
+
+
+def list_searches() -> dict[str, str]:
+    """Return the page or section that a query has to lead to first."""
+    requirements = [each for each in ledger.load().values() if each.party is ledger.Party.SERVER]
+    sections = {each.id: f"docs/requirements/{each.page}/#{each.id.lower().replace('/', '')}" for each in requirements}
+    return sections | dict.fromkeys(MESSAGES, "docs/failures/") | dict.fromkeys(QUESTIONS, "docs/requirements/")
+
+
 def main() -> int:
     """Browse; return the exit status."""
     site = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/site")
@@ -144,7 +180,8 @@ def main() -> int:
     cache.mkdir(parents=True, exist_ok=True)
     problems = []
     with serve(site) as address, chromium.run_browser(cache) as browser:
-        for problem in browse(browser, address, pages):
+        searched = {} if wanted else list_searches()
+        for problem in chain(browse(browser, address, pages), search(browser, address, searched)):
             problems.append(problem)
             print(problem, flush=True)
     print(f"{len(pages)} pages, {len(problems)} problems")

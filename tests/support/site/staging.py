@@ -16,6 +16,9 @@ OWN_ASSETS = (ROOT / "tests/support/site/site.css", ROOT / "tests/support/site/s
 # A requirement on its page, and the beginning of the line with its results.
 _ID = re.compile(r'<a id="([^"]+)"></a>')
 RESULTS = "**Real servers**"
+# A question of a newcomer, and the requirements that answer it.
+_QUESTION = re.compile(r"^- ([^\[\n]+\?) (\[.+)$", re.MULTILINE)
+QUESTIONS = f"{PAGES_FOLDER}/README.md"
 # Pages of requirements that most searches are not after.
 LATER = ("client.md", "robustness.md", "glossary.md")
 # A page that explains what a run prints; for words of a message it comes first.
@@ -48,6 +51,8 @@ def stage(folder: Path) -> Path:
                     waiting[index] = generated.render_files_page(link.target)
             elif link.target.suffix != ".md":
                 _copy(link.target, folder / "pages")
+        # As headings, questions are found by the search.
+        text = _QUESTION.sub(r"### \1\n\n\2\n", text) if name == QUESTIONS else text
         _write(folder / "pages" / name, _rank(name) + convert_for_mkdocs(_link_to_matrix(text)))
     for path in OWN_ASSETS:
         shutil.copy(path, folder / "pages")
