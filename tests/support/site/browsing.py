@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, product
 from pathlib import Path
@@ -105,7 +106,7 @@ def browse(browser: Browser, address: str, pages: list[str]) -> Iterator[str]:
                 ]
             page.close()
         context.close()
-    yield from _find_broken_links(address, links, anchors)
+    yield from _find_broken_links(browser, address, links, anchors)
 
 
 def _list_violations(page: Page) -> list[str]:
@@ -130,18 +131,24 @@ def _watch(page: Page, address: str) -> list[str]:
     return problems
 
 
-def _find_broken_links(address: str, links: list[tuple[str, str]], anchors: dict[str, set[str]]) -> Iterator[str]:
-    """Yield each link of a page to a page that is missing, or to an anchor that it does not have.
-
-    Only pages that were opened have known anchors.
-    """
+def _find_broken_links(
+    browser: Browser, address: str, links: list[tuple[str, str]], anchors: dict[str, set[str]]
+) -> Iterator[str]:
+    """Yield each link within the site that leads nowhere; of pages that were opened also the anchors are known."""
+    context = browser.new_context()
+    statuses: dict[str, int] = {}
     for name, href in dict.fromkeys(links):
         target, anchor = urldefrag(urljoin(address + name, href))
-        if urlsplit(target).netloc != urlsplit(address).netloc or target not in anchors:
+        if not target.startswith(address):
             continue
+        if target not in anchors:
+            statuses[target] = statuses.get(target) or context.request.get(target).status
+            if statuses[target] >= HTTPStatus.BAD_REQUEST:
+                yield f"{name}: leads nowhere: {href}"
         # What begins with a question mark is a filter of the matrix.
-        if anchor and not anchor.startswith("?") and unquote(anchor) not in anchors[target] | {"__codelineno"}:
+        elif anchor and not anchor.startswith("?") and unquote(anchor) not in anchors[target]:
             yield f"{name}: no such anchor: {href}"
+    context.close()
 
 
 def search(browser: Browser, address: str, wanted: Mapping[str, str]) -> Iterator[str]:
