@@ -147,7 +147,9 @@ def _build_grpc_script(about: Mapping[str, Any], failure: Failure, exchange: Exc
 # --- courses ----------------------------------------------------------------------------------------------------------
 
 _HTTP_REPRODUCTION = """
+import contextlib
 import http.client
+import io
 import os
 import socket
 import ssl
@@ -161,28 +163,53 @@ URL = urlsplit(os.environ.get("URL", {url!r}))
 HEADERS = {headers!r}
 {secret}
 # What stands together is in flight at once, each on a connection of its own; the rest shares one, as long as it lasts,
-# or opens another.
+# or opens another. The last step begins with the request whose answer is wrong.
 STEPS = {steps!r}
 OPENS = {opens!r}
+# Steps that go out on one connection, in one write, before an answer is read.
+PIPELINED = {pipelined!r}
 # Where TCP cuts what is sent, beside the end of its head.
 CUTS = {cuts!r}
+TIMEOUT_S = {timeout!r}
+
+
+class Stream(io.BufferedReader):
+    # What comes on a connection. http.client would drop what follows an answer; here the next answer begins with it.
+    def makefile(self, *_):
+        return self
+
+    def close(self):
+        pass
 
 
 def connect():
-    raw = socket.create_connection((URL.hostname, URL.port or (443 if URL.scheme == "https" else 80)), 60)
+    raw = socket.create_connection((URL.hostname, URL.port or (443 if URL.scheme == "https" else 80)), TIMEOUT_S)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return ssl._create_unverified_context().wrap_socket(raw) if URL.scheme == "https" else raw
+    connection = ssl._create_unverified_context().wrap_socket(raw) if URL.scheme == "https" else raw
+    return connection, Stream(connection.makefile("rb", buffering=0))
 
 
-def send(connection, name):
+def read(name):
     head, _, body = (COURSE / name).read_bytes().partition(b"\\r\\n\\r\\n")
     more = "".join(f"\\r\\n{{key}}: {{value}}" for key, value in HEADERS).encode()
+    return head + more + b"\\r\\n\\r\\n", body
+
+
+def send(connection, pieces):
+    with contextlib.suppress(OSError):  # a server may answer before it has read everything
+        for place, piece in enumerate(pieces):
+            time.sleep(0.02 if place else 0)
+            connection.sendall(piece)
+
+
+def cut(name):
+    head, body = read(name)
     edges = [0, *CUTS.get(name, []), len(body)]
-    connection.sendall(head + more + b"\\r\\n\\r\\n" + body[: edges[1]])
-    for start, end in zip(edges[1:], edges[2:]):
-        time.sleep(0.02)
-        connection.sendall(body[start:end])
-    answer = http.client.HTTPResponse(connection, method=head.split(b" ")[0].decode())
+    return [head + body[: edges[1]], *(body[start:end] for start, end in zip(edges[1:], edges[2:]))]
+
+
+def receive(stream, name):
+    answer = http.client.HTTPResponse(stream, method=read(name)[0].split(b" ")[0].decode())
     try:
         answer.begin()
         return answer, answer.read()
@@ -190,13 +217,20 @@ def send(connection, name):
         return None, repr(error).encode()
 
 
+def pipeline(names):
+    connection, stream = connect()
+    send(connection, [b"".join(b"".join(read(name)) for name in names)])
+    return {{name: receive(stream, name) for name in names}}
+
+
 def together(names):
     answers, start = {{}}, Barrier(len(names))
 
     def one(name):
-        connection = connect()
+        connection, stream = connect()
         start.wait()
-        answers[name] = send(connection, name)
+        send(connection, cut(name))
+        answers[name] = receive(stream, name)
 
     threads = [Thread(target=one, args=(name,)) for name in names]
     [thread.start() for thread in threads]
@@ -207,15 +241,18 @@ def together(names):
 kept = None
 for names in STEPS:
     if len(names) > 1:
-        answers = together(names)
+        answers = pipeline(sorted(names)) if names in PIPELINED else together(names)
     else:
         kept = connect() if kept is None or names[0] in OPENS else kept
-        answers = {{names[0]: send(kept, names[0])}}
+        send(kept[0], cut(names[0]))
+        answers = {{names[0]: receive(kept[1], names[0])}}
         answer = answers[names[0]][0]
         kept = None if answer is None or answer.will_close else kept
-    for name in names:
+    for name in sorted(names):
         answer, body = answers[name]
-        print(f"{{name}}: {{'HTTP ' + str(answer.status) if answer else 'no whole answer'}}, {{len(body)}} bytes")
+        line = read(name)[0].splitlines()[0].decode()
+        said = f"HTTP {{answer.status}}, {{len(body)}} bytes" if answer else "no whole answer: " + body.decode()
+        print(f"{{name}}: {{line}}: {{said}}")
 
 answer, body = answers[STEPS[-1][0]]
 print(*[f"{{key}}: {{value}}" for key, value in (answer.getheaders() if answer else ())], "", sep="\\n", flush=True)
@@ -271,6 +308,8 @@ def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[
         secret="\n".join(f"HEADERS.append(({name!r}, os.environ[{v!r}]))" for name, v in secret.items()),
         steps=names,
         opens=_find_requests_on_new_connections(steps),
+        pipelined=[own for own, step in zip(names, steps, strict=True) if len(step) > 1 and step[0].manner.pipelined],
+        timeout=settings.timeout,
         cuts={
             name: list(exchange.manner.segments)
             for name, exchange in _iterate_named_exchanges(steps)
@@ -292,9 +331,12 @@ def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[
 
 
 def _choose_file_names(steps: Reproduction) -> list[list[str]]:
-    """Return a file name for each exchange: the number of its step, and its own within the step."""
+    """Return a file name for each exchange: the number of its step, and its place among those of the step as sent."""
     return [
-        [f"{place:02}" + (f"-{k:02}" if len(step) > 1 else "") for k in range(1, len(step) + 1)]
+        [
+            f"{place:02}" + (f"-{1 + sum(other.number < one.number for other in step):02}" if len(step) > 1 else "")
+            for one in step
+        ]
         for place, step in enumerate(steps, start=1)
     ]
 

@@ -54,5 +54,6 @@ def is_single_request(steps: Reproduction) -> bool:
 
 
 def _is_sequential(one: Exchange, other: Exchange) -> bool:
-    """Whether two exchanges of one call shared an HTTP/1 connection, and so were not concurrent."""
-    return one.connection == other.connection != 0 and not Reply(one).is_over_grpc
+    """Whether two exchanges of one call were sent one after the other, on one HTTP/1 connection."""
+    is_shared = one.connection == other.connection != 0 and not Reply(one).is_over_grpc
+    return is_shared and not one.manner.pipelined

@@ -25,6 +25,7 @@ from conformance.spec import data_files, files, ledger
 from conformance.spec.check import format_label
 from conformance.spec.extensions import GRPC
 from conformance.spec.ledger import Concern, Requirement
+from conformance.spec.text import format_count, join_some
 
 MAX_ROWS = 10  # failing rows in a bug report
 MAX_INLINE_BYTES = 2048  # bytes of a body in a command of one line
@@ -210,12 +211,17 @@ def _format_reproduction(row: FailedRow) -> Iterator[str]:
         yield from fence_lines(command, "sh", MAX_ARCHIVE_BYTES)
         if row.folder is None and row.exchanges > 1:
             yield ""
-            yield f"The test case sends {row.exchanges} requests; this one shows the failure."
+            yield f"The test case sends {row.exchanges} requests; this is the one whose answer is wrong."
+            yield "If it needs the others: a folder of `--conformance-evidence` has a program that sends them all."
         return
     if row.folder is None:
         yield f"The request is too long for a report, or is one of several: {code(row.failure.get('sent', ''), 600)}."
         yield "A folder of `--conformance-evidence` has programs that repeat it."
         return
+    if not row.is_over_grpc and (lines := _list_course(row.folder)):
+        listed = join_some([code(line, 200) for line in lines], MAX_ROWS)
+        yield f"The program sends {format_count(len(lines), 'request')} and prints the answers: {listed}."
+        yield ""
     yield from _format_unpack_commands(row.folder, _build_run_command(row))
 
 
@@ -274,6 +280,13 @@ def _format_unpack_commands(folder: Path, run: str) -> Iterator[str]:
         return
     encoded = wrap(b64encode(packed).decode(), 120)
     yield from fence_lines(["mkdir repro && cd repro && base64 -d <<'END' | tar xz", *encoded, "END", run], "sh")
+
+
+def _list_course(folder: Path) -> list[str]:
+    """Return the request lines of a course in order; empty for a single request."""
+    paths = sorted(path for path in (folder / "course").glob("*") if path.is_file())
+    heads = [files.read_bytes(path, MAX_REQUEST_BYTES).partition(b"\r\n")[0] for path in paths]
+    return [head.decode("latin-1").removesuffix(" HTTP/1.1") for head in heads]
 
 
 def _pack_program(folder: Path) -> bytes:

@@ -1,23 +1,32 @@
 """Chooses the unmet requirements of a matrix that a client notices first.
 
-The rule looks at kinds and numbers only: a MUST before a SHOULD; a wrong answer to a legal request before a missing
-refusal, and that before the transport; then the share of the requirement's rows that fail. Only the newest version of
-each server counts. A requirement is one finding over both transports.
+The rule, in this order:
+
+1. a MUST before a SHOULD;
+2. legal requests, whether their answers or their transport is wrong, before missing refusals: a client that sends no
+   wrong request never notices those;
+3. usual requests before those of some clients, and these before rare ones (`usage.toml`);
+4. more servers before fewer;
+5. a larger share of failing rows before a smaller one.
+
+Only the newest version of each server counts. A requirement is one finding over both transports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from conformance.report.bug_report import describe_symptom
 from conformance.report.matrix import Cell, Column, Matrix, Row
-from conformance.spec import ledger
+from conformance.spec import data_files, ledger
 from conformance.spec.ledger import Concern
 
 MAX_FINDINGS = 5
 _LEVELS = ("MUST", "SHOULD")
-_CONCERNS = (*map(str, Concern), "")
+_CONCERNS = ({Concern.EXCHANGE, Concern.TRANSPORT}, {Concern.REFUSAL})
+_USUAL, _SOMETIMES, _RARE = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +55,21 @@ def choose_findings(matrix: Matrix, most: int = MAX_FINDINGS) -> list[KeyFinding
     return [_build_finding(matrix, pairs) for pairs in sorted(found.values(), key=_compute_rank)[:most]]
 
 
-def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, float]:
+def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, int, int, float]:
     """Return a sort key; a level or concern of another version of the suite comes last."""
-    levels = [_LEVELS.index(row.level) if row.level in _LEVELS else len(_LEVELS) for row, _ in pairs]
-    concerns = [_CONCERNS.index(row.concern) for row, _ in pairs]
-    return min(levels), min(concerns), -max(cell.unmet / max(cell.judged, 1) for _, cell in pairs)
+    row = pairs[0][0]
+    level = _LEVELS.index(row.level) if row.level in _LEVELS else len(_LEVELS)
+    concern = next((place for place, known in enumerate(_CONCERNS) if row.concern in known), len(_CONCERNS))
+    usage = _load_usage().get(row.id.removesuffix(ledger.GRPC_SUFFIX), _SOMETIMES)
+    servers = len({cell.place for _, cell in pairs})
+    return level, concern, usage, -servers, -max(cell.unmet / max(cell.judged, 1) for _, cell in pairs)
+
+
+@cache
+def _load_usage() -> Mapping[str, int]:
+    """Return how usual the requests of a requirement are, by its id without transport."""
+    lists = data_files.load_toml("report/usage.toml")
+    return {**dict.fromkeys(lists["usual"], _USUAL), **dict.fromkeys(lists["rare"], _RARE)}
 
 
 def _build_finding(matrix: Matrix, pairs: Sequence[tuple[Row, Cell]]) -> KeyFinding:

@@ -16,6 +16,7 @@ from conformance.report.blocks import NO_VERDICT
 from conformance.report.comparison import Comparison, Line, count_of
 from conformance.report.comparison import Requirement as ComparedRequirement
 from conformance.report.requirement_changes import parse_version
+from conformance.report.scope import describe_scope, describe_transports
 from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, PROTOCOL, find_transport
 from conformance.spec.ledger import Concern
@@ -39,6 +40,7 @@ class Column:
         key: the name and version in the addresses of cells; unique.
         verdict: the verdict of the report, which determines its color.
         musts, shoulds: the outcomes of its requirements of each level.
+        transports, scope: what the report judges, in two words and as a sentence.
     """
 
     title: str
@@ -49,6 +51,8 @@ class Column:
     verdict_in_words: str
     musts: Tally
     shoulds: Tally
+    transports: str
+    scope: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Cell:
         since: the versions with the same outcome, and the one before them.
         before: the word for the outcome in the version before, if it differs.
         bug_report: the URL of the bug report; empty if there is none.
+        issues: the URLs of the issues in which the server's maintainers follow it up.
+        same_as: the index of the next version's column if its rows say the same; the cell then refers to it.
     """
 
     place: int
@@ -80,11 +86,19 @@ class Cell:
     since: str
     before: str
     bug_report: str
+    issues: Sequence[str] = ()
+    same_as: int | None = None
 
     @property
     def is_unmet(self) -> bool:
         """Whether the requirement is not met, be it a MUST or a SHOULD."""
         return self.kind in NOT_MET
+
+    @property
+    def has_details(self) -> bool:
+        """Whether the cell opens to a panel of its own: not if it is simply met, or not judged."""
+        is_met = self.kind == Outcome.PASS and not (self.observed or self.before)
+        return bool(self.lines or (self.judged and not is_met))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +162,12 @@ class Links:
     Attributes:
         find_page: returns the URL of a requirement's page, or an empty text.
         find_bug_report: returns the URL of the bug report for a server and a requirement, or an empty text.
+        find_issues: returns the URLs of the server's own issues about a requirement.
     """
 
     find_page: Callable[[ledger.Requirement], str] = lambda entry: entry.url
     find_bug_report: Callable[[str, str], str] = lambda *_: ""
+    find_issues: Callable[[str, str], Sequence[str]] = lambda *_: ()
 
 
 def sort_versions(reports: Sequence[tuple[str, Report]]) -> list[tuple[str, Report]]:
@@ -206,6 +222,8 @@ def _build_columns(titles: Sequence[str], reports: Sequence[tuple[str, Report]])
                 describe_verdict(report["verdict"], report["interoperable"]),
                 tally_report(report),
                 tally_report(report, "SHOULD"),
+                describe_transports(report),
+                describe_scope(report),
             )
         )
     return columns
@@ -270,7 +288,17 @@ class _CellBuilder:
                 self._describe_since(place, older, kinds, words),
                 words[older[-1]][0] if is_changed else "",
                 self._links.find_bug_report(column.server, name) if is_unmet else "",
+                self._links.find_issues(column.server, name) if is_unmet else (),
+                self._find_same(place, name),
             )
+
+    def _find_same(self, place: int, name: str) -> int | None:
+        """Return the column of the next version of the server if its lines and observations are the same."""
+        later = place + 1
+        if later == len(self._columns) or self._columns[later].server != self._columns[place].server:
+            return None
+        kept = [(self._lines[each].get(name), self._observed[each].get(name)) for each in (place, later)]
+        return later if any(kept[0]) and kept[0] == kept[1] else None
 
     def _find_kind(self, place: int, name: str) -> str:
         """Return the outcome, or why there is none, in the words of the counts of requirements."""

@@ -1,4 +1,4 @@
-"""Options for sending a message: HTTP version, framing of the body, TCP segments.
+"""Options for sending a message: HTTP version, framing of the body, TCP segments, pipelining.
 
 Source: RFC 9112, 6 "Message Body" and 7.1 "Chunked Transfer Coding".
 """
@@ -60,6 +60,7 @@ class SendOptions:
         chunk_format: how the chunks are written.
         segments: offsets at which the body is cut into TCP segments.
         closing: whether the client sends `Connection: close`.
+        pipelined: whether the messages of one connection went out in one write, before any answer was read.
     """
 
     version: str = "1.1"
@@ -67,6 +68,7 @@ class SendOptions:
     chunk_format: ChunkFormat = PLAIN_CHUNKS
     segments: tuple[int, ...] = ()
     closing: bool = False
+    pipelined: bool = False
 
     @property
     def note(self) -> str:

@@ -351,10 +351,11 @@ def send_on_one_connection(
     with connect(settings) as connection:
         if pipelined:
             connection.send([b"".join(texts)])
-        for text, message in zip(texts, messages, strict=True):
+        for place, (text, message) in enumerate(zip(texts, messages, strict=True)):
             if not pipelined:
                 connection.send([text])
-            answers.append(replace(connection.receive(message), note=note))
+            manner = SendOptions(chunked=() if place in chunked else None, pipelined=pipelined)
+            answers.append(replace(connection.receive(message), note=note, manner=manner))
             if answers[-1].status is None or not connection.is_kept:
                 break
     return answers

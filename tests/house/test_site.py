@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.site import generated, links, matrix, shrinking, staging
+from tests.support.site import generated, links, matrix, searching, shrinking, staging
 from tests.support.site.commonmark import convert_for_mkdocs
 from tests.support.tables import on_each
 
@@ -90,10 +90,44 @@ def test_the_matrix_links_to_requirements_and_bug_reports(staged: Path) -> None:
     assert [str(name) for name in of_servers if f'href="../upstream/{name}/"' not in text] == []
 
 
+def test_issues_stand_beside_what_a_server_does_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "triton").mkdir()
+    entries = [
+        ("A", 'issue = "https://x/1"'),
+        ("A", 'issue = "https://x/1"'),
+        ("A", ""),
+        ("B", 'issue = "https://x/2"'),
+    ]
+    texts = [f'[[known]]\nrequirement = "{name}"\n{issue}\n' for name, issue in entries]
+    (tmp_path / "triton/expected.toml").write_text("".join(texts))
+    monkeypatch.setattr(matrix, "TARGETS", tmp_path)
+    assert matrix.find_issues("triton", "A") == ["https://x/1"]
+    assert matrix.find_issues("nobody", "A") == []
+
+
+MESSAGES = ("## The counts of a run", "## Where verdicts come from")
+
+
+def test_words_that_a_page_explains_are_printed() -> None:
+    page = (generated.ROOT / "docs/failures.md").read_text(encoding="utf-8")
+    tables = page[page.index(MESSAGES[0]) : page.index(MESSAGES[1])]
+    source = "\n".join(path.read_text() for path in (generated.ROOT / "conformance").rglob("*.py"))
+    phrases = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
+    # Numbers and the name of a profile are filled in.
+    pieces = [piece.strip(" ,") for phrase in phrases for piece in re.split(r"\d+(?: s)?|quick|rows|expected ", phrase)]
+    assert len(phrases) > 15
+    assert [piece for piece in pieces if piece not in source] == []
+
+
 def test_results_of_a_requirement_lead_to_its_row_of_the_matrix(staged: Path) -> None:
     text = (staged / "docs/requirements/state.md").read_text(encoding="utf-8")
     assert "**Real servers** ([what each does](../results.md#HTTP-CHUNKED)): fail: " in text
     assert text.startswith("---\nsearch:\n  boost: ")
+
+
+def test_questions_are_headings_that_the_search_finds(staged: Path) -> None:
+    text = (staged / "docs/requirements/README.md").read_text(encoding="utf-8")
+    assert "\n### What do I send when an output is empty?\n\n[BIN-SIZE-O](sizes.md#BIN-SIZE-O), " in text
 
 
 def test_the_home_page_has_a_bar_for_each_server(staged: Path) -> None:
@@ -103,7 +137,7 @@ def test_the_home_page_has_a_bar_for_each_server(staged: Path) -> None:
 
 
 def test_a_page_that_is_left_out_is_named(staged: Path) -> None:
-    text = (staged / "docs/verdict.md").read_text(encoding="utf-8")
+    text = "".join((staged / f"docs/{page}.md").read_text(encoding="utf-8") for page in ("verdict", "results-clients"))
     for name in staging.LEFT_OUT:
         assert not (staged / name).exists()
         assert f"(`{name}`)" in text
@@ -111,11 +145,13 @@ def test_a_page_that_is_left_out_is_named(staged: Path) -> None:
 
 @on_each(
     [
-        ("<p>\n  a\n\n b</p>\n<pre>\n  c\n</pre>\n <p>", "<p>\na\nb</p>\n<pre>\n  c\n</pre>\n<p>"),
+        ("<p>\n  a\n\n b</p>\n<pre>\n  c\n</pre>\n <p>", "<p>a\nb</p><pre>\n  c\n</pre><p>"),
+        ("<b>a</b>\n  <i>b</i>\n<li>c\n</li>", "<b>a</b>\n<i>b</i><li>c</li>"),
+        ('<td title="a > &#34;b&#34;">&#34;c&#34; &lt; &#39;</td>', '<td title="a > &#34;b&#34;">"c" &lt; \'</td>'),
         ("a <script>x\n  y</script>\n\n<style>\n  z</style>", "a <script>x\n  y</script>\n<style>\n  z</style>"),
     ]
 )
-def test_space_that_counts_is_kept(page: str, small: str) -> None:
+def test_a_page_is_squeezed_where_it_changes_nothing(page: str, small: str) -> None:
     assert shrinking.squeeze(page) == small
 
 
@@ -124,6 +160,14 @@ def test_the_search_has_the_beginning_of_a_section() -> None:
     assert shrinking.cut(text) == "<p>first</p>"
     assert shrinking.cut("<p>first</p>") == "<p>first</p>"
     assert len(shrinking.cut("a" * 5000)) == shrinking.MAX_INDEXED_CHARS
+
+
+def test_queries_are_cut_as_pages_are() -> None:
+    script = "a,lunr.tokenizer.separator=new RegExp(e.separator),b"
+    mended = "a,lunr.QueryLexer.termSeparator=lunr.tokenizer.separator=new RegExp(e.separator),b"
+    assert searching.cut_queries_alike(script) == mended
+    with pytest.raises(ValueError, match="elsewhere"):
+        searching.cut_queries_alike("another")
 
 
 @pytest.mark.parametrize(

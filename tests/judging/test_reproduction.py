@@ -63,6 +63,14 @@ def test_requests_of_one_call_on_one_connection_are_in_turn() -> None:
     assert numbers(sent, 1) == [[0], [1]]
 
 
+def test_pipelined_requests_are_one_step_in_which_files_keep_the_order_on_the_wire() -> None:
+    sent = [exchange(k, call=1, connection=5, manner=SendOptions(pipelined=True)) for k in range(3)]
+    steps = build_reproduction(sent[2], [exchange(0, call=0), *sent])
+    assert [[one.number for one in step] for step in steps] == [[2, 0, 1]]
+    program = reproducers.build_http_program(steps, settings.make_settings(URL), {})
+    assert "PIPELINED = [['01-03', '01-01', '01-02']]\n" in program
+
+
 def test_what_may_have_left_something_behind_goes_first_where_state_is_judged() -> None:
     sent = [exchange(k, call=k) for k in range(MAX_EARLIER_REQUESTS + 10)]
     found = numbers(sent, MAX_EARLIER_REQUESTS + 9, is_of_state=True)

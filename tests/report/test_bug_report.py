@@ -79,6 +79,29 @@ def test_earlier_requests_are_in_a_program_of_the_standard_library(tmp_path: Pat
     assert b'"id":"the-one-before"' in printed.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("fault", "row", "sent", "last"),
+    [
+        ("head-answered-like-get", "after_head and head-of-server", ["01: HEAD", "02: POST"], "BadStatusLine("),
+        (
+            "pipelined-requests-answered-last-first",
+            "pipelined_requests and all-good",
+            ["01-01: POST", "01-02: POST", "01-03: POST"],
+            '{"id":"request-2",',
+        ),
+    ],
+)
+def test_what_http_client_hides_is_reproduced(tmp_path: Path, fault: str, row: str, sent: list[str], last: str) -> None:
+    with run_bundled("--model=identity_int32", f"--fault={fault}") as url:
+        judge(tmp_path, f"--target-url={url}", "-k", row, "--conformance-evidence=e")
+        run = run_command(tmp_path, "bug-report", "e")
+        printed = run_commands(tmp_path, read_commands(run.stdout)).decode().splitlines()
+    assert f"The program sends {len(sent)} requests and prints the answers: `" in run.stdout
+    assert [line.partition(" /")[0] for line in printed[: len(sent)]] == sent
+    assert printed[-1].startswith(last)
+    assert last.startswith("{") or ": no whole answer: BadStatusLine(" in printed[1]
+
+
 def test_calls_are_reproduced_with_grpcio(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "reference_server", "--port=0", "--grpc-port=0", "--model=identity_bytes"]
     with start_program([*program, "--fault=grpc-typed-strings-end-at-nul"]) as process:

@@ -11,6 +11,9 @@ from conformance.report import matrix_page
 from conformance.report.comparison import compare, keep_differences
 from conformance.report.key_findings import KeyFinding, choose_findings
 from conformance.report.matrix import Cell, Links, Matrix, build_matrix, sort_versions
+from conformance.report.scope import describe_scope
+from conformance.spec import data_files, ledger
+from conformance.spec.ledger import Concern, Level, Party
 from tests.support.page_tags import Tags
 from tests.support.small_reports import HOSTILE, Report, check, report, requirement
 
@@ -144,6 +147,28 @@ def test_an_unmet_requirement_links_to_its_bug_report() -> None:
     assert 'href="alpha/A"' in matrix_page.render_page(found)
 
 
+def test_an_unmet_requirement_links_to_the_issues_of_its_server() -> None:
+    links = Links(find_issues=lambda server, name: [f"https://tracker.example/{server}/{name}"])
+    found = build(judged("A", "fail", 1), named("b", "1", judged("A", "pass")), links=links)
+    assert [list(cell.issues) for cell in cells(found, "A")] == [["https://tracker.example/alpha/A"], []]
+    assert 'href="https://tracker.example/alpha/A" rel="noreferrer">' in matrix_page.render_page(found)
+
+
+def test_a_cell_refers_to_the_next_version_where_its_rows_say_the_same() -> None:
+    found = build(*[named("a", str(place), judged("A", "fail", 1 + place // 2)) for place in range(3)])
+    assert [cell.same_as for cell in cells(found, "A")] == [1, None, None]
+    page = matrix_page.render_page(found)
+    assert page.count('Its rows say the same as those of <a href="#A--a-1">a 1</a>.') == 1
+    assert page.count("expected 1</dd>") == 2
+
+
+def test_a_requirement_says_who_meets_it() -> None:
+    found = build(*[named(name, "1", judged("A", "pass", passing=1 + place)) for place, name in enumerate("ab")])
+    page = matrix_page.render_page(found)
+    assert "Met by a 1 (1 row), b 1 (2 rows)." in " ".join(page.split())
+    assert [cell.has_details for cell in cells(found, "A")] == [False, False]
+
+
 # --- findings --------------------------------------------------------------------------------------------------------
 
 
@@ -159,7 +184,7 @@ def find(*entries: tuple[str, str, str, int, int], **more: Any) -> list[KeyFindi
     return choose_findings(build(report(requirements=requirements, rows=rows)), **more)
 
 
-def test_findings_come_by_level_then_concern_then_share() -> None:
+def test_findings_come_by_level_then_legality_then_share() -> None:
     found = find(
         ("S", "SHOULD", "exchange", 9, 0),
         ("T", "MUST", "transport", 9, 0),
@@ -168,8 +193,59 @@ def test_findings_come_by_level_then_concern_then_share() -> None:
         ("MANY", "MUST", "exchange", 2, 1),
         ("SECOND", "SHOULD", "exchange", 1, 9),
     )
-    assert [each.row.id for each in found] == ["MANY", "FEW", "R", "T", "S"]
+    assert [each.row.id for each in found] == ["T", "MANY", "FEW", "R", "S"]
     assert find(("A", "MUST", "exchange", 1, 0), ("B", "MUST", "exchange", 1, 0), most=1)[0].row.id == "A"
+
+
+def test_usual_requests_come_before_others_and_rare_ones_last() -> None:
+    names = ["HTTP-HEAD", "OIP-ID", "HTTP-CHUNKED"]
+    found = find(*[(name, "MUST", "transport", 9, 0) for name in names])
+    assert [each.row.id for each in found] == names[::-1]
+
+
+def test_what_several_servers_do_comes_before_what_one_does() -> None:
+    reports = [named(name, "1", judged("OIP-ID", "fail", 1, 9)) for name in "ab"]
+    alone = named("c", "1", judged("OIP-MODEL-VERSION", "fail", 9))
+    assert [each.row.id for each in choose_findings(build(alone, *reports))] == ["OIP-ID", "OIP-MODEL-VERSION"]
+
+
+def test_usage_is_of_musts_about_legal_requests() -> None:
+    lists = data_files.load_toml("report/usage.toml")
+    names = [*lists["usual"], *lists["rare"]]
+    assert len(set(names)) == len(names)
+    musts = {
+        each.name
+        for each in ledger.load().values()
+        if each.party is Party.SERVER and each.level is Level.MUST and each.concern is not Concern.REFUSAL
+    }
+    assert set(names) - musts == set()
+
+
+@pytest.mark.parametrize(
+    ("target", "areas", "offered", "scope"),
+    [
+        ({}, ["json", "grpc"], ["raw"], "Judged over HTTP and gRPC: the plain protocol and raw binary requests."),
+        ({}, ["json"], [], "Judged over HTTP alone: the plain protocol."),
+        (
+            {},
+            ["grpc"],
+            [],
+            "Judged over gRPC alone, since it offers none of the extensions over HTTP: the plain protocol.",
+        ),
+        (
+            {"url": "grpc://h:1"},
+            ["grpc"],
+            ["classification_grpc"],
+            "Judged over gRPC alone, the only transport it has here: the plain protocol and classification over gRPC.",
+        ),
+        ({}, [], [], ""),
+    ],
+)
+def test_a_column_says_what_is_judged(target: Report, areas: list[str], offered: list[str], scope: str) -> None:
+    made = report(requirements=[requirement(f"A-{area}", "MUST", "pass", area) for area in areas])
+    made["target"] |= target
+    made["extensions"] = {name: {"offered": True} for name in offered}
+    assert describe_scope(made) == scope
 
 
 def test_findings_are_of_newest_versions_and_merge_transports_and_servers() -> None:

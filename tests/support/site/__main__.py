@@ -13,7 +13,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.support.site import generated, links, shrinking, staging
+from tests.support.site import generated, links, searching, shrinking, staging
 
 
 def main() -> int:
@@ -31,6 +31,7 @@ def main() -> int:
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config), "-d", str(site)]
         status = subprocess.run(command, check=False).returncode
     if status == 0:
+        searching.mend_worker(site)
         shrinking.shrink(site)
         size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
         print(f"the site is in {site} ({size / 1e6:.1f} MB): python -m http.server -d {site} shows it")

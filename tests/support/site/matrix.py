@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
 
 from conformance.pages.servers import BUNDLED
@@ -16,6 +17,7 @@ PAGE = "docs/results.md"
 HOME = RESULTS.parents[1] / "tests/support/site/home.md"
 BARS = "<!-- bars -->"
 UPSTREAM = RESULTS.parent / "upstream"
+TARGETS = RESULTS.parents[1] / "targets"
 # Between the lines of its head, MkDocs reads what a page is. Results of servers would bury the pages of requirements.
 HEAD = """\
 ---
@@ -36,7 +38,7 @@ def build() -> Matrix:
     """Return the matrix of all real servers."""
     paths = [path for path in sorted(RESULTS.glob("*.json")) if path.stem != BUNDLED]
     reports = sort_versions([(path.stem, read(path, is_whole=False)) for path in paths])
-    return build_matrix(compare(reports), reports, Links(find_page, find_bug_report))
+    return build_matrix(compare(reports), reports, Links(find_page, find_bug_report, find_issues))
 
 
 def find_page(entry: Requirement) -> str:
@@ -48,6 +50,14 @@ def find_bug_report(server: str, requirement: str) -> str:
     """Return the address of a bug report, if there is one."""
     name = requirement.replace("/", "-")
     return f"../upstream/{server}/{name}/" if (UPSTREAM / server / f"{name}.md").is_file() else ""
+
+
+def find_issues(server: str, requirement: str) -> list[str]:
+    """Return the issues that `targets` names beside what the server is known not to meet."""
+    path = TARGETS / server / "expected.toml"
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["known"] if path.is_file() else []
+    own = [entry["issue"] for entry in entries if entry["requirement"] == requirement and "issue" in entry]
+    return list(dict.fromkeys(own))
 
 
 def render_matrix() -> str:

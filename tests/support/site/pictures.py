@@ -23,9 +23,10 @@ from tests.support.servers import run_bundled
 FOLDER = Path(__file__).parents[3] / "docs/pictures"
 FAULT = "binary-outputs-in-reverse"
 WIDTH = 100
-BLOCK, END = 13, 5  # lines: of the first failure, and at the end
+BLOCK = 13  # lines of the first failure
+END = "fix first"  # in the line with which the end begins
 ADDRESS = "http://127.0.0.1:8000"  # as in the tutorial, in place of the free port of the run
-SIZE = (1280, 860)
+SIZE = (1080, 770)
 # A style of our own: that of rich loads a font from elsewhere.
 FRAME = """\
 <svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="A run in a terminal">
@@ -50,7 +51,8 @@ def draw_terminal(printed: str, command: str) -> str:
     """Return the command, the first failure and the last lines of what was printed, as a picture."""
     lines = printed.rstrip().splitlines()
     first = next(number for number, line in enumerate(lines) if Text.from_ansi(line).plain.startswith("1. "))
-    shown = [f"$ {command}", "...", *lines[first : first + BLOCK], "...", *lines[-END:]]
+    end = next(number for number, line in enumerate(lines) if END in line)
+    shown = [f"$ {command}", "...", *lines[first : first + BLOCK], "...", *lines[end:]]
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.from_ansi("\n".join(shown)), no_wrap=True, overflow="ellipsis", crop=True)
     return console.export_svg(title="The end of a run", code_format=FRAME, unique_id="t")

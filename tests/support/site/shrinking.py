@@ -10,6 +10,12 @@ from pathlib import Path
 MAX_INDEXED_CHARS = 1000  # of a section, its text for the search; its beginning says what it is about
 _KEPT = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)
 _SPACE = re.compile(r"\s*\n\s*")
+# Browsers ignore white space around these tags.
+_BLOCK = re.compile(
+    r"\s*(</?(?:html|head|meta|link|title|body|header|footer|main|nav|article|section|div|form|fieldset|p|h[1-6]|hr"
+    r"|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|th|td)\b(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)\s*"
+)
+_TAG = re.compile(r"(<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)")
 
 
 def shrink(site: Path) -> None:
@@ -32,11 +38,20 @@ def _remove_unused(site: Path) -> None:
 
 
 def squeeze(page: str) -> str:
-    """Return HTML without indentation and empty lines, except where they count."""
+    """Return HTML without white space and character references that change nothing."""
     pieces = _KEPT.split(page)
     # Of each match, split returns the text before it, all of it, and the name of its tag.
     return "".join(
-        _SPACE.sub("\n", piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 < 2
+        _squeeze_piece(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 < 2
+    )
+
+
+def _squeeze_piece(piece: str) -> str:
+    """Return a piece of a page in which white space does not count, tags and text."""
+    parts = _TAG.split(_BLOCK.sub(r"\1", _SPACE.sub("\n", piece)))
+    # Quotes mean nothing special in text; in attributes they do.
+    return "".join(
+        part if place % 2 else part.replace("&#34;", '"').replace("&#39;", "'") for place, part in enumerate(parts)
     )
 
 

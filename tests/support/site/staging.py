@@ -12,14 +12,20 @@ from tests.support.site.commonmark import convert_for_mkdocs
 
 ROOT = generated.ROOT
 CONFIG = ROOT / "docs/mkdocs.yml"
-STYLE = ROOT / "tests/support/site/site.css"
+OWN_ASSETS = (ROOT / "tests/support/site/site.css", ROOT / "tests/support/site/site.js")
 # A requirement on its page, and the beginning of the line with its results.
 _ID = re.compile(r'<a id="([^"]+)"></a>')
 RESULTS = "**Real servers**"
+# A question of a newcomer, and the requirements that answer it.
+_QUESTION = re.compile(r"^- ([^\[\n]+\?) (\[.+)$", re.MULTILINE)
+QUESTIONS = f"{PAGES_FOLDER}/README.md"
 # Pages of requirements that most searches are not after.
 LATER = ("client.md", "robustness.md", "glossary.md")
-# Tables for those who develop the suite, a tenth of the whole site: the repository has them.
-LEFT_OUT = ("docs/kill-matrix.md", "docs/kill-matrix-clients.md")
+# A page that explains what a run prints; for words of a message it comes first.
+MESSAGES = "docs/failures.md"
+# Tables for those who develop the suite, and reports whose content a page shows: an eighth of the whole site. The
+# repository has them.
+LEFT_OUT = ("docs/kill-matrix.md", "docs/kill-matrix-clients.md", "docs/results/clients")
 
 
 def stage(folder: Path) -> Path:
@@ -45,8 +51,11 @@ def stage(folder: Path) -> Path:
                     waiting[index] = generated.render_files_page(link.target)
             elif link.target.suffix != ".md":
                 _copy(link.target, folder / "pages")
+        # As headings, questions are found by the search.
+        text = _QUESTION.sub(r"### \1\n\n\2\n", text) if name == QUESTIONS else text
         _write(folder / "pages" / name, _rank(name) + convert_for_mkdocs(_link_to_matrix(text)))
-    shutil.copy(STYLE, folder / "pages")
+    for path in OWN_ASSETS:
+        shutil.copy(path, folder / "pages")
     return Path(shutil.copy(CONFIG, folder / "mkdocs.yml"))
 
 
@@ -62,10 +71,10 @@ def _link_to_matrix(text: str) -> str:
 
 
 def _rank(name: str) -> str:
-    """Return the head of a page that the search shows before others: what servers have to do."""
+    """Return the head of a page that the search shows before others: what servers have to do, and what runs print."""
     folder, _, page = name.rpartition("/")
-    is_first = folder == PAGES_FOLDER and page not in LATER
-    return "---\nsearch:\n  boost: 4\n---\n" if is_first else ""
+    boost = 12 if name == MESSAGES else 4 if folder == PAGES_FOLDER and page not in LATER else 0
+    return f"---\nsearch:\n  boost: {boost}\n---\n" if boost else ""
 
 
 def _write(path: Path, text: str) -> None:

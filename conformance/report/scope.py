@@ -1,0 +1,51 @@
+"""What a report judges: over which transports, and the MUSTs of which extensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.report.party_labels import find_party
+from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, find_transport
+from conformance.spec.ledger import Party
+from conformance.spec.tally import is_judged
+
+Report = Mapping[str, Any]
+
+TRANSPORT_NAMES: Mapping[str, str] = {HTTP: "HTTP", GRPC: "gRPC"}
+
+
+def list_transports(report: Report) -> list[str]:
+    """Return the names of the transports over which a report judges anything."""
+    judged = {find_transport(entry["area"]) for entry in report["requirements"] if is_judged(entry)}
+    return [name for transport, name in TRANSPORT_NAMES.items() if transport in judged]
+
+
+def describe_transports(report: Report) -> str:
+    """Return the judged transports in two or three words; empty if nothing is judged."""
+    names = list_transports(report)
+    return f"{names[0]} alone" if len(names) == 1 else " and ".join(names)
+
+
+def describe_scope(report: Report) -> str:
+    """Return what is judged as a sentence: the reason for the number of MUSTs that apply."""
+    transports = describe_transports(report)
+    if not transports:
+        return ""
+    offered = [name for name in EXTENSIONS if report["extensions"].get(name, {}).get("offered")]
+    parts = ["the plain protocol", *map(_name_extension, offered)]
+    listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return f"Judged over {transports}{_explain_transports(report)}: {listed}."
+
+
+def _explain_transports(report: Report) -> str:
+    """Return why only gRPC is judged, after a comma; empty if HTTP is, or for a client."""
+    if list_transports(report) != [TRANSPORT_NAMES[GRPC]] or find_party(report) is not Party.SERVER:
+        return ""
+    is_over_http = str(report["target"]["url"]).startswith("http")
+    return ", since it offers none of the extensions over HTTP" if is_over_http else ", the only transport it has here"
+
+
+def _name_extension(name: str) -> str:
+    own = {"raw": "raw binary requests", "classification_grpc": "classification over gRPC"}
+    return own.get(name, name.replace("_", " "))
