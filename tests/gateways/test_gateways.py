@@ -227,7 +227,8 @@ def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference:
 
 def judge_by_recipe(folder: Path, script: str, address: str, port: int) -> str:
     """Run the command of a recipe on a gateway, with few rows about metadata, and return what it printed."""
-    done = run_script(folder, script.replace(address, f"127.0.0.1:{port}"), PYTEST_ADDOPTS=" ".join(("-k metadata", *FEW_ROWS)))
+    few = " ".join(("-k metadata", *FEW_ROWS))
+    done = run_script(folder, script.replace(address, f"127.0.0.1:{port}"), PYTEST_ADDOPTS=few)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
