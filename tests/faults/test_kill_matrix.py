@@ -18,7 +18,8 @@ from reference_server import faults
 from tests.support import valid_servers
 from tests.support.kill_matrix_page import format_line, render
 from tests.support.matrix import find_complaints, find_false_alarms, is_seen_by, load_all, run
-from tests.support.quick_record import read_record
+from tests.support.quick_record import list_server_rows, read_record, read_seen_by
+from tests.support.samples import SEEN_BY
 from tests.support.sightings import Sighting
 from tests.support.tables import on_each, own_name
 
@@ -62,6 +63,11 @@ def test_a_check_sees_a_fault(sightings: dict[str, Sighting]) -> None:
     known = {name: one.rows for name, one in read_record().faults.items()}
     unseen = [name for name in checks_with_a_level() if name not in seen]
     assert [name for name in unseen if not is_seen_by(name, faults.load, known)] == []
+
+
+@on_each(faults.load())
+def test_the_record_names_a_row_that_is_there(name: str) -> None:
+    assert set(read_seen_by(SEEN_BY)[name]) & set(list_server_rows()), "write it: python -m tests.support.pages"
 
 
 @on_each(faults.load().values(), own_name)
