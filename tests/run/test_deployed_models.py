@@ -409,7 +409,7 @@ def test_nothing_to_judge_is_one_sentence_and_status_6(
     tmp_path: Path, handler: type[BaseHTTPRequestHandler], model: str, sentence: str
 ) -> None:
     with serve(handler) as address:
-        run = judge(tmp_path, f"--target-url={address}", "--target-model", model, "-n", "2")
+        run = judge(tmp_path, f"--target-url={address}", "--target-model", model)
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: {sentence.format(url=address)}")
 
@@ -426,7 +426,7 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
     with unusual_models.serve(unusual_models.PICKY) as address:
         file = f'url = "{address}"\n[models.picky.inputs.X]\nshape = [2]\ndata = [7.5, 8.25]\n'
         (tmp_path / "t.toml").write_text(file)
-        run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", *FEW_ROWS, "-n", "2")
+        run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", *FEW_ROWS)
         (tmp_path / "t.toml").write_text(file.replace("inputs.X", "inputs.Y"))
         wrong = judge(tmp_path, "--target-config=t.toml", "--target-model=picky")
     assert run.returncode == 0, run.stdout
