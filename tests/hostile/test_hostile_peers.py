@@ -45,7 +45,7 @@ def peer() -> Iterator[HostileProxy]:
 CLIENTS = (send_over_httpcore, send_over_bare_socket)
 
 
-@on_each(list(product(ROWS, CLIENTS)))
+@on_each(list(product(ROWS, CLIENTS)), lambda row, send: f"{row.name} by {send.__name__}")
 def test_an_exchange_comes_to_what_it_is(row: Row, send: SendMethod, *, peer: HostileProxy) -> None:
     peer.misbehaves = row.does
     peer.rewind()
