@@ -57,5 +57,5 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     judged = run(str(environment / "bin/pytest"), *asked, cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr
     report = json.loads((tmp_path / "r.json").read_text())
-    assert {check["outcome"] for check in report["rows"]} == {"pass", "observed"}
+    assert {check["outcome"] for check in report["rows"]} - {"observed"} == {"pass"}
     assert report["suite"]["digest"] == compute_suite_digest(), "the wheel is not the suite of the checkout"
