@@ -96,10 +96,13 @@ def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
 def sample_rows(fault: Fault, rows: Rows, *, is_doubted: bool = False) -> Rows:
     """Return the rows that saw a fault before, and a few of the others; in doubt some of each check that is to see it.
 
-    For a fault that nobody saw yet, and for a variation that is due some advice, that is one row of each such check.
+    Of a requirement that no known row answers for, that is one row of each such check at first.
     """
-    has_known = any(is_known(fault, case) for case in rows)
-    of_each = OF_EACH if is_doubted else 0 if has_known else 1
+    known = [case for case in rows if is_known(fault, case)]
+    has_known = bool(known)
+    answered = {name for check, row in known for name in check.requirements(row)}
+    meant = set(fault.breaks) - (set() if is_doubted else answered)
+    of_each = OF_EACH if is_doubted else 1
     one_in = MANY if is_doubted else FEW_OF_FAULT if has_known else FEW_OF_HONEST
     least = 0 if has_known else MIN_ROWS
     chances = [_chance(fault, case) for case in rows]
@@ -107,7 +110,7 @@ def sample_rows(fault: Fault, rows: Rows, *, is_doubted: bool = False) -> Rows:
     taken: Counter[str] = Counter()
     for chance, place in sorted(zip(chances, range(len(rows)), strict=True)):
         check, row = rows[place]
-        is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
+        is_meant = bool(set(check.requirements(row)) & meant) and taken[check.id] < of_each
         if is_meant or chance % one_in == 0 or len(chosen) < least or is_known(fault, (check, row)):
             taken[check.id] += 1
             chosen.add(place)
