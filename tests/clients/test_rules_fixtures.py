@@ -10,6 +10,7 @@ import pytest
 from conformance.clients.rules.judging import judge_request
 from conformance.wire.client_request import ClientRequest
 from tests.clients.made_requests import list_ids
+from tests.support.tables import on_each
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -77,12 +78,12 @@ def request(kind: str, name: str) -> ClientRequest:
     return ClientRequest(asked["method"], asked["path"], tuple(asked["headers"].items()), body)
 
 
-@pytest.mark.parametrize("name", names("valid"))
+@on_each(names("valid"))
 def test_valid_requests_miss_no_demand(name: str) -> None:
     assert list_ids(judge_request(request("valid", name)).misses) == ADVISED.get(name, [])
 
 
-@pytest.mark.parametrize("name", names("invalid"))
+@on_each(names("invalid"))
 def test_invalid_requests_miss_what_is_wrong_with_them(name: str) -> None:
     case = json.loads((FIXTURES / "invalid" / name / "case.json").read_text(encoding="utf-8"))
     expected = OTHERWISE.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from conformance.wire.client_request import ClientRequest
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 from tests.clients.made_requests import list_ids
+from tests.support.tables import on_each
 
 VALUES: dict[str, Any] = {
     "BOOL": [True, False, True],
@@ -85,8 +87,7 @@ def _filled(given: Any, one: Tensor, **more: Any) -> Any:
     return given
 
 
-@pytest.mark.parametrize(("datatype", "form"), FORMS)
-@pytest.mark.parametrize("shape", [(3,), (2, 2), (1, 2, 1, 3), (0,)])
+@on_each([(datatype, form, shape) for datatype, form in FORMS for shape in ((3,), (2, 2), (1, 2, 1, 3), (0,))])
 def test_each_datatype_and_form_over_http(datatype: str, form: Form, shape: tuple[int, ...]) -> None:
     inference = Inference("m", (tensor(datatype, shape),), (form,), (RequestedOutput("X", "binary"),), id="7")
     received = over_http(inference)
@@ -94,8 +95,7 @@ def test_each_datatype_and_form_over_http(datatype: str, form: Form, shape: tupl
     assert find_differences(received, inference) == ()
 
 
-@pytest.mark.parametrize("datatype", DATATYPES)
-@pytest.mark.parametrize("shape", [(3,), (2, 2), (0,)])
+@on_each(list(product(DATATYPES, [(3,), (2, 2), (0,)])))
 def test_each_datatype_over_grpc(datatype: str, shape: tuple[int, ...]) -> None:
     inference = Inference(
         "m", (tensor(datatype, shape),), outputs=(RequestedOutput("X", classes=2),), version="3", id="7"

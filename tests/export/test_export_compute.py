@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from conformance.export import server_formats as formats
 from conformance.roles import roles
 from conformance.roles.model import Model
+from tests.support.tables import on_each
 
 TEMPLATES = Path(__file__).parents[2] / "conformance" / "export" / "templates"
 Array = np.ndarray[Any, Any]
@@ -57,9 +59,8 @@ def as_exported(array: Array, datatype: str) -> Array:
     return array.view(np.uint16) if datatype == "BF16" else array
 
 
-@pytest.mark.parametrize("salt", [0, 77, 200])
-@pytest.mark.parametrize("name", roles.load())
-def test_models_compute_what_the_suite_expects(name: str, salt: int, compute: ModuleType) -> None:
+@on_each(list(product(roles.load(), [0, 77, 200])))
+def test_models_compute_what_the_suite_expects(name: str, salt: int, *, compute: ModuleType) -> None:
     model = Model(roles.load()[name], name, salt)
     sample = model.sample(batch=1 + salt % 8)
     role = formats.describe_role(model.role)

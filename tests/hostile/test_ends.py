@@ -59,8 +59,11 @@ def start_judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[by
             run.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["sigterm", "sigint"])
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one-process", "two-workers"])
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [(signal.SIGINT, ()), (signal.SIGTERM, ("-n", "2"))],
+    ids=["sigint-one-process", "sigterm-two-workers"],
+)
 def test_a_signal_ends_the_run_and_all_that_it_started(
     tmp_path: Path, number: signal.Signals, workers: tuple[str, ...]
 ) -> None:

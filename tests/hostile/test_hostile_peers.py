@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from tests.hostile.misbehaviours import ROWS, Row
 from tests.hostile.misbehaviours.rows import make_answer
 from tests.hostile.proxy import HostileProxy, Wire, run_hostile_proxy
 from tests.support.scripted_server import Script, make_answers, read_request, serve_scripts
+from tests.support.tables import on_each
 
 POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b'{"inputs":[]}')
 PATIENCE = 1.5
@@ -43,9 +45,8 @@ def peer() -> Iterator[HostileProxy]:
 CLIENTS = (send_over_httpcore, send_over_bare_socket)
 
 
-@pytest.mark.parametrize("send", CLIENTS)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_an_exchange_comes_to_what_it_is(peer: HostileProxy, row: Row, send: SendMethod) -> None:
+@on_each(list(product(ROWS, CLIENTS)), lambda row, send: f"{row.name} by {send.__name__}")
+def test_an_exchange_comes_to_what_it_is(row: Row, send: SendMethod, *, peer: HostileProxy) -> None:
     peer.misbehaves = row.does
     peer.rewind()
     started = time.monotonic()

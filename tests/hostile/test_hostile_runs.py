@@ -34,6 +34,7 @@ from tests.hostile.proxy import (
     run_hostile_proxy,
 )
 from tests.support.servers import FEW_MODELS, run_bundled
+from tests.support.tables import on_each, own_name
 
 # What an answer that came whole may be said to lack; of one that did not, only the row's own requirement is missed.
 OF_ANSWERS = {"OIP-JSON", "OIP-OUTPUT-MEMBERS", "OIP-OUTPUTS-ALL", "OIP-SHAPE"}
@@ -72,9 +73,9 @@ def judged(
         return session.judge(*row)
 
 
-@pytest.mark.parametrize("misbehaviour", misbehaviours.ROWS, ids=lambda one: one.name)
+@on_each(misbehaviours.ROWS, own_name)
 def test_a_row_whose_answer_is_none_fails_by_what_it_looks_at(
-    peer: HostileProxy, survey: DiscoveryResult, misbehaviour: misbehaviours.Row
+    misbehaviour: misbehaviours.Row, *, peer: HostileProxy, survey: DiscoveryResult
 ) -> None:
     result = judged(
         peer, survey, ROWS[ANSWERED], misbehaviour.does, match_exchange(1)
@@ -87,9 +88,9 @@ def test_a_row_whose_answer_is_none_fails_by_what_it_looks_at(
     assert result.failure.requirement in related
 
 
-@pytest.mark.parametrize("misbehaviour", misbehaviours.ROWS, ids=lambda one: one.name)
+@on_each(misbehaviours.ROWS, own_name)
 def test_a_row_that_waits_for_a_refusal_takes_nothing_else_for_one(
-    peer: HostileProxy, survey: DiscoveryResult, misbehaviour: misbehaviours.Row
+    misbehaviour: misbehaviours.Row, *, peer: HostileProxy, survey: DiscoveryResult
 ) -> None:
     result = judged(peer, survey, ROWS[REFUSED], misbehaviour.does, match_exchange(1))
     # A status of 500 and more is a refusal, too, for which another row advises. A coded answer is the honest refusal.

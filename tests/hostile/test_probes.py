@@ -27,6 +27,7 @@ from conformance.transport.target import Target
 from reference_server.limits import Limits
 from tests.support.servers import judge
 from tests.support.sightings import Server, run_server
+from tests.support.tables import on_each, row_name
 
 CASES = list_rows(checks.list_area_checks(ROBUSTNESS))
 # What takes the bundled server, or the making of the request, more than a moment.
@@ -64,7 +65,7 @@ def test_nothing_of_it_is_collected_unless_it_is_asked_for() -> None:
     assert asked[-len(CASES) :] == CASES
 
 
-@pytest.mark.parametrize(("check", "row"), CASES, ids=lambda value: getattr(value, "id", None))
+@on_each(CASES, row_name)
 def test_a_row_answers_for_what_no_verdict_rests_on(check: Check, row: Row) -> None:
     assert [ledger.get_requirement(name).is_of_robustness for name in check.requirements(row)] == [True]
 
@@ -94,12 +95,11 @@ def server() -> Iterator[Server]:
         yield started
 
 
-@pytest.mark.parametrize(
-    ("check", "row"),
+@on_each(
     [case for case in CASES if not case[0].is_over_grpc and case[1].id not in SLOW and case[1].role in (None, "rank2")],
-    ids=lambda value: getattr(value, "id", None),
+    row_name,
 )
-def test_the_bundled_server_holds(server: Server, check: Check, row: Row) -> None:
+def test_the_bundled_server_holds(check: Check, row: Row, *, server: Server) -> None:
     (result,) = judged(server.url, [(check, row)])
     assert (result.outcome, result.message) == (Outcome.PASS, "")
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.support import audit, dependencies
 from tests.support.dependencies import InstalledPackage
+from tests.support.tables import on_each, own_name
 
 # Those that ask no more of who uses or passes on the suite than to name the authors; of MPL-2.0, to pass on changes to
 # its own files. As SPDX names them.
@@ -25,7 +24,7 @@ def names(licence: str) -> list[str]:
     return re.split(r" (?:AND|OR) ", licence.replace("(", "").replace(")", ""))
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+@on_each(PACKAGES, own_name)
 def test_the_licence_of_a_dependency_is_one_that_is_allowed(package: InstalledPackage) -> None:
     assert set(names(package.licence)) <= ALLOWED
 

@@ -18,6 +18,7 @@ from conformance.roles import roles
 from conformance.spec import data_files, ledger
 from conformance.spec.check import Check, Row, list_rows
 from conformance.spec.extensions import GRPC, TRANSPORTS
+from tests.support.syntax import list_nodes
 from tests.support.tables import on_each, own_id, row_name
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ VENDORS = re.compile(r"\b(triton|kserve|ovms|openvino|mlserver|seldon|nvidia)\b"
 
 def imports(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in list_nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

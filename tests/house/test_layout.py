@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from conformance import checks
+from tests.support.syntax import list_nodes, parse_module
 
 ROOT = Path(__file__).parents[2]
 # From top to bottom: a folder imports from those before it, never from those behind it.
@@ -59,7 +60,7 @@ def modules(package: str) -> Mapping[str, Path]:
 
 def imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
     """Yield the modules of the package that a file imports, wherever in it: in functions and for type checkers, too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in list_nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module in known:
@@ -136,7 +137,7 @@ def test_no_module_is_named_like_a_builtin_a_standard_module_or_a_dependency() -
 
 def functions(package: str) -> Iterator[tuple[str, ast.FunctionDef]]:
     for name, path in modules(package).items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in list_nodes(path):
             if isinstance(node, ast.FunctionDef):
                 yield f"{name}.{node.name}", node
 
@@ -163,7 +164,7 @@ def test_no_module_imports_a_private_name_of_another() -> None:
         f"{path.relative_to(ROOT)}: {name.name}"
         for package in own
         for path in sorted((ROOT / package).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in list_nodes(path)
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in own
         for name in node.names
         if name.name.startswith("_") and not name.name.startswith("__")
@@ -173,9 +174,7 @@ def test_no_module_imports_a_private_name_of_another() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     paths = {**modules("conformance"), **modules("reference_server")}
-    silent = [
-        name for name, path in paths.items() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    silent = [name for name, path in paths.items() if not ast.get_docstring(parse_module(path))]
     assert silent == []
 
 
@@ -192,7 +191,7 @@ def test_tests_import_from_no_test_module() -> None:
     wrong = [
         f"{path.name} imports {node.module}"
         for path in files
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in list_nodes(path)
         if isinstance(node, ast.ImportFrom) and "test_" in (node.module or "")
     ]
     assert len(files) > 50

@@ -53,9 +53,9 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     explained = run(str(environment / "bin/oip-conformance"), "explain", "grpc-errors-are-unknown", cwd=tmp_path)
     assert explained.returncode == 0, explained.stderr  # a fault of gRPC, whose packages are not there
     few = ("-k", "golden or metadata or ordering")  # what reads fixtures and schemas, and some more
-    asked = ("--target-url=reference", *few, "--conformance-report=r.json")
+    asked = ("--target-url=reference", "--conformance-profile=quick", *few, "--conformance-report=r.json")
     judged = run(str(environment / "bin/pytest"), *asked, cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr
     report = json.loads((tmp_path / "r.json").read_text())
-    assert {check["outcome"] for check in report["rows"]} == {"pass", "observed"}
+    assert {check["outcome"] for check in report["rows"]} - {"observed"} == {"pass"}
     assert report["suite"]["digest"] == compute_suite_digest(), "the wheel is not the suite of the checkout"

@@ -109,12 +109,12 @@ def test_the_verdict_is_conformant_where_every_must_was_judged(
     assert verdict_of(filled, profile, transports) == verdict
 
 
-@pytest.mark.parametrize("role", sorted(EVERY_ROLE))
+@pytest.mark.parametrize("role", sorted(EVERY_ROLE)[::8])
 def test_a_server_of_one_model_is_never_conformant(role: str) -> None:
     assert verdict_of(frozenset({role}), transports=("http",)) == "partial"
 
 
-@pytest.mark.parametrize("role", sorted(EVERY_ROLE - OPTIONAL))
+@pytest.mark.parametrize("role", sorted(EVERY_ROLE - OPTIONAL)[::8])
 def test_a_server_without_one_of_the_roles_is_partial(role: str) -> None:
     results = results_of(EVERY_ROLE - {role})
     found = coverage_of(results, EVERY_ROLE - {role})

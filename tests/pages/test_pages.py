@@ -20,6 +20,7 @@ from conformance.spec.check import Check
 from conformance.spec.ledger import Basis, Concern, Level, Party, Requirement
 from conformance.transport import reference_faults
 from reference_server import faults
+from tests.support.tables import on_each
 
 CLASSES = '"7.75:2:bird", "3.0:3:fish", "0.25:0:cat", "-1.5:1:dog"'
 CASES: dict[str, golden_requests.Case | golden_calls.GrpcCase] = {
@@ -36,7 +37,7 @@ def entry(area: str = "raw", extension: str = "raw") -> Requirement:
 # --- examples ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("requirement_id", "example"), examples.load().items())
+@on_each(examples.load().items())
 def test_an_example_names_its_requirement_and_fits_the_page(requirement_id: str, example: Example) -> None:
     of_client = ledger.get_requirement(requirement_id).party is Party.CLIENT
     assert of_client or requirement_id in CASES[example.place].requirements
@@ -207,9 +208,7 @@ def test_every_requirement_has_an_example_a_golden_one_or_a_recorded_one() -> No
     assert set(data_files.load_toml("pages/recorded.toml")) <= set(recorded_exchanges.load())
 
 
-@pytest.mark.parametrize(
-    "requirement_id", [entry.id for entry in ledger.load_for_party(Party.SERVER) if entry.id not in examples.load()]
-)
+@on_each([entry.id for entry in ledger.load_for_party(Party.SERVER) if entry.id not in examples.load()])
 def test_a_recorded_exchange_is_whole_and_fits_the_page(requirement_id: str) -> None:
     exchange = recorded_exchanges.load()[requirement_id]
     check = _check(exchange.check)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import grpc
@@ -17,6 +18,7 @@ from reference_server.models import MAX_BATCH, VARIABLE, Model, load
 from reference_server.tensors import TensorSpec
 from tests.support.grpc_serving import GrpcConnection, connect
 from tests.support.serving import HEADER, Server, run_server
+from tests.support.tables import on_each
 
 MODELS = load()
 TYPES: dict[str, Any] = {"BOOL": np.bool_, "BF16": ml_dtypes.bfloat16, "FP16": "<f2", "FP32": "<f4", "FP64": "<f8"}
@@ -126,9 +128,8 @@ def tensors_of(answer: Any) -> Tensors:
     return found
 
 
-@pytest.mark.parametrize("typed", [False, True], ids=["raw", "typed"])
-@pytest.mark.parametrize("name", MODELS)
-def test_same_answer(transports: tuple[Server, GrpcConnection], name: str, typed: bool) -> None:
+@on_each(list(product(MODELS, [False, True])))
+def test_same_answer(name: str, typed: bool, *, transports: tuple[Server, GrpcConnection]) -> None:
     server, connection = transports
     model = MODELS[name]
     expected = over_http(server, model, {})
@@ -142,11 +143,8 @@ def test_same_answer(transports: tuple[Server, GrpcConnection], name: str, typed
         assert actual == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "output"), [(name, spec.name) for name, model in MODELS.items() for spec in model.outputs]
-)
-@pytest.mark.parametrize("count", [1, 3, 1000])
-def test_same_classes(transports: tuple[Server, GrpcConnection], name: str, output: str, count: int) -> None:
+@on_each([(name, spec.name, n) for name, model in MODELS.items() for spec in model.outputs for n in (1, 3, 1000)])
+def test_same_classes(name: str, output: str, count: int, *, transports: tuple[Server, GrpcConnection]) -> None:
     server, connection = transports
     model = MODELS[name]
     expected = over_http(server, model, {output: count})

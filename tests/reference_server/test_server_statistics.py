@@ -16,6 +16,7 @@ from tritonclient.grpc import service_pb2
 from conformance.transport.reference import ReferenceServer
 from reference_server import metadata, models
 from reference_server.models import COMPUTE_STEPS
+from tests.support.tables import on_each, own_name
 
 Clients = tuple[Any, Any]
 
@@ -104,8 +105,8 @@ def test_statistics_of_all_models(clients: Clients) -> None:
     assert [each.name for each in clients[1].get_inference_statistics().model_stats] == names
 
 
-@pytest.mark.parametrize("model", models.load().values(), ids=lambda model: model.name)
-def test_every_configuration_is_a_model_config(clients: Clients, model: models.Model) -> None:
+@on_each(models.load().values(), own_name)
+def test_every_configuration_is_a_model_config(model: models.Model, *, clients: Clients) -> None:
     described = clients[0].get_model_config(model.name)
     assert described == metadata.describe_configuration(model)
     found = clients[1].get_model_config(model.name, "1").config

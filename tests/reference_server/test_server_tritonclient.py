@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from tritonclient.utils import InferenceServerException
 from tests.support.arrays import ARRAYS, expect_same_bits
 from tests.support.grpc_serving import serve
 from tests.support.serving import Server
+from tests.support.tables import on_each
 
 EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics", "classification"]
 NO_JSON = {"FP16", "BF16"}
@@ -53,11 +55,8 @@ def triton(request: pytest.FixtureRequest) -> Triton:
 # --- one transport ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("datatype", ARRAYS)
-@pytest.mark.parametrize("empty", [False, True], ids=["full", "empty"])
-@pytest.mark.parametrize("output", [True, False, None], ids=["binary out", "JSON out", "omitted"])
-@pytest.mark.parametrize("binary", [True, False], ids=["binary in", "JSON in"])
-def test_every_datatype(http: Triton, datatype: str, binary: bool, output: bool | None, empty: bool) -> None:
+@on_each(list(product(ARRAYS, [True, False], [True, False, None], [False, True])))
+def test_every_datatype(datatype: str, binary: bool, output: bool | None, empty: bool, *, http: Triton) -> None:
     array = ARRAYS[datatype][:0] if empty else ARRAYS[datatype]
     model = f"identity_{datatype.lower()}"
     if not binary and datatype in NO_JSON:
@@ -75,10 +74,8 @@ def test_every_datatype(http: Triton, datatype: str, binary: bool, output: bool 
     assert result.get_response()["id"] == "Füße"
 
 
-@pytest.mark.parametrize("datatype", ARRAYS)
-@pytest.mark.parametrize("empty", [False, True], ids=["full", "empty"])
-@pytest.mark.parametrize("listed", [True, False], ids=["listed", "omitted"])
-def test_every_datatype_over_grpc(grpc: Triton, datatype: str, empty: bool, listed: bool) -> None:
+@on_each(list(product(ARRAYS, [False, True], [True, False])))
+def test_every_datatype_over_grpc(datatype: str, empty: bool, listed: bool, *, grpc: Triton) -> None:
     array = ARRAYS[datatype][:0] if empty else ARRAYS[datatype]
     outputs = [grpc.kind.InferRequestedOutput("OUTPUT")] if listed else None
     inputs = [grpc.send("INPUT", datatype, array)]

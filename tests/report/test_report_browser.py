@@ -64,8 +64,6 @@ def failing(browser: Browser, tmp_path: Path) -> Iterator[Page]:
 
 VIEWS: list[tuple[str, tuple[int, int], ColorScheme]] = [
     ("failing", WIDE, "light"),
-    ("failing", WIDE, "dark"),
-    ("failing", NARROW, "light"),
     ("failing", NARROW, "dark"),
     ("conformant", WIDE, "light"),
     ("gated", NARROW, "dark"),

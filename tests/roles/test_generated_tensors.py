@@ -29,6 +29,7 @@ from conformance.roles.roles import Role
 from conformance.wire.datatypes import DATATYPES, INTEGERS
 from conformance.wire.tensor import Tensor, find_first_difference
 from tests.support.generated_tensors import MAX_BATCH, MAX_BYTES, MAX_ELEMENTS, draw
+from tests.support.tables import on_each
 
 Array = NDArray[Any]
 ROWS = [(sending, name) for sending, names in ROLES.items() for name in names]
@@ -75,7 +76,7 @@ def expect_fitting(role: Role, sending: Sending, tensors: tuple[Tensor, ...]) ->
         assert not role.batching or tensor.shape[0] <= MAX_BATCH
 
 
-@pytest.mark.parametrize(("sending", "name"), ROWS)
+@on_each(ROWS)
 def test_the_tensors_of_a_row_fit_its_role(sending: Sending, name: str) -> None:
     role = roles.load()[name]
     expect_fitting(role, sending, load_tensors(role, sending))

@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from conformance.spec import data_files
+from tests.support.tables import on_each
 
 ROLES: Mapping[str, Any] = data_files.load_toml("roles/roles.toml")
 
@@ -114,7 +115,7 @@ def test_no_compute_is_unused() -> None:
     assert {role["compute"] for role in ROLES.values()} == set(known)
 
 
-@pytest.mark.parametrize("name", ROLES)
+@on_each(ROLES)
 def test_tensor_names_differ(name: str) -> None:
     for side in ("inputs", "outputs"):
         names = [tensor["name"] for tensor in ROLES[name][side]]
@@ -129,7 +130,7 @@ def test_labels_belong_to_outputs_and_number_no_more_than_classes(name: str) -> 
         assert len(set(labels)) == len(labels)
 
 
-@pytest.mark.parametrize("name", _with("identity"))
+@on_each(_with("identity"))
 def test_identity_pairs_inputs_with_outputs(name: str) -> None:
     assert _signatures(ROLES[name]["inputs"]) == _signatures(ROLES[name]["outputs"])
 

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from zlib import crc32
 
 import pytest
 
@@ -47,8 +48,10 @@ ROLES = {
     "raw_bytes_one": "",
     "raw_batching_variable": "RAW-ENCODING",
 }
+LONG_WALK = "walk.every-exchange-is-right"  # each of its rows has more than a hundred requests
 MAX_ROWS = 4  # of a claim; those behind the first that applies are judged on few models
-WALKED = {"OIP-OUTPUTS-LISTED", "CLS-BATCH"}  # which the walk tells best on a deployed model
+# What the walk tells best on a deployed model, and the kind of its requests that do.
+WALKED = {"OIP-OUTPUTS-LISTED": "binary", "CLS-BATCH": "classes"}
 # Models that are right and not ordinary: how many rows are met at the least, and a reason why others say nothing.
 ODD_ONES = (
     (unusual_models.COUNTER, 160, "counter has no other output that is the same each time"),
@@ -66,14 +69,25 @@ ODD_ONES = (
 
 
 def pick_rows(names: Sequence[str]) -> list[tuple[Check, Row]]:
-    """Return a few rows on models for each claim, spread over it; of the walk, those first that most models take."""
+    """Return a few rows on models for each claim, spread over it, without the long ones of the walk."""
     rows = list_profile_rows("certify", subjects=Subjects(tuple(names), with_roles=False))
-    rows.sort(key=lambda case: case[0].area == "walk" and not case[1].id.startswith("binary-1@"))
+    rows = [case for case in rows if case[0].id != LONG_WALK]
     picked = []
     for own in group_by(rows, lambda case: (case[0].id, case[0].requirements(case[1]))):
         takes_all = sampling.is_whole or own[0][0].area == "errors"  # of which few apply to some models
         picked += own if takes_all else own[:: -(-len(own) // MAX_ROWS)]
     return picked
+
+
+def judge_walk(session: Session, names: Sequence[str]) -> Iterator[CheckResult]:
+    """Yield the result of a long row of the walk that applies, another one for each model; with `--whole` of all."""
+    rows = list_profile_rows("certify", subjects=Subjects(tuple(names), with_roles=False))
+    walk = [case for case in rows if case[0].id == LONG_WALK]
+    for check, row in sorted(walk, key=lambda case: crc32(case[1].id.encode())):
+        result = session.judge(check, row)
+        yield result
+        if result.outcome is not Outcome.NOT_APPLICABLE and not sampling.is_whole:
+            return
 
 
 def judged(
@@ -88,9 +102,10 @@ def judged(
     with Session(Target(Settings(url))) as session:
         session.discover(extensions, subjects, given)
         if not about:
-            return list(judge_sample(session, pick_rows(names)))
+            return [*judge_sample(session, pick_rows(names)), *judge_walk(session, names)]
         rows = list_profile_rows("certify", subjects=subjects)
-        walk = [case for case in rows if case[0].area == "walk" and set(about) & WALKED]
+        kinds = tuple(WALKED[one] for one in about if one in WALKED)
+        walk = [case for case in rows if case[0].area == "walk" and kinds and case[1].id.startswith(kinds)]
         return list(judge_until_missed(session, [*select_answering(rows, about), *walk], about))
 
 
@@ -394,7 +409,7 @@ def test_nothing_to_judge_is_one_sentence_and_status_6(
     tmp_path: Path, handler: type[BaseHTTPRequestHandler], model: str, sentence: str
 ) -> None:
     with serve(handler) as address:
-        run = judge(tmp_path, f"--target-url={address}", "--target-model", model, "-n", "2")
+        run = judge(tmp_path, f"--target-url={address}", "--target-model", model)
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: {sentence.format(url=address)}")
 
@@ -411,7 +426,7 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
     with unusual_models.serve(unusual_models.PICKY) as address:
         file = f'url = "{address}"\n[models.picky.inputs.X]\nshape = [2]\ndata = [7.5, 8.25]\n'
         (tmp_path / "t.toml").write_text(file)
-        run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", *FEW_ROWS, "-n", "2")
+        run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", *FEW_ROWS)
         (tmp_path / "t.toml").write_text(file.replace("inputs.X", "inputs.Y"))
         wrong = judge(tmp_path, "--target-config=t.toml", "--target-model=picky")
     assert run.returncode == 0, run.stdout

@@ -85,7 +85,7 @@ def test_a_requirement_is_known_as_a_whole_until_it_is_met(tmp_path: Path, fault
     known = judge(tmp_path, f"--target-url={faulty}", *WHOLE)
     assert known.returncode == 0, known.stdout[-2000:]
     assert report_of(tmp_path)["gate"]["known"]
-    met = judge(tmp_path, f"--target-url={lone}", *WHOLE, "-n", "2")
+    met = judge(tmp_path, f"--target-url={lone}", *WHOLE)
     assert met.returncode == 1
     assert report_of(tmp_path)["gate"]["stale"] == [
         "BIN-ORDER-O no longer fails: reversed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
@@ -117,13 +117,24 @@ def _see_sampled(fault: Fault, found: Rows, more: Rows, *, is_doubted: bool) -> 
     return sighting.and_then(see(get_server(), fault, select_answering(found, unseen), until=unseen))
 
 
-def is_seen_by(check_id: str, load: Load) -> bool:
-    """Whether a check sees any fault that breaks what it answers for; its own rows alone are run."""
+def is_seen_by(check_id: str, load: Load, known: Mapping[str, Collection[tuple[str, str]]]) -> bool:
+    """Whether a check sees any fault that breaks what it answers for; its own rows alone are run.
+
+    Args:
+        check_id: of the check.
+        load: the faults.
+        known: for faults by name the rows that are known to see them, which are run first.
+    """
     rows = [*list_profile_rows("certify", dangerous=True, transports=TRANSPORTS), *collect_hostile_rows()]
     every = [case for case in rows if case[0].id == check_id]
     answers = {name for check, row in every for name in check.requirements(row)}
     faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]
-    return any(see(get_server_for(fault), fault, every, until=()).select("fail", "advisory") for fault in faults_of_it)
+    own = {one.name: {row for check, row in known.get(one.name, ()) if check == check_id} for one in faults_of_it}
+    for fault in sorted(faults_of_it, key=lambda one: not own[one.name]):
+        rows = sorted(every, key=lambda case: case[1].id not in own[fault.name])
+        if see(get_server_for(fault), fault, rows, until=()).select("fail", "advisory"):
+            return True
+    return False
 
 
 def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:

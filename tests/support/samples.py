@@ -17,11 +17,12 @@ from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, TRANSPORTS
 from reference_server.faults import Fault
 from tests.support.step_tracing import Rows
 
-# The tests run the rows that saw a fault before, so many rows of each check that should see it, and this part of all
-# others, other ones for each fault; many where that raises a doubt, and all where that raises one. `tox -e matrix` runs
-# them all.
-MANY, FEW = (30, 80), (1, 400)
-MIN_ROWS = 3  # of a fault; a server that meets no row is in doubt, which is dear
+# The tests run the rows that saw a fault before, and this part of all others, other ones for each fault. Where that
+# raises a doubt they run so many rows of each check that should see it and more of the others, and all rows where that
+# raises one, too. `tox -e matrix` runs them all.
+OF_EACH = 30
+FEW_OF_FAULT, FEW_OF_HONEST, MANY = 2000, 800, 80  # one in so many
+MIN_ROWS = 3  # of a server of which none is known; one that meets no row is in doubt, which is dear
 # Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
 SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 # Role and part of those rows of the walk that every honest server has to pass.
@@ -93,15 +94,24 @@ def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
 
 
 def sample_rows(fault: Fault, rows: Rows, *, is_doubted: bool = False) -> Rows:
-    """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
-    of_each, one_in = MANY if is_doubted else FEW
+    """Return the rows that saw a fault before, and a few of the others; in doubt some of each check that is to see it.
+
+    Of a requirement that no known row answers for, that is one row of each such check at first.
+    """
+    known = [case for case in rows if is_known(fault, case)]
+    has_known = bool(known)
+    answered = {name for check, row in known for name in check.requirements(row)}
+    meant = set(fault.breaks) - (set() if is_doubted else answered)
+    of_each = OF_EACH if is_doubted else 1
+    one_in = MANY if is_doubted else FEW_OF_FAULT if has_known else FEW_OF_HONEST
+    least = 0 if has_known else MIN_ROWS
     chances = [_chance(fault, case) for case in rows]
     chosen: set[int] = set()
     taken: Counter[str] = Counter()
     for chance, place in sorted(zip(chances, range(len(rows)), strict=True)):
         check, row = rows[place]
-        is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
-        if is_meant or chance % one_in == 0 or len(chosen) < MIN_ROWS or is_known(fault, (check, row)):
+        is_meant = bool(set(check.requirements(row)) & meant) and taken[check.id] < of_each
+        if is_meant or chance % one_in == 0 or len(chosen) < least or is_known(fault, (check, row)):
             taken[check.id] += 1
             chosen.add(place)
     return [rows[place] for place in sorted(chosen)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,23 +16,28 @@ def _all(*arguments: Any) -> str:
 def on_each(entries: Iterable[Any], name: Callable[..., str] = _all) -> Callable[[Callable[..., None]], Any]:
     """Make one test of a body that looks at one entry of a table; thousands would cost more than what they look at.
 
+    Fixtures are the body's arguments by keyword alone.
+
     Args:
         entries: what the body is called with; tuples are several arguments.
         name: what an entry is called where it fails, from the same arguments.
     """
 
-    def made(body: Callable[..., None]) -> Callable[[], None]:
-        def test() -> None:
+    def made(body: Callable[..., None]) -> Callable[..., None]:
+        def test(**fixtures: Any) -> None:
             failed = []
             for entry in entries:
                 arguments = entry if isinstance(entry, tuple) else (entry,)
                 try:
-                    body(*arguments)
+                    body(*arguments, **fixtures)
                 except Exception as error:
                     failed.append(f"{name(*arguments)}: {type(error).__name__}: {error}")
             if failed:
                 pytest.fail("\n".join(failed), pytrace=False)
 
+        parameters = inspect.signature(body).parameters.values()
+        fixtures = [one for one in parameters if one.kind is one.KEYWORD_ONLY]
+        test.__signature__ = inspect.Signature(fixtures)  # type: ignore[attr-defined]
         test.__name__, test.__doc__ = body.__name__, body.__doc__
         return test
 

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.checks.walk.axes import NEUTRAL, NUMBERS, WRITING
 from conformance.checks.walk.json_writing import UNKNOWN, write_json
+from tests.support.tables import on_each
 
 DOCUMENT: dict[str, Any] = {
     "id": 'q"\\/😀é\t',
@@ -25,7 +26,7 @@ STYLES = [
 ]
 
 
-@pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(style.values()))
+@on_each(STYLES)
 def test_a_reader_finds_the_same_document(style: dict[str, str]) -> None:
     assert json.loads(write_json(DOCUMENT, {**NEUTRAL, **style})) == DOCUMENT
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -16,13 +17,13 @@ from hypothesis.extra import numpy as npst
 from conformance.wire.datatypes import DATATYPES, FLOATS
 from conformance.wire.finding import DecodeError
 from conformance.wire.tensor import Tensor, decode, find_bool_faults, find_first_difference, from_json
+from tests.support.tables import on_each
 
 NATIVE = [name for name, datatype in DATATYPES.items() if datatype.size is not None]
 SHAPES = [(), (6,), (2, 3), (1, 2, 3, 1), (0,), (2, 0, 3)]
 
 
-@pytest.mark.parametrize("datatype", NATIVE)
-@pytest.mark.parametrize("shape", SHAPES)
+@on_each(list(product(NATIVE, SHAPES)))
 def test_encoding_shares_the_arrays_memory(datatype: str, shape: tuple[int, ...]) -> None:
     array = np.ones(shape, dtype=DATATYPES[datatype].dtype)
     tensor = Tensor.from_values("T", datatype, array)
@@ -32,9 +33,7 @@ def test_encoding_shares_the_arrays_memory(datatype: str, shape: tuple[int, ...]
     assert written.size == tensor.size == array.size * array.itemsize
 
 
-@pytest.mark.parametrize("datatype", NATIVE)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+@on_each(list(product(NATIVE, SHAPES, [bytes, bytearray, memoryview])))
 def test_decoding_shares_the_buffers_memory(datatype: str, shape: tuple[int, ...], kind: Any) -> None:
     buffer = kind(bytes(math.prod(shape) * DATATYPES[datatype].dtype.itemsize))
     array = decode(datatype, shape, buffer)

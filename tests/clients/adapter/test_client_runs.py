@@ -20,6 +20,7 @@ from tests.clients.adapter.programs import (
     make_small_command,
     run_pytest,
 )
+from tests.support.few_rows import FEW_ROWS
 from tests.support.run_archives import read_log
 from tests.support.servers import run_command
 
@@ -33,10 +34,10 @@ REPORTS = ("r.json", "r.html", "r.md", "r.svg", "r.shields.json")
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    """A whole run on two workers, each with an adapter and a peer of its own."""
+    """A run of all requirements on two workers, each with an adapter and a peer of its own."""
     folder = tmp_path_factory.mktemp("whole")
     files = [*list_report_options(*REPORTS), "--conformance-evidence=evidence", "--junitxml=j.xml"]
-    return run_pytest(folder, make_option(HONEST), "-n", "2", *files)
+    return run_pytest(folder, make_option(HONEST), "-n", "2", *FEW_ROWS, *files)
 
 
 def test_a_right_client_is_conformant(whole: RunResult) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from conformance.wire.response import parse
 from conformance.wire.tensor import Tensor, find_first_difference
 from tests.clients.peer.answering import parse_answer
 from tests.clients.peer.plain_client import DTYPES
+from tests.support.tables import on_each
 
 HEADER = "inference-header-content-length"
 BY_DEFAULT = {"parameters": {"binary_data_output": True}}
@@ -44,8 +46,7 @@ def asked(tensors: Tensors, form: Form) -> Inference:
     return make_small_inference("answer", outputs=tuple(RequestedOutput(one.name, form) for one in tensors))
 
 
-@pytest.mark.parametrize("form", ["binary", "json"])
-@pytest.mark.parametrize("name", EVERY_STYLE)
+@on_each(list(product(EVERY_STYLE, ("binary", "json"))))
 def test_an_honest_answer_has_no_findings_and_its_own_tensors(name: str, form: Form) -> None:
     tensors = (*make_outputs("honest"), make_tensor("honest", "OUT2", "FP64", (2, 3)))
     got = parse_answer(EVERY_STYLE[name](POST, asked(tensors, form), tensors))
@@ -154,9 +155,7 @@ def golden_outputs() -> list[tuple[str, dict[str, Any], bytes]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "output", "octets"), golden_outputs(), ids=lambda one: one if isinstance(one, str) else ""
-)
+@on_each(golden_outputs())
 def test_the_binary_form_of_golden_values_is_golden(name: str, output: dict[str, Any], octets: bytes) -> None:
     values, datatype = output["values"], output["datatype"]
     if datatype == "BYTES":

@@ -73,18 +73,18 @@ def unmet_by(client: Client, check: Check, row: Row) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(("check", "row"), OVER_HTTP, ids=lambda one: getattr(one, "id", None))
-def test_an_honest_client_meets_every_row(check: Check, row: Row, peer: Peer, plain: PlainClient) -> None:
+@on_each(OVER_HTTP, row_name)
+def test_an_honest_client_meets_every_row(check: Check, row: Row, *, peer: Peer, plain: PlainClient) -> None:
     check.body(Client(plain, peer, HTTP), *row.values)
 
 
-@pytest.mark.parametrize(("check", "row"), OVER_HTTP, ids=lambda one: getattr(one, "id", None))
-def test_tritonclient_over_http(check: Check, row: Row, peer: Peer, triton: TritonClients) -> None:
+@on_each(OVER_HTTP, row_name)
+def test_tritonclient_over_http(check: Check, row: Row, *, peer: Peer, triton: TritonClients) -> None:
     assert unmet_by(Client(triton, peer, HTTP), check, row) in {None, *KNOWN}
 
 
-@pytest.mark.parametrize(("check", "row"), OVER_GRPC, ids=lambda one: getattr(one, "id", None))
-def test_tritonclient_over_grpc(check: Check, row: Row, peer: Peer, triton: TritonClients) -> None:
+@on_each(OVER_GRPC, row_name)
+def test_tritonclient_over_grpc(check: Check, row: Row, *, peer: Peer, triton: TritonClients) -> None:
     assert unmet_by(Client(triton, peer, GRPC), check, row) in {None, *KNOWN}
 
 
