@@ -219,7 +219,9 @@ def _format_summary_row(document: Document, found: Sequence[Sentence], cited: Ma
 def _render_gaps(documents: Iterable[Sequence[Sentence]]) -> str:
     gaps = [sentence for found in documents for sentence in found if sentence.gap]
     lines = [f"- {format_link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
-    return "## Gaps\n\nDemands that the suite should judge, but does not judge yet.\n\n" + "".join(lines) if lines else ""
+    return (
+        "## Gaps\n\nDemands that the suite should judge, but does not judge yet.\n\n" + "".join(lines) if lines else ""
+    )
 
 
 def _render_document(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:

@@ -19,9 +19,9 @@ def add(commands: Any) -> None:
     commands.add_parser(
         "walk",
         help="print the features of a request that rows combine in pairs, with their values",
-        description="Print the features of requests that the rows of the area `walk` combine, with the values of each. For "
-        "each kind of request, print the number of requests and of the pairs of values that they cover. docs/walk.md "
-        "explains these rows.",
+        description="Print the features of requests that the rows of the area `walk` combine, with the values of each. "
+        "For each kind of request, print the number of requests and of the pairs of values that they cover. "
+        "docs/walk.md explains these rows.",
     )
 
 
@@ -51,7 +51,8 @@ def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: 
         def is_never(*values: str, kind: str = kind) -> bool:
             return bool(excluded(kind, *values))
 
-        yield f"{kind}: {len(steps)} requests, {measure_coverage(axes, steps, is_never)}; the first {len(brief)} run first"
+        coverage = measure_coverage(axes, steps, is_never)
+        yield f"{kind}: {len(steps)} requests, {coverage}; the first {len(brief)} run before other rows"
         yield from _format_axes(axes)
         never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)
         yield f"    {'excluded':14} {never} pairs that no client may send, such as chunks in HTTP/1.0"

@@ -23,7 +23,9 @@ MEANINGS: Mapping[str, str] = {
     ABSENT[
         Party.SERVER
     ]: "the requirement is of an extension that the server does not offer; it does not count against the server",
-    ABSENT[Party.CLIENT]: "the requirement is of an extension that the client does not use; it does not count against the client",
+    ABSENT[
+        Party.CLIENT
+    ]: "the requirement is of an extension that the client does not use; it does not count against the client",
     NOT_APPLICABLE: "no row of the requirement concerns this target, or the run does not cover the requirement",
 }
 MET = (Outcome.PASS, Outcome.FIXED, Outcome.OBSERVED)

@@ -221,7 +221,7 @@ def ran(found: FolderContents, started: str, finished: str) -> None:
 REPORTS: dict[str, tuple[Edit, str]] = {
     "row-removed": (lambda f: f.report["rows"].remove(first(f)), f"the report lacks {LABELS}"),
     "row-twice": (double, "the report has a row twice"),
-    "row-invented": (invent, "[invented], which the suite has not"),
+    "row-invented": (invent, "[invented], which this suite does not have"),
     "observation": (lambda f: only(f.row("classification.number-0"), observation="refused"), "observation is not what"),
     "message": (lambda f: only(first(f), message="fine"), "message is not what the recording shows"),
     "requirements-of-a-row": (lambda f: only(first(f), requirements=["CLS-FORMAT"]), "requirements is not what"),
@@ -344,8 +344,8 @@ RECORDINGS: dict[str, tuple[Edit, str]] = {
         lambda f: only(labelled(f), startedDateTime="2020-01-01T00:00:00.000+00:00"),
         "the recording was made between 2020",
     ),
-    "no-calls": (lambda f: only(f.har["log"], entries=[]), "is no recording of this suite"),
-    "no-recording": (lambda f: f.har.pop("log"), "is no recording of this suite"),
+    "no-calls": (lambda f: only(f.har["log"], entries=[]), "is not a recording of this suite"),
+    "no-recording": (lambda f: f.har.pop("log"), "is not a recording of this suite"),
 }
 
 

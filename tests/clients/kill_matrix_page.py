@@ -21,12 +21,14 @@ Written by `python -m tests.clients.kill_matrix_page [FAULT...]`. This command r
 faults of the honest client in `tests/clients/honest`, all of them or the named ones. Each fault makes the client wrong
 in one place.
 
-| column | meaning |
-|---|---|
-| misses | the requirements that the client with this fault does not meet: first the one that the fault is made for, then those that it cannot avoid to miss |
-| watched | whether the suite sees the fault in the client's requests alone (`oip-conformance client watch`); only an adapter shows how a client reads answers |
-| caught by | the checks that fail or advise |
-| message | the first message of the report |
+The columns:
+
+* *misses*: the requirements that the client with this fault does not meet. The fault is made for the first one; the
+  client cannot avoid to miss the others.
+* *watched*: whether the client's requests alone show the fault (`oip-conformance client watch`). Only an adapter shows
+  how a client reads answers.
+* *caught by*: the checks that fail or advise.
+* *message*: the first message of the report.
 
 These variations of the honest client behave in an unusual but valid way, and fail no row:
 

@@ -205,7 +205,8 @@ def test_the_command_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixt
         ({}, ["{folder}"], "{folder} holds no report (.json, .json.xz)"),
         ({}, ["{folder}/none"], "{folder}/none is no folder"),
         ({"a.json": "{}", "b.json": "[", "c.json": json.dumps(THREE[0][1])}, ["{folder}"],
-         "{folder}/a.json is no report of oip-conformance; {folder}/b.json is no report of oip-conformance: not JSON"),
+         "{folder}/a.json is not a report of oip-conformance; "
+         "{folder}/b.json is not a report of oip-conformance: not JSON"),
         ({"c.json": json.dumps(THREE[0][1])}, ["{folder}", "-o", "{folder}/x.pdf"],
          "{folder}/x.pdf: unknown suffix '.pdf', known are .md, .html"),
         ({"c.json": json.dumps(THREE[0][1])}, ["{folder}", "-o", "{folder}/no/x.md"],

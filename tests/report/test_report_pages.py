@@ -359,7 +359,7 @@ def without_url(made: Report) -> Report:
     ("change", "output", "message"),
     [
         (edited, "r.html", "was edited or cut: its digest does not match its content"),
-        (without_url, "r.html", "is no report of oip-conformance: $.target: "),
+        (without_url, "r.html", "is not a report of oip-conformance: $.target: "),
         (lambda made: made, "r.txt", "r.txt: unknown suffix '.txt', known are .shields.json, .json, .html, .md, .svg"),
         (lambda made: made, "nowhere/r.md", "nowhere/r.md: No such file or directory"),
     ],

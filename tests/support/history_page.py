@@ -25,8 +25,8 @@ For each bug that breaks a requirement the bundled server has a fault with the s
 last column names the first row of the suite that fails or advises for this fault
 ([the kill matrix](kill-matrix.md)), or the reason why no row does. Rows of `robustness` run only with
 `--conformance-robustness`, and do not affect the verdict. Some requests that are known to crash servers are sent only
-with `--conformance-dangerous`. If no sentence of the documents forbids a behaviour, the suite must not fail a server for
-it.
+with `--conformance-dangerous`. If no sentence of the documents forbids a behaviour, the suite must not fail a server
+for it.
 
 """
 TABLE = "| bug | version | state | what a client saw | breaks | stopped by |\n|---|---|---|---|---|---|\n"

@@ -22,11 +22,12 @@ reference server (`python -m reference_server --list-faults`), all of them or th
 the reference server can be told to have. The matrix shows that every check can fail, and that it fails only for the
 faults of its own requirements.
 
-| column | meaning |
-|---|---|
-| breaks | the requirements that the server with this fault does not meet: first the one that the fault is made for, then those that it cannot avoid to break |
-| caught by | the checks that fail, or that advise if the requirement is a SHOULD |
-| message | the first message of the report |
+The columns:
+
+* *breaks*: the requirements that the server with this fault does not meet. The fault is made for the first one; the
+  server cannot avoid to break the others.
+* *caught by*: the checks that fail, or that advise if the requirement is a SHOULD.
+* *message*: the first message of the report.
 
 Faults in areas whose names begin with "combined" appear only when two features meet. The rows of
 [pairwise combinations](walk.md) find them, and blame the first requirement in "breaks".

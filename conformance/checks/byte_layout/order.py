@@ -151,7 +151,7 @@ def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
     """Expect row-major order; block if JSON on both sides or a tensor of equal elements is wrong as well."""
     tensor = make_distinct_tensor(model, shape)
-    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is wrong too"):
+    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is also wrong"):
         if prod(shape) == 1:
             expect_side(target, model, [tensor], side)
         else:

@@ -220,5 +220,5 @@ def other_outputs_stay_over_grpc(
 
     wrong = ", ".join(tensor.name for tensor in right)
     expect(reply).answered()
-    with block_if(is_wrong_unclassified, f"{wrong} is wrong where nothing is classified, too"), attribute_to(None):
+    with block_if(is_wrong_unclassified, f"{wrong} is also wrong where nothing is classified"), attribute_to(None):
         expect(reply).tensors(right, through_json=False)

@@ -131,7 +131,7 @@ def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, 
         expect_survival(target, model, [tensor], side)
 
 
-FP32_WRONG_TOO = "the same FP32 elements are wrong too"
+FP32_WRONG_TOO = "the same FP32 elements are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:

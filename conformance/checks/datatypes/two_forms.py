@@ -91,7 +91,7 @@ def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[T
     if not by_binary.succeeded:
         return "inputs without elements are refused"
     expected = model.find_outputs(tensors)
-    with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is wrong as binary data, too"):
+    with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is also wrong as binary data"):
         expect(by_json).tensors(expected, through_json=True)
     return "inputs without elements are right in both forms"
 

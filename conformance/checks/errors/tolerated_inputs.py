@@ -293,7 +293,7 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: RepeatedRequ
         return not is_met(lambda: _expect_all(once, expected))
 
     wrong = [unmet for expected in candidates if (unmet := _find_unmet(reply, expected))]
-    with block_if(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
+    with block_if(is_wrong_once, "the request is also answered wrongly with each tensor once"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"

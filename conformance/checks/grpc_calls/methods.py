@@ -207,7 +207,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
             continue
         with block_if(
             lambda: not _is_right_without_version(target, model, send, wanted),
-            "the call is wrong without a version, too",
+            "the call is also wrong without a version",
         ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and version == own:  # another version may compute something else

@@ -94,7 +94,7 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Messag
         return not is_met(lambda: right(target.send(make(plain), fresh=True), plain))
 
     with (
-        block_if(is_wrong_without, "the request is answered wrongly at the path without a version, too"),
+        block_if(is_wrong_without, "the request is also answered wrongly at the path without a version"),
         attribute_to(None),
     ):
         right(reply, versioned)

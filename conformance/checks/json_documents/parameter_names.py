@@ -99,7 +99,7 @@ def parameter_of_any_name_is_like_others(
     request = make(model)
     plain = target.send(request.message(), fresh=True)
     if not plain.succeeded or any(output.array is None for output in plain.answer.outputs):
-        raise BlockedError("without further parameters the request is answered wrongly, too")
+        raise BlockedError("without further parameters the request is also answered wrongly")
     reply = target.send(_add_parameters(request, place, added), fresh=True)
     if is_met(lambda: _expect_same_outputs(reply, plain)):
         return "answered"

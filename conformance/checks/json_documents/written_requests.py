@@ -368,7 +368,7 @@ def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence
     if len(found) == len(texts) == len(set(found)):
         return f"data {format_value(data)}"
     if not is_right(target, model, [model.tensor([f"text {place}" for place in range(len(texts))])], "read"):
-        raise BlockedError("other strings are read wrong from binary data, too")
+        raise BlockedError("other strings are also read wrong from binary data")
     raise UnmetError(f"a refusal, or {len(texts)} strings that differ", f"data {format_value(data)}", reply)
 
 
@@ -401,7 +401,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     if isinstance(data, list) and all(map(_is_no_number, data)):
         return f"data {format_value(data)}"
     if not is_right(target, model, [model.tensor([1.5, -2.25])], "read"):
-        raise BlockedError("1.5 and -2.25 are read wrong from binary data, too")
+        raise BlockedError("1.5 and -2.25 are also read wrong from binary data")
     raise UnmetError(
         "NaN, Infinity and -Infinity", f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O"
     )

@@ -247,5 +247,5 @@ def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     with expect_still_serving(target, model):
         reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
         if not is_declined(reply):
-            with block_if(is_wrong_without, "the request is answered wrongly in chunks without a trailer, too"):
+            with block_if(is_wrong_without, "the request is also answered wrongly in chunks without a trailer"):
                 expect(reply).tensors(expected)
