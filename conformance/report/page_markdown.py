@@ -55,7 +55,7 @@ def _measure_bytes(page: str) -> int:
 def _fit_section(section: Section, room: int) -> str:
     """Return a section in at most `room` bytes; empty if its heading does not fit."""
     kept = f"\n## {section.title}\n\n" + (f"{section.intro}\n\n" if section.intro else "")
-    note = "\n{} more {} are left out, because the size of this page is limited. The JSON report has them all.\n"
+    note = "\n{} more {} left out, because the size of this page is limited. The JSON report has them all.\n"
     room -= _measure_bytes(kept) + _measure_bytes(note) + len(section.names[1]) + 20
     if room < 0:
         return ""

@@ -58,7 +58,7 @@ def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
-    """The server returns FP16 elements bit by bit, from binary data to binary data."""
+    """The server returns every bit of FP16 elements, from binary data to binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
     try:
         expect_side(target, model, tensors, "both")

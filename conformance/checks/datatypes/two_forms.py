@@ -140,7 +140,7 @@ def drawn_outputs_are_written(target: Target, model: Model) -> None:
 @check("datatypes.drawn-tensors-survive", answers="BIN-DATATYPES-I", explores=True)
 @rows(*make_drawn_rows("I", FP16="identity_fp16", string_length="string_length"))
 def drawn_tensors_survive(target: Target, model: Model) -> None:
-    """The server returns any tensor bit by bit, from binary data to binary data."""
+    """The server returns every bit of a tensor, from binary data to binary data."""
     _explore_tensors(target, model, "both", json=False)
 
 

@@ -52,7 +52,7 @@ def expect_no_description(reply: Reply, method: str, fault: str) -> None:
     ("ServerMetadata", "ServerMetadata", ""),
 )
 def methods_are_served(target: GrpcTarget, method: str, flag: str) -> str | None:
-    """The server answers the methods about itself; whether it is live and ready is its own affair."""
+    """The server answers ServerLive, ServerReady and ServerMetadata, with any values of live and ready."""
     message = expect_answer(target.call(method), method)
     return f"{flag}: {str(getattr(message, flag)).lower()}" if flag else None
 

@@ -126,7 +126,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
 def raw_entries_follow_the_outputs(
     target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
 ) -> None:
-    """The server returns one raw entry for each output, in its own order of outputs."""
+    """The server returns one raw entry for each output, in the order of the answer's outputs."""
     tensors = _find_telling_inputs(model) if counts is None else [model.tensor(list(counts))]
     places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
     listed = None if places is None else [model.role.outputs[int(k)].name for k in places]

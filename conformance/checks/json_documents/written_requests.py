@@ -285,7 +285,7 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 def undefined_members_change_nothing(
     target: Target, model: Model, request_kind: RequestKind, level: str, members: Mapping[str, Any], first: bool
 ) -> None:
-    """The server ignores members that the documents do not define, wherever they stand."""
+    """The server ignores members that the documents do not define, wherever they are."""
 
     def edit(document: dict[str, Any]) -> None:
         for owner in LEVELS[level](document):
@@ -355,7 +355,7 @@ _DIFFERENT_STRINGS: dict[str, Sequence[bytes]] = {
 @check("json.strings-that-differ-stay-apart", answers=("OIP-BYTES-EXACT", "OIP-JSON"), role="identity_bytes")
 @rows(*[Row(name, (texts,), needs=BINARY) for name, texts in _DIFFERENT_STRINGS.items()])
 def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence[bytes]) -> str:
-    """The server refuses BYTES that are no UTF-8 in a JSON answer, or gives elements that differ different strings."""
+    """The server refuses BYTES that are not UTF-8 in a JSON answer, or writes different elements as different strings."""
     reply = target.infer(model.request([model.tensor(texts)]))
     if is_refused(target, model, reply):
         return f"refused: {escape_text(reply.outcome(), 120)}"

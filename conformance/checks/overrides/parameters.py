@@ -158,5 +158,5 @@ REFUSALS: tuple[Refusal, ...] = (
 @check("overrides.parameter-of-wrong-type-is-refused")
 @rows(*make_refusal_rows(REFUSALS))
 def parameter_of_wrong_type_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses a binary_data or binary_data_output that is no boolean."""
+    """The server refuses a binary_data or binary_data_output that is not a boolean."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

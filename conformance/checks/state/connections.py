@@ -64,7 +64,7 @@ BAD_REQUESTS: tuple[Row, ...] = (
 @check("state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "OIP-ISOLATION"), role="identity_int32")
 @rows(*BAD_REQUESTS)
 def connection_is_in_step_after_an_error(target: Target, model: Model, bad: MessageBuilder, form: Form) -> None:
-    """The server keeps a connection usable after a refusal, or announces that it closes it."""
+    """The server keeps a connection usable after a refusal, or announces that it closes the connection."""
     replies = target.send_on_one_connection(
         [_make_good_request(model, form, 0), bad(model), _make_good_request(model, form, 1)]
     )

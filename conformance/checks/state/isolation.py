@@ -364,7 +364,7 @@ def _make_inputs(model: Model, number: int) -> Tensors:
     *[Row("-".join(kinds), (kinds,), needs=_list_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS]
 )
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
-    """The server gives each of 32 concurrent requests of several forms its own tensors."""
+    """The server gives each of 32 concurrent requests, binary and JSON, its own tensors."""
     require_distinct_answers(model, *(_make_inputs(model, k) for k in range(IN_FLIGHT)))
     for name in kinds:
         _expect_right_alone(target, model, name)
