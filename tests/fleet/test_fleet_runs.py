@@ -136,7 +136,10 @@ def test_a_worker_writes_nowhere_else(tmp_path: Path) -> None:
 
 
 def test_two_fleets_do_not_write_into_one_folder(tmp_path: Path) -> None:
-    with run_folder.lock_folder(tmp_path / "out"), pytest.raises(FleetError, match="another fleet is at work there"):
+    with (
+        run_folder.lock_folder(tmp_path / "out"),
+        pytest.raises(FleetError, match="another fleet writes into this folder"),
+    ):
         judge_fleet(tmp_path, make_fleet_text("a"), WELL)
 
 
