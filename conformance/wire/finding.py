@@ -52,7 +52,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "data-missing": "A tensor has neither data nor binary_data_size.",
         # the inputs of a request
         "inputs-missing": "The request has no inputs.",
-        "inputs-too-many": "The request has more inputs than anybody reads.",
+        "inputs-too-many": "The request has more inputs than the suite reads.",
         "inputs-invalid": "The member inputs is not an array.",
         "input-invalid": "An element of inputs is not an object.",
         "size-missing": "Bytes follow the JSON, and an input has neither data nor binary_data_size.",
