@@ -211,7 +211,7 @@ def answer_has_one_form(
         for entry in message.outputs:
             if entry.contents.ListFields():
                 raise UnmetError(
-                    "raw contents or typed ones", f"raw contents, and {entry.name} in typed ones, too", reply
+                    "raw contents or typed ones", f"raw contents, and also {entry.name} in typed ones", reply
                 )
 
 
