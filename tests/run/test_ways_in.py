@@ -129,7 +129,7 @@ def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
         run = judge(tmp_path, f"--target-url={url}", "--target-model=all")
     assert run.returncode == 6
     assert "lists no models" in run.stdout.splitlines()[-1]
-    assert run.stdout.splitlines()[-1].endswith("name the models to judge, --target-model NAME")
+    assert run.stdout.splitlines()[-1].endswith("name the models to judge with --target-model NAME")
 
 
 def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
