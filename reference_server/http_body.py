@@ -110,7 +110,7 @@ def decode(body: bytes, coding: str, limit: int) -> bytes:
     if found.tell() > limit:
         raise InferenceError(f"the body is over the limit of {limit} bytes without its coding", status=413)
     if left:
-        raise InferenceError(f"the body in the coding {coding} goes on behind its end")
+        raise InferenceError(f"the body in the coding {coding} has data after its end")
     return found.getvalue()  # without a copy
 
 

@@ -28,10 +28,8 @@ REPORT, RECORDING, NOTE = "report.json.xz", "run.har.xz", "REPRODUCE.md"
 PAGES = ("report.html", "report.md", "badge.svg")
 MAX_VALIDITY = timedelta(days=365)  # after the run
 BUNDLED = "oip-reference-server"
-_NO_PRODUCT = (
-    f"the server is the suite's own, {BUNDLED}, which is no product: --self-test tries certification out on it"
-)
-_NO_SELF_TEST = "a self-test is of the suite's own server, and this is another one"
+_NO_PRODUCT = f"the suite's own server, {BUNDLED}, is not a product: use --self-test to try this command"
+_NO_SELF_TEST = "--self-test needs the suite's own server, and this is another server"
 _NO_WORD = re.compile(r"[\W_]+")
 
 

@@ -45,10 +45,10 @@ _NAMES_SECTION = """
 
 _STANDINGS: Mapping[str, str] = {
     CONFORMANT: "",
-    PARTIAL: """, and certified as partial: of {of} MUSTs that apply {met}
-were judged, and met; the others were not judged""",
-    INTEROPERABLE: """, and certified as interoperable: every MUST about
-exchanges and the transport is met, and one about refusals is not""",
+    PARTIAL: """, and certified as partial: it meets {met} of the {of} MUSTs that
+apply; the others were not judged""",
+    INTEROPERABLE: """, and certified as interoperable: it meets every MUST about
+exchanges and the transport, but not every MUST about refusals""",
 }
 
 _PREPARE_ADAPTER = "Install the client and an adapter of it (docs/clients.md), and"
@@ -58,7 +58,7 @@ _FILE = """
 
 ```toml{tables}```
 """
-_NAMES, _INPUTS = "under which names this server has them", "what models take"
+_NAMES, _INPUTS = "the names of the roles on this server", "inputs for models"
 
 
 def render(made: Manifest, report: Mapping[str, Any]) -> str:
@@ -99,12 +99,14 @@ def _describe_client_names(report: Mapping[str, Any]) -> str:
     usual = [client for client in chosen if client is not client_names.OWN_CLIENT]
     differing = [row for row in sent if (row["failure"] or {}).get("requirement", "").startswith("OIP-CLIENT-NAME")]
     found = (
-        f"of {len(differing)} the answers were others than under {client_names.OWN_CLIENT.http}" if differing else ""
+        f"{len(differing)} rows got other answers than under the name {client_names.OWN_CLIENT.http}"
+        if differing
+        else ""
     )
     return (
-        f"{len(usual)} of {len(sent)} rows went out under the names of usual clients"
-        f" ({', '.join(client.http for client in client_names.COMMON_NAMES.values())}, and theirs of gRPC), chosen by"
-        f" the seed {report['seed']}: {found or 'no answer rested on the name'}."
+        f"{len(usual)} of {len(sent)} rows were sent under the names of common clients"
+        f" ({', '.join(client.http for client in client_names.COMMON_NAMES.values())}, and those of gRPC), chosen by"
+        f" the seed {report['seed']}: {found or 'no answer depended on the name'}."
     )
 
 
@@ -112,7 +114,7 @@ def _list_product_lines(made: Manifest) -> Iterator[str]:
     given = {
         "The product": made.product_url,
         "The image": made.container,
-        "Its version is what this prints": made.version_command,
+        "Command that prints its version": made.version_command,
     }
     lines = [f"* {what}: {markdown.code(value, 400)}" for what, value in given.items() if value]
     yield from [*lines, ""] if lines else []

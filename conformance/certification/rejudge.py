@@ -50,7 +50,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     try:
         subjects, found, results = judge_recording(replayed, report, made)
     except (TargetLostError, SettingsError, NotRecordedError) as error:
-        yield f"the recording is not of such a run: {error}"
+        yield f"the recording is not of a run with these options: {error}"
         return
     coverage = find_coverage(
         results,
@@ -70,7 +70,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     )  # fmt: skip
     unused = len(recording.calls.keys() - replayed.used)
     if unused:
-        yield f"the recording has {unused} calls that the suite does not make"
+        yield f"the recording has {unused} calls that the suite did not send"
     yield from compare_reports(rejudged, report)
 
 
@@ -128,7 +128,7 @@ def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> I
         yield "the report has a row twice"
     yield from (f"the report lacks {check} [{row}]" for check, row in ours.keys() - theirs.keys())
     yield from (
-        f"the report has {check} [{row}], which the suite has not" for check, row in theirs.keys() - ours.keys()
+        f"the report has {check} [{row}], which this suite does not have" for check, row in theirs.keys() - ours.keys()
     )
     differing = [line for key in ours if key in theirs for line in _compare_rows(ours[key], theirs[key])]
     yield from differing

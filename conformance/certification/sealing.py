@@ -166,9 +166,7 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
     except files.UnreadableError as error:
         return f"{name} {error}"
     except (InvalidSignature, ValueError):
-        return (
-            f"{name} is no signature of this manifest by its key: the manifest was changed, or signed by somebody else"
-        )
+        return f"{name} does not match the manifest and its key: the manifest was changed, or somebody else signed it"
     return None
 
 

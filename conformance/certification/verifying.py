@@ -92,7 +92,7 @@ def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]
 def _run_step(step: Callable[[], Iterator[str]]) -> list[str]:
     """Return why a step refuses a folder; errors that it raises count as reasons."""
     try:
-        return files.convert_errors(lambda: list(step()), "what it says does not go together: ")
+        return files.convert_errors(lambda: list(step()), "its statements contradict each other: ")
     except (ReportError, files.UnreadableError) as error:
         return [str(error)]
 
@@ -139,7 +139,7 @@ def _check_report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     elif report["seed"] is None and made.party == Party.SERVER:
         yield "the run has no seed: every row named the same client"
     if "gate" in report:
-        yield "the run knew failures from a baseline"
+        yield "the run used a baseline of known failures"
     yield from _check_standing(report, made)
 
 
@@ -150,11 +150,11 @@ def _check_standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     if not shown and (made.standing, verdict) != (PARTIAL, CONFORMANT):
         yield f"the verdict is {describe_verdict(verdict, is_interoperable)}: {'; '.join(report['why'])}"
     elif made.standing != profiles.find_standing(made.profile, report) == CONFORMANT:
-        yield f"the manifest says {made.standing}, and the report is conformant"
+        yield f"the manifest says {made.standing}, but the report is conformant"
     if made.standing != PARTIAL:
         yield from profiles.list_unmet_musts(made.profile, report, made.standing)
     if made.coverage != (profiles.count_met_musts(report) if made.standing == PARTIAL else None):
-        yield "the manifest says of another part of the MUSTs that it was judged than the report shows"
+        yield "the manifest and the report differ in the number of judged MUSTs"
 
 
 def _check_options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:

@@ -75,7 +75,7 @@ def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Res
     try:
         return [parse_result(one, elapsed) for one in entries]
     except (ValueError, TypeError, LookupError, OverflowError) as error:
-        raise AdapterError(f"line {seq} of the adapter has a tensor that is none: {escape_text(str(error))}") from None
+        raise AdapterError(f"line {seq} of the adapter has an invalid tensor: {escape_text(str(error))}") from None
 
 
 def make_results_line(seq: int, results: Sequence[Result]) -> bytes:

@@ -57,9 +57,7 @@ class AnswerReactions:
         if count := self.repeats.get(requirement, 0):
             return f"the same request came again {count} time{'s' * (count > 1)} after {self.after[requirement]}"
         if requirement == LEAVES and self.resets:
-            return (
-                f"the connection was reset {self.resets} time{'s' * (self.resets > 1)} on a whole answer with success"
-            )
+            return f"the connection was reset {self.resets} time{'s' * (self.resets > 1)} after a successful answer"
         return ""
 
 

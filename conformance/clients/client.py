@@ -94,7 +94,7 @@ class Client:
             ValueError: two inferences use the same model.
         """
         if len({one.model for one in inferences}) < len(inferences):
-            raise ValueError("inferences that are made together are of different models")
+            raise ValueError("concurrent inferences have different models")
         self._liveness.expect_life(self._infer_plainly)
         earlier = self._peer.list_outputs()
         scenario = self._peer.play(inferences, script)
@@ -172,7 +172,7 @@ def _reject_false_cannot(results: Sequence[Result], requests: Sequence[tuple[int
         AdapterError: the adapter reports "cannot" for such an inference.
     """
     if any(results[place].cannot for place, _ in requests):
-        raise AdapterError('the adapter says "cannot" of an inference whose request has come')
+        raise AdapterError('the adapter answers "cannot" for an inference after it sent the request')
 
 
 def has_failure(results: Sequence[Result], requests: Sequence[ReceivedRequest]) -> bool:

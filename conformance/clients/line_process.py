@@ -82,7 +82,7 @@ class LineProcess:
             AdapterError: the program has ended, or its answer is too long.
         """
         if self._unsent:
-            raise AdapterError("the adapter has answered a line before it had read it whole")
+            raise AdapterError("the adapter answered a line before it had read the whole line")
         self._unsent = memoryview(line)
         self._selector.register(self._in, selectors.EVENT_WRITE)
         deadline, searched = time.monotonic() + seconds, 0

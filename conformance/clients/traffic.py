@@ -24,7 +24,7 @@ from conformance.spec.text import escape_text
 
 _CHECK: Final = "client.watched-"
 _GRPC_SUFFIX: Final = "-over-grpc"
-CLAIM: Final = "Every request of this client that has to do with it meets it."
+CLAIM: Final = "Every request of this client that this requirement is about meets it."
 
 # Omits requirements that need the intent of the caller or the result that the client returns. Of the last two something
 # is observed, and nothing is judged.
@@ -252,7 +252,7 @@ class Traffic:
             return replace(found, outcome=Outcome.OBSERVED, observation=observation)
         if not tally.judged:
             reason = Reason(ReasonKind.NOT_FOR_THIS_TARGET)
-            message = "no request of this client says anything about it"
+            message = "no request of this client involves this requirement"
             return replace(found, outcome=Outcome.NOT_APPLICABLE, message=message, reason=reason)
         if not tally.missed or tally.failure is None:
             return found

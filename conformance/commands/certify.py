@@ -173,7 +173,7 @@ def _build_manifest(
     )  # fmt: skip
     if unfit := manifest.find_unfit_member(made):
         member, meaning = unfit
-        raise CertificationError(f"--{member.replace('_', '-')}: what you give does not fit, or is too long. {meaning}")
+        raise CertificationError(f"--{member.replace('_', '-')}: this text is invalid or too long. {meaning}")
     return made
 
 

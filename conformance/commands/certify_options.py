@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    add_url(parser, "the server, in front of /v2; 'reference' is the bundled one, with --self-test")
+    add_url(parser, "the base URL of the server, without /v2; 'reference' is the bundled one, with --self-test")
     parser.add_argument(
         "--target-config", metavar="FILE", help="read URL, headers, TLS, role map and more from this TOML file"
     )

@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
         description="Show in ten lines what a server is, which extensions it offers, which models it has, and which "
         "command judges it. Nothing is judged. Exit status 0: something can be judged; 6: nothing can.",
     )
-    add_url(parser, "the server, in front of /v2; 'reference' is the bundled one")
+    add_url(parser, "the base URL of the server, without /v2; 'reference' is the bundled one")
     parser.add_argument(
         "--target-model",
         metavar="NAME",

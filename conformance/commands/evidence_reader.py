@@ -26,11 +26,11 @@ def read(file: Path) -> dict[str, Any]:
     """
     about = _parse_file(file)
     if fault := schemas.find_fault(about, _load_schema()):
-        raise UserError(f"{file} is no evidence of this suite: {schemas.describe_fault(fault)}")
+        raise UserError(f"{file} is not evidence of this suite: {schemas.describe_fault(fault)}")
     try:
         files.convert_errors(lambda: _expect_parsable(about["survey"]))
     except (files.UnreadableError, DecodeError) as error:
-        raise UserError(f"{file} is no evidence of this suite: {escape_text(str(error))}") from error
+        raise UserError(f"{file} is not evidence of this suite: {escape_text(str(error))}") from error
     return dict(about)
 
 
@@ -42,7 +42,7 @@ def read_client_evidence(file: Path) -> tuple[str, str]:
     """
     about = _parse_file(file)
     if not is_client_evidence(about):
-        raise UserError(f"{file} is no evidence of a client")
+        raise UserError(f"{file} is not evidence about a client")
     return str(about.get("check")), str(about.get("row"))
 
 
@@ -64,7 +64,7 @@ def _parse_file(file: Path) -> Any:
     try:
         return files.parse_json(files.read_bytes(file, MAX_FILE_BYTES))
     except files.UnreadableError as error:
-        raise UserError(f"{file} is no evidence of this suite: {error}") from error
+        raise UserError(f"{file} is not evidence of this suite: {error}") from error
 
 
 def _load_schema() -> dict[str, Any]:

@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
         "server: those that fill a role of the suite, by name or by what they compute, and all others, which are "
         "judged by their own plain answers.",
     )
-    add_url(parser, "the server, in front of /v2; without it, the file is an empty template")
+    add_url(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
     add_connection(parser)
     add_timeout(parser)
     parser.add_argument(

@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="the folder of --conformance-evidence, or the folder of one row in it"
     )
-    add_url(parser, "the server, in front of /v2 (default: the one that was judged)")
+    add_url(parser, "the base URL of the server, without /v2 (default: the one that was judged)")
     parser.add_argument(
         "--target-grpc", metavar="HOST:PORT", help="its gRPC address (default: the one that was judged)"
     )

@@ -35,7 +35,9 @@ def add(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.usage_status = USAGE_STATUS
-    parser.add_argument("url", metavar="URL", help=f"the server, in front of /v2; {REFERENCE!r} is the bundled one")
+    parser.add_argument(
+        "url", metavar="URL", help=f"the base URL of the server, without /v2; {REFERENCE!r} is the bundled one"
+    )
     add_suite_options(parser, without=("--client-", "--target-url"))
 
 

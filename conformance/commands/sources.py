@@ -173,9 +173,10 @@ HEAD = """# Sentences
 Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/spec/sentences/*.toml`, and the
 sources in `conformance/spec/ledger.toml`, instead.
 
-Every sentence of the documents that asks a server or a client for something, in the order of the documents, with the
-requirements that judge it or the reason why none does. A link leads to the sentence itself, at the revision that was
-read. `oip-conformance sources check DIR` looks each of them up in a folder of copies.
+This page lists every sentence of the documents that demands something of a server or a client, in the order of the
+documents. For each sentence it names the requirements that judge it, or the reason why none does. The links lead to the
+sentence in the revision that we read. `oip-conformance sources check DIR` looks up every sentence in a folder with
+copies of the documents.
 
 | document | revision | date | sentences | judged | not judged, for a reason | gaps |
 |---|---|---|---|---|---|---|
@@ -218,7 +219,9 @@ def _format_summary_row(document: Document, found: Sequence[Sentence], cited: Ma
 def _render_gaps(documents: Iterable[Sequence[Sentence]]) -> str:
     gaps = [sentence for found in documents for sentence in found if sentence.gap]
     lines = [f"- {format_link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
-    return "## Gaps\n\nWhat should be judged and is not.\n\n" + "".join(lines) if lines else ""
+    return (
+        "## Gaps\n\nDemands that the suite should judge, but does not judge yet.\n\n" + "".join(lines) if lines else ""
+    )
 
 
 def _render_document(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:

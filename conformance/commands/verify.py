@@ -134,4 +134,4 @@ def _describe_signers(made: Manifest, key: Path | None) -> Iterator[str]:
 
 def _format_validity(made: Manifest) -> str:
     over = manifest.is_expired(made.expires)
-    return f"expired on {made.expires}: ask for a new one" if over else f"valid until {made.expires}"
+    return f"expired on {made.expires}: a new certification is needed" if over else f"valid until {made.expires}"

@@ -1,4 +1,4 @@
-"""`oip-conformance walk`: shows the axes of the walk, its steps, and the pairs of values that they cover."""
+"""`oip-conformance walk`: prints the features that the area `walk` combines, and the pairs of values that it covers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def add(commands: Any) -> None:
     """Add the subcommand."""
     commands.add_parser(
         "walk",
-        help="print the axes of the walk, and the pairs of values that it covers",
-        description="Print the axes of the walk, its steps, and how many pairs of values they cover. The walk combines "
-        "many features in one request; docs/walk.md explains it.",
+        help="print the features of a request that rows combine in pairs, with their values",
+        description="Print the features of requests that the rows of the area `walk` combine, with the values of each. "
+        "For each kind of request, print the number of requests and of the pairs of values that they cover. "
+        "docs/walk.md explains these rows.",
     )
 
 
@@ -50,15 +51,16 @@ def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: 
         def is_never(*values: str, kind: str = kind) -> bool:
             return bool(excluded(kind, *values))
 
-        yield f"{kind}: {len(steps)} steps, {measure_coverage(axes, steps, is_never)}; the first {len(brief)} in front"
+        coverage = measure_coverage(axes, steps, is_never)
+        yield f"{kind}: {len(steps)} requests, {coverage}; the first {len(brief)} run before other rows"
         yield from _format_axes(axes)
         never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)
-        yield f"    {'never':14} {never} pairs, such as chunks in HTTP/1.0"
+        yield f"    {'excluded':14} {never} pairs that no client may send, such as chunks in HTTP/1.0"
 
 
 def _describe_client_axes(kind: str, axes: AxisValues) -> Iterator[str]:
     coverage = measure_coverage(axes, build_steps(axes), exclude_pair)
-    yield f"{kind}: {len(build_steps(axes))} steps, {coverage}"
+    yield f"{kind}: {len(build_steps(axes))} requests, {coverage}"
     yield from _format_axes(axes)
 
 

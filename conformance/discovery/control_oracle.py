@@ -87,7 +87,7 @@ class ControlOracle:
     def _build_refusal_error(self, model: DeployedModel, reply: Reply) -> Exception:
         """Return an error: the model rejects these inputs, or now rejects even those that it accepted before."""
         if self._send_control(model, model.tensors).succeeded:
-            return DeclinedError(f"{model.name} takes no such inputs in a plain request: {reply.outcome()}")
+            return DeclinedError(f"{model.name} refuses these inputs in a plain request: {reply.outcome()}")
         return BlockedError(f"{model.name} answers no plain request: {reply.outcome()}")
 
     def _read_output(self, model: DeployedModel, reply: Reply, name: str) -> Tensor:

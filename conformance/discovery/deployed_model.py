@@ -137,7 +137,7 @@ class DeployedModel(Model):
         """
         drawn = self.draw(salt)
         if not self.takes_counts and length > max(FEW_ELEMENTS, *(tensor.elements for tensor in drawn)):
-            raise NotApplicableError(f"{self.name} takes inputs of one size alone")
+            raise NotApplicableError(f"{self.name} accepts inputs of one size only")
         return [self._resize(place, tensor, length) for place, tensor in enumerate(drawn)]
 
     def _resize(self, place: int, tensor: Tensor, length: int) -> Tensor:
@@ -163,7 +163,7 @@ class DeployedModel(Model):
         """
         found = [tensor for tensor in self.find_outputs(self.tensors) if has_classes(tensor)]
         if not found:
-            raise NotApplicableError(f"{self.name} has no steady output of numbers to classify")
+            raise NotApplicableError(f"{self.name} has no deterministic numeric output to classify")
         return [tensor.name for tensor in sorted(found, key=lambda one: -np.unique(one.array).size)]
 
     def may_batch(self, output: Tensor) -> bool:
@@ -346,14 +346,14 @@ class DeployedModel(Model):
         """
         if not self.varies:
             raise NotApplicableError(
-                f"{self.name} answers every input alike, or takes one alone: it does not tell what was read"
+                f"{self.name} answers every input alike, or accepts one only: answers do not show what it read"
             )
         return self.find_outputs(tensors)
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the expected outputs like `expected`, even if they do not depend on the inputs."""
         if self.control is None:
-            raise NotApplicableError(f"nobody asks {self.name} what is right")
+            raise NotApplicableError(f"the expected answer of {self.name} is unknown, because it gets no plain request")
         return self.control.outputs(self, tensors)
 
     def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

@@ -53,7 +53,7 @@ OPTIONAL_PARTS: Mapping[str, Callable[[InferRequest, DeployedModel], InferReques
 }
 
 INPUTS_HELP = (
-    "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
+    "give inputs that it accepts in the file for --target-config, a table [models.{model}.inputs.INPUT] for each,"
     " with {members}shape = [...] and data = [...]; `oip-conformance init` writes such a file"
 )
 
@@ -178,7 +178,7 @@ def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[
     if not listed and not own:
         how = INPUTS_HELP.format(model=escape_text(name, 100), members="datatype = ..., ")
         refusal = f"the metadata of {escape_text(name, 100)} list no inputs"
-        raise UnknownInputsError(refusal, f", so nobody knows what to send: {how}")
+        raise UnknownInputsError(refusal, f", so the suite does not know what to send: {how}")
     return listed or own, _parse_specs(name, document.get("outputs")), bool(listed)
 
 

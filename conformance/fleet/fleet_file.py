@@ -105,7 +105,7 @@ def load(path: Path) -> Fleet:
     _expect_form(path, entries)
     targets = tuple(_list_targets(path, entries))
     if not targets:
-        raise FleetError(f"{path}: names no target: give [targets.NAME] with a url, or [discover] with urls or a file")
+        raise FleetError(f"{path}: no target: give [targets.NAME] with a url, or [discover] with urls or a file")
     _expect_distinct(path, targets)
     given = {
         name: entries[name] for name in ("profile", "strict", "gate", "workers", "keep", "evidence") if name in entries
@@ -155,7 +155,7 @@ def _build_target(
         found, folder = _resolve_file_names(found, file.parent), file.parent
     merged = _merge_entries(_resolve_file_names(defaults, path.absolute().parent), _resolve_file_names(found, folder))
     if not ("url" in merged or "grpc" in merged):
-        raise FleetError(f"{path}: {place}: names no url and no grpc")
+        raise FleetError(f"{path}: {place}: give url, grpc, or both")
     default_models = (ALL,) if "url" in merged else ()  # models are discovered over HTTP
     return FleetTarget(
         name,
@@ -179,7 +179,7 @@ def _split_off_models(entries: Entries) -> tuple[Entries, tuple[str, ...] | None
 def _build_limits(path: Path, place: str, entries: Entries) -> Limits:
     for member, value in entries.items():
         if math.isnan(value):  # NaN passes the schema's minimum and maximum: every comparison with it is false
-            raise FleetError(f"{path}: {place}.limits.{member}: nan is no number of seconds")
+            raise FleetError(f"{path}: {place}.limits.{member}: nan is not a number of seconds")
     return Limits(**entries)
 
 
@@ -224,7 +224,7 @@ def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
         other = seen.setdefault(target.name.lower(), target.name)
         if other != target.name:
             raise FleetError(
-                f"{path}: targets.{target.name}: targets.{other} differs in case alone: give it another name"
+                f"{path}: targets.{target.name}: targets.{other} differs only in case: give it another name"
             )
 
 
@@ -244,7 +244,7 @@ def _read_url_lines(path: Path, file: Path) -> list[str]:
         raise FleetError(f"{path}: discover.file {file}: {error}") from error
     for number, words in enumerate(lines, start=1):
         if len(words) > 1:
-            raise FleetError(f"{path}: discover.file {file}: line {number} holds more than a URL")
+            raise FleetError(f"{path}: discover.file {file}: line {number} contains more than a URL")
     return [words[0] for words in lines if words]
 
 

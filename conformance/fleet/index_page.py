@@ -34,9 +34,10 @@ from conformance.spec.verdict import EXIT_STATUS, describe_verdict
 
 Entry = Mapping[str, Any]
 
-WRITTEN_BY: Final = "Written by `oip-conformance fleet`, from the reports of its runs; not by hand."
+WRITTEN_BY: Final = "Written by `oip-conformance fleet` from the reports of its runs; not edited by hand."
 MATRIX_TEXT: Final = (
-    "Under extensions the verdict, under areas how many of the MUSTs that apply are met; nothing where none applies."
+    "Columns of extensions show verdicts. Columns of areas show how many of the MUSTs that apply are met; "
+    "a cell is empty if none applies."
 )
 WORDS: Final[Mapping[str, str]] = {name: name.replace("_", " ") for name in (*EXIT_STATUS, "not_run")}
 # Short forms of a verdict on an extension, for table cells.
@@ -74,7 +75,7 @@ def build_page(index: Entry) -> SimplePage:
         Heading(2, "Targets by extensions and areas"),
         Paragraph([MATRIX_TEXT], is_dim=True),
         _build_matrix(index),
-        Heading(2, "What is not met, and where"),
+        Heading(2, "Unmet requirements by target"),
         _list_unmet(index),
         Heading(2, "Over time"),
         _list_runs(index),
@@ -96,7 +97,7 @@ def _list_unwell(index: Entry) -> Block:
     """List the targets that fail, then those without a conclusive verdict."""
     found = sorted((target for target in index["targets"] if target["status"]), key=lambda target: target["status"])
     if not found:
-        return Paragraph(["Every target was judged, and none needs a look."])
+        return Paragraph(["Every target was judged, and none needs attention."])
     return BulletList(
         [
             [
@@ -135,7 +136,7 @@ def _list_changes(changes: Entry | None) -> Block:
             rows = format_count(each["rows"], "row")
             items.append([Span(kind, kind=kind), f": {each['target']} ", code(each["id"]), f" {each['level']}, {rows}"])
     items += [[f"{kind}: ", Span(", ".join(changes[kind]), limit=2000)] for kind in ("new", "gone") if changes[kind]]
-    return BulletList(items) if items else Paragraph(["Nothing that is not met changed, and no verdict."])
+    return BulletList(items) if items else Paragraph(["No verdict changed, and no requirement was fixed or broken."])
 
 
 def _build_matrix(index: Entry) -> Table:
@@ -238,7 +239,7 @@ def _describe_counts(index: Entry) -> str:
 
 def _describe_stop(index: Entry) -> str:
     """Return why the run stopped early, and how to resume it; empty if it is complete."""
-    return f" ({index['stopped']}: the same command goes on)" if index["stopped"] else ""
+    return f" ({index['stopped']}: the same command resumes it)" if index["stopped"] else ""
 
 
 def _print_unwell(index: Entry) -> Iterator[str]:

@@ -34,7 +34,7 @@ MAX_WORKERLESS_S: Final = 300.0
 _RUNNING_STATES: Final = ("executing", "long-running")  # Dask's names for the states of a running task
 # Messages for Dask's exceptions, by class name; Dask's own messages may quote the arguments, which may be secret.
 _FAILURES: Final = {
-    "KilledWorker": "the workers that did it were lost",
+    "KilledWorker": "the workers that ran it were lost",
     "ModuleNotFoundError": "the suite is not installed on the worker",
     "ImportError": "the suite is not installed on the worker",
 }

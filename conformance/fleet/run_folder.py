@@ -87,7 +87,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise FleetError(f"{folder}: another fleet is at work there; wait for it, or give another folder") from None
+        raise FleetError(
+            f"{folder}: another fleet writes into this folder; wait for it, or give another folder"
+        ) from None
     try:
         yield
     finally:

@@ -80,9 +80,7 @@ class _Run:
         left = [unit for unit in self.every if unit.name not in done]
         self.finished = len(done)
         if done:
-            self.say(
-                f"going on with the run of {self.record.started}: {len(done)} of {len(self.every)} targets are done"
-            )
+            self.say(f"resuming the run of {self.record.started}: {len(done)} of {len(self.every)} targets are done")
         before = signals.take_as_interrupt()
         try:
             stopped, was_interrupted = self._run_units(left, pool or self._create_pool) if left else ("", False)

@@ -76,7 +76,7 @@ def judge_unit(unit: Unit, is_wanted: Callable[[], bool] = is_always_wanted) -> 
             unit.name,
             EXIT_STATUS["incomplete"],
             trouble=RunFailure.OTHER_SUITE,
-            said="another suite is installed there",
+            said="another version of the suite is installed there",
         )
     started = time.monotonic()
     try:
@@ -85,7 +85,7 @@ def judge_unit(unit: Unit, is_wanted: Callable[[], bool] = is_always_wanted) -> 
             (folder / _INI).unlink(missing_ok=True)
             return _build_outcome(unit, folder, ended, time.monotonic() - started)
     except OSError as error:
-        said = f"cannot work there: {error.strerror or type(error).__name__}"
+        said = f"cannot use the folder: {error.strerror or type(error).__name__}"
         return Outcome(unit.name, EXIT_STATUS["incomplete"], trouble=RunFailure.WORKER, said=said)
 
 

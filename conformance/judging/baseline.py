@@ -134,7 +134,9 @@ class Baseline:
         naming = [entry for entry in self.entries if not entry.has_expired(self.today) and entry.is_about(result)]
         exact = next((entry for entry in naming if not entry.is_wide), None)
         if result.outcome in MET and exact is not None:
-            return replace(result, outcome=Outcome.FIXED, message=f"known to fail, and does not: {exact.reason}")
+            return replace(
+                result, outcome=Outcome.FIXED, message=f"listed as a known failure, but it passes: {exact.reason}"
+            )
         if result.outcome in UNMET and any(entry.explains(result) for entry in naming):
             return replace(result, outcome=Outcome.KNOWN_FAILURE)
         return result
@@ -177,7 +179,7 @@ class Baseline:
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))
             if not any(one.is_about(result) for result in results):
-                yield f"{one.label} names no check or row of this run"
+                yield f"{one.label} matches no check or row of this run"
         named = [result for result in results if entry.is_about(result)]
         holds = any(result.outcome in self.unmet and entry.explains(result) for result in named)
         if entry.is_wide and not holds and any(result.outcome in MET for result in named):

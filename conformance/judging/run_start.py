@@ -65,24 +65,24 @@ _ROLES = "{url} serves none of the suite's model roles (`oip-conformance roles` 
 _SENTENCES: Mapping[MissingKind, str] = {
     MissingKind.ANSWERS: "{details}",
     MissingKind.METADATA: (
-        "{url} gives no server metadata ({details}): check the path of the URL, in front of /v2, and whether a gateway"
-        " asks for a header ({header})"
+        "{url} gives no server metadata ({details}): check the path of the URL before /v2, and whether a gateway"
+        " requires a header ({header})"
     ),
     MissingKind.LIST_OF_MODELS: (
-        "{url} lists no models, neither at GET /v2/models nor at POST /v2/repository/index: name the models to judge,"
-        " {model}"
+        "{url} lists no models, neither at GET /v2/models nor at POST /v2/repository/index: name the models to judge"
+        " with {model}"
     ),
-    MissingKind.ROLES: f"{_ROLES}, and lists no models: to judge one that it serves, name it, {{model}}",
-    MissingKind.ROLES_OVER_GRPC: f"{_ROLES}: deploy some, `oip-conformance models export` writes them",
+    MissingKind.ROLES: f"{_ROLES}, and lists no models: to judge a deployed model, name it with {{model}}",
+    MissingKind.ROLES_OVER_GRPC: f"{_ROLES}: deploy some; `oip-conformance models export` writes them",
     MissingKind.ROLES_AMONG_MODELS: f"{_ROLES}; it serves {{listed}}: judge with {{models}}",
     MissingKind.WORKING_MODELS: "{details}",
     MissingKind.PLAIN_CONTENT: (
-        "{url} answers in the content coding {details}, which nobody asked for (Accept-Encoding: identity): nothing of"
-        " it can be judged; see whether a gateway compresses answers"
+        "{url} answers in the content coding {details}, although requests have Accept-Encoding: identity: such answers"
+        " cannot be judged; check whether a gateway compresses answers"
     ),
     MissingKind.EXTENSIONS: (
-        "{url} offers none of the extensions ({details}): {protocol} judges the protocol beneath them, {extension} an"
-        " extension all the same"
+        "{url} offers none of the extensions ({details}): {protocol} judges the base protocol, {extension} judges an"
+        " extension anyway"
     ),
 }
 

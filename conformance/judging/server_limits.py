@@ -100,7 +100,7 @@ class ServerLimits:
         for plain in self._send_equally_large(found, reply, model):
             if all(_is_declined(self._send_control(message)) for message in plain):
                 outcome = escape_text(self._send_control(plain[0]).outcome())
-                return f"too large for the target, which refuses a plain request of the same size, too: {outcome}"
+                return f"too large for the target, which also refuses a plain request of the same size: {outcome}"
         return ""
 
     def _send_equally_large(self, found: RequestContent, reply: Reply, model: Model) -> Iterator[list[Message]]:

@@ -27,9 +27,9 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "contested": ("Contested", "The text has several readings, or two documents say different things."),
     "example": (
         "Sentences and examples",
-        "A sentence and an example, or two places of one document, do not fit together.",
+        "A sentence contradicts an example, or two places of one document contradict each other.",
     ),
-    "silence": ("Silence", "No sentence says it, and servers differ, or clients have to guess."),
+    "silence": ("Open questions", "No sentence answers the question, and servers differ or clients have to guess."),
 }
 MAX_SHOWN = 4  # observations per server
 WIDTH = 90  # characters of an observation, and of a line of a wording

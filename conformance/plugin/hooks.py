@@ -95,7 +95,7 @@ class Hooks:
         if not self.run.has_started:
             raise interrupt
         self._interrupt = interrupt
-        self.run.conclusion = conclude_nothing_judged(f"interrupted before {self.run.name} was known")
+        self.run.conclusion = conclude_nothing_judged(f"interrupted before the suite knew {self.run.name}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:

@@ -16,10 +16,10 @@ from conformance.spec.ledger import Party
 
 # From the strongest to the weakest.
 LEVELS: Mapping[str, str] = {
-    "must": "a row that answers for a MUST",
-    "should": "a row that answers for a SHOULD, and for no MUST",
-    "may": "a row that answers for nothing stronger than a MAY",
-    "observe": "a row that observes what the documents leave open",
+    "must": "a row that judges a MUST",
+    "should": "a row that judges a SHOULD, and no MUST",
+    "may": "a row that judges a MAY, and no MUST or SHOULD",
+    "observe": "a row that only records behaviour that the documents leave open",
 }
 AREA, OVER = "area_", "over_"
 _OPERATORS = ("and", "or", "not")
@@ -32,8 +32,8 @@ def describe_markers() -> Mapping[str, str]:
     """Return the markers of the suite with their descriptions."""
     return {
         **LEVELS,
-        PROTOCOL: "a row about what lies beneath the extensions",
-        ROBUSTNESS: "a row about what a server withstands, under --conformance-robustness",
+        PROTOCOL: "a row about the base protocol",
+        ROBUSTNESS: "a row with a hostile request, run with --conformance-robustness",
         **{name: f"a row about the extension {name}" for name in EXTENSIONS},
         **{f"{AREA}{name}": f"a row of the area {name}" for name in checks.PACKAGES},
         **{f"{OVER}{name}": f"a row that is judged over {name}" for name in TRANSPORTS},

@@ -128,14 +128,14 @@ def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> 
 
 def _check_product(made: Manifest, demanded: Policy) -> Iterator[str]:
     if made.self_test and not demanded.self_tests:
-        yield f"it is a self-test, of the suite's own server {manifest.BUNDLED}, which is no product"
+        yield f"it is a self-test, of the suite's own server {manifest.BUNDLED}, which is not a product"
 
 
 def _check_demands(made: Manifest, demanded: Policy) -> Iterator[str]:
     yield from _check_product(made, demanded)
     taken = {CONFORMANT: True, INTEROPERABLE: demanded.interoperable, PARTIAL: demanded.partial}
     if not taken[made.standing]:
-        yield f"the {made.party} is certified as {made.certified_as}, and this registry takes no such {made.party}s"
+        yield f"the {made.party} is certified as {made.certified_as}, and this registry does not accept such {made.party}s"
     for name in () if made.self_test else demanded.demands:
         is_met, what_to_do = DEMAND_CHECKS[name]
         if not is_met(made):

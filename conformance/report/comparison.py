@@ -137,7 +137,7 @@ def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
     bodies = [report for _, report in reports]
     parties = {find_party(report) for report in bodies}
     if len(parties) > 1:
-        raise UserError("reports of servers and of clients cannot stand side by side: they are judged by other things")
+        raise UserError("reports of servers and of clients cannot be compared: they have different requirements")
     return Comparison(
         find_labels(next(iter(parties), Party.SERVER)),
         _build_titles(reports),

@@ -22,9 +22,9 @@ from conformance.report.simple_page import (
 )
 from conformance.spec.text import escape_text, join_some
 
-WRITTEN_BY = "Written by `oip-conformance compare`, from the reports that `--conformance-report` leaves; not by hand."
-STEPS_TEXT = "What one version of a {} does not meet where another differs, and in how many rows of the checks."
-WAYS_TEXT = "What the documents leave open, and which way each {} goes; in brackets how often, where it is not once."
+WRITTEN_BY = "Written by `oip-conformance compare` from reports of `--conformance-report`; not edited by hand."
+STEPS_TEXT = "Requirements that one version of a {} does not meet and another does, and the number of rows that fail."
+WAYS_TEXT = "What each {} does where the documents leave a choice; the number in brackets counts the rows."
 NO_DIFFERENCE = Paragraph(["None differs."])
 MAX_ROWS = 3
 MAX_OBSERVATIONS = 4
@@ -36,7 +36,7 @@ def build_page(comparison: Comparison) -> SimplePage:
     titles = [escape_text(title, 80) for title in comparison.titles]
     blocks: list[Block] = [Paragraph([Span(WRITTEN_BY, "own")], is_dim=True)]
     if not comparison.is_whole:
-        blocks.append(Paragraph(["Only what differs between the columns is shown."]))
+        blocks.append(Paragraph(["This page shows only requirements and rows that differ between the columns."]))
     facts = [
         [cell(fact.label), *(_format_cell(each.text, each.kind) for each in fact.cells)] for fact in comparison.facts
     ]
@@ -75,7 +75,7 @@ def _build_steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
             for each in step.changes
         ]
         head = ["requirement", "level", *columns]
-        yield Table("What changed", head, rows) if rows else Paragraph(["They meet the same."])
+        yield Table("What changed", head, rows) if rows else Paragraph(["Both versions meet the same requirements."])
 
 
 def _build_requirements(comparison: Comparison, titles: list[str]) -> Iterator[Block]:

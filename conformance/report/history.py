@@ -43,7 +43,7 @@ from conformance.spec.text import escape_text
 Report = Mapping[str, Any]
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
-WRITTEN_BY = "Written by `oip-conformance history`, from the reports that `--conformance-report` leaves; not by hand."
+WRITTEN_BY = "Written by `oip-conformance history` from reports of `--conformance-report`; not edited by hand."
 RUN_COLUMNS = ("date", "version", "verdict", "MUSTs", "rows failed", "fixed", "broke", "suite")
 
 
@@ -184,11 +184,11 @@ def _build_product_blocks(product: Product) -> Iterator[Block]:
     yield Table(f"Runs of {title}", RUN_COLUMNS, [_build_run_cells(run) for run in product.runs])
     yield Heading(3, "What changed, and when")
     yield from list(_build_change_blocks(product.runs)) or [
-        Paragraph(["Nothing that is not met changed from run to run."])
+        Paragraph(["No requirement was fixed or broken from run to run."])
     ]
-    yield Heading(3, "What was not met in some run")
+    yield Heading(3, "Requirements that some run did not meet")
     if not product.unmet:
-        yield Paragraph(["Every run met all that it judged."])
+        yield Paragraph(["Every run met all requirements that it judged."])
         return
     rows = [
         [
@@ -225,7 +225,7 @@ def _build_change_blocks(runs: Sequence[Run]) -> Iterator[Block]:
             continue
         yield Heading(4, f"{before.name} to {run.name}")
         if run.has_other_suite:
-            yield Paragraph(["The suite is another, too: what differs may be its own."])
+            yield Paragraph(["The two runs used different versions of the suite, which may also cause differences."])
         yield BulletList(items)
 
 

@@ -70,7 +70,7 @@ def claim_folder(folder: Path, names: tuple[str, ...]) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(found for name in names for found in folder.glob(name)):
-            return "holds what another run left; give an empty folder, or take it away"
+            return "contains files of another run; give an empty folder, or remove them"
         probe = folder / ".written"
         probe.write_bytes(b"")
         probe.unlink()
@@ -94,7 +94,7 @@ def update_baseline(
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 
     if not is_whole:
-        sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
+        sys.stderr.write(f"{path} is unchanged: only a whole run can update it\n")
         return baseline
     text = baseline_file.update_text(path.read_text(encoding="utf-8") if path.exists() else "", results)
     writer.attempt(f"the baseline {path}", partial(write_atomically, path, text))

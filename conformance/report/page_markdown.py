@@ -55,7 +55,7 @@ def _measure_bytes(page: str) -> int:
 def _fit_section(section: Section, room: int) -> str:
     """Return a section in at most `room` bytes; empty if its heading does not fit."""
     kept = f"\n## {section.title}\n\n" + (f"{section.intro}\n\n" if section.intro else "")
-    note = "\n{} more {} left out: the page may not be longer. The JSON report has them all.\n"
+    note = "\n{} more {} left out, because the size of this page is limited. The JSON report has them all.\n"
     room -= _measure_bytes(kept) + _measure_bytes(note) + len(section.names[1]) + 20
     if room < 0:
         return ""
@@ -173,8 +173,8 @@ def _build_sections(view: View) -> Sequence[Section]:
         _build_robustness_section(view),
         Section(
             "Observations",
-            f"What the documents leave open, and which way this {view.words.judged} goes. "
-            "None of it counts against it.",
+            f"What this {view.words.judged} does where the documents leave a choice. "
+            f"It does not count against the {view.words.judged}.",
             list(map(_format_observation, view.observations)),
             ("observation", "observations"),
         ),
@@ -197,7 +197,7 @@ def _build_robustness_section(view: View) -> Section:
     found = view.robustness
     groups = [group for block in found.blocks for group in block.groups] + found.stuck if found else []
     pieces = [_format_group(view, group) for group in groups]
-    intro = f"{found.sentence}. No verdict rests on it." if found else ""
+    intro = f"{found.sentence}. It does not affect the verdict." if found else ""
     return Section("Robustness", intro, pieces or ([""] if found else []), ("failure", "failures"))
 
 

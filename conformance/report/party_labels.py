@@ -37,8 +37,8 @@ _WORDS: Mapping[Party, PartyLabels] = {
         "uses",
         "Conformance of inference clients, side by side",
         {
-            Outcome.ERROR: "the suite could not judge: the adapter broke, or a fault of the suite's own",
-            Outcome.OBSERVED: "the documents leave it open; what the client does is recorded",
+            Outcome.ERROR: "the suite could not judge: the adapter crashed, or the suite has a bug",
+            Outcome.OBSERVED: "the documents leave it open; the report records what the client does",
             Outcome.NOT_APPLICABLE: "the client cannot do it, or does not speak the transport",
         },
     ),

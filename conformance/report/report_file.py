@@ -40,7 +40,7 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
     """
     report = _parse_file(path)
     if not isinstance(report, dict) or "schema" not in report or "suite" not in report:
-        raise ReportError(f"{path} is no report of oip-conformance")
+        raise ReportError(f"{path} is not a report of oip-conformance")
     if report["schema"] != SCHEMA_VERSION:
         version = escape_text(json.dumps(report["schema"]), 20)
         raise ReportError(f"{path} is a report of schema version {version}, this version reads {SCHEMA_VERSION}")
@@ -48,7 +48,7 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
         raise ReportError(f"{path} is the summary of a report; the whole report is needed")
     fault = None if _is_valid(report) else schemas.find_fault(report, _find_schema(report))
     if fault is not None:
-        raise ReportError(f"{path} is no report of oip-conformance: {schemas.describe_fault(fault)}")
+        raise ReportError(f"{path} is not a report of oip-conformance: {schemas.describe_fault(fault)}")
     return report
 
 
@@ -75,4 +75,4 @@ def _parse_file(path: Path) -> Any:
     except files.NotOpenedError as error:
         raise ReportError(f"cannot read {path}: {error}") from error
     except files.UnreadableError as error:
-        raise ReportError(f"{path} is no report of oip-conformance: {error}") from error
+        raise ReportError(f"{path} is not a report of oip-conformance: {error}") from error

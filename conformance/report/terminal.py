@@ -70,25 +70,28 @@ def _format_seed(profile: str, seed: int | None) -> str:
 def describe_disturbance(row: str, connections: int) -> Iterator[str]:
     """Yield the message that concurrent requests changed an answer of the target."""
     yield (
-        f"On {connections} connections at once the target answered {escape_text(row)} otherwise than alone. "
-        "What it says alone counts; the rest was asked one row after another."
+        f"On {connections} connections at once the target answered {escape_text(row)} differently than on one. "
+        "The answer on one connection counts; the suite ran the remaining rows one after another."
     )
 
 
 def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
     """Yield how long the run waited for answers that did not come whole, and what it did not wait for."""
     if seconds >= MIN_SHOWN_WAIT_S:
-        yield f"The run waited {seconds:.0f} s for answers that did not come whole."
+        yield f"The run waited {seconds:.0f} s for answers that did not arrive completely."
     if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):
         yield (
             f"Rows without an answer in a shortened wait: {short}. They were not repeated with the whole timeout, "
-            "because other rows of their requirements had no answer in it."
+            "because other rows of the same requirements had no answer within it."
         )
 
 
 def describe_visible_headers(found: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for each user header whose value cannot be hidden, with the reason; it contains no values."""
-    return [f"not hidden  the value of {escape_text(name)}, where the server repeats it: {why}" for name, why in found]
+    return [
+        f"not hidden  the value of {escape_text(name)} is visible if the server repeats it: {why}"
+        for name, why in found
+    ]
 
 
 def format_summary(conclusion: Conclusion, survey: DiscoveryResult, party: Party = Party.SERVER) -> Iterator[str]:
@@ -161,7 +164,7 @@ def format_gate(found: GateResult | None) -> Iterator[str]:
         yield from (f"      {escape_text(label, 400)}" for label in labels)
     yield f"known failures{len(found.known):6}"
     if found.fixed or found.stale:
-        yield "Take entries that are fixed or stale out of the baseline, or let --conformance-update-baseline do it."
+        yield "Remove fixed and stale entries from the baseline, or use --conformance-update-baseline."
 
 
 def format_observations(results: Sequence[CheckResult]) -> Iterator[str]:
@@ -233,7 +236,7 @@ def format_verdict(
     why = escape_text("; ".join(verdict.why), MAX_REASON_CHARS)
     if not conclusion.results:
         return f"{verdict.verdict}: {why}" if why else verdict.verdict
-    scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
+    scope = " in the base protocol" if set(offered) == {PROTOCOL} else ""
     sentence = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable)}{scope}"
     line = f"{sentence}{_format_reasons(conclusion, why, _count_musts(conclusion, offered, asked, party))}"
     if found is None:

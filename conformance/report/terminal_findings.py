@@ -50,7 +50,7 @@ def format_failures(
     rest = found[most:] if most is not None else []
     if rest:
         yield Line(
-            f"And {format_count(len(rest), 'requirement')} more; --conformance-show=all shows them whole:", Style.HEAD
+            f"And {format_count(len(rest), 'requirement')} more; --conformance-show=all shows them in full:", Style.HEAD
         )
         yield from (_format_summary(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
 

@@ -239,7 +239,7 @@ def build_view(report: Report) -> View:
         build_groups(checks, Outcome.ADVISORY),
         collect_observations(checks),
         group_unjudged(checks),
-        "" if complete else "Not every row of the suite was run: what is shown here says nothing of the others.",
+        "" if complete else "The run left out some rows of the suite; this report says nothing about these rows.",
         robustness.from_report(report),
     )
 

@@ -57,10 +57,9 @@ class Concern(StrEnum):
 
 
 CONCERNS: Mapping[Concern, str] = {
-    Concern.EXCHANGE: "a request that a conforming client may send gets its right answer, or a well-formed error",
-    Concern.REFUSAL: "a request that the protocol's own documents call wrong is refused, and nothing comes of it",
-    Concern.TRANSPORT: "HTTP, gRPC and JSON, as far as they decide whether a legal request is understood and an answer "
-    "can be read",
+    Concern.EXCHANGE: "a request that a conforming client may send gets the correct answer, or a well-formed error",
+    Concern.REFUSAL: "a request that the protocol's own documents call wrong is refused, and has no effect",
+    Concern.TRANSPORT: "the rules of HTTP, gRPC and JSON that legal requests and readable answers depend on",
 }
 
 

@@ -56,17 +56,19 @@ class Wording:
 # In the order of pages: the outcomes that need attention come first.
 OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
     Outcome.FAIL: Wording("fail", "failed", "a MUST is not met (under --conformance-strict: or a SHOULD)"),
-    Outcome.KNOWN_FAILURE: Wording("known", "known failure", "not met, as the baseline says"),
-    Outcome.FIXED: Wording("fixed", "fixed", "met, though the baseline says that it is not"),
-    Outcome.ERROR: Wording(
-        "error", "error", "the suite could not judge: the target was gone, or a fault of the suite's own"
+    Outcome.KNOWN_FAILURE: Wording("known", "known failure", "not met, as listed in the baseline"),
+    Outcome.FIXED: Wording("fixed", "fixed", "met, although the baseline lists it as not met"),
+    Outcome.ERROR: Wording("error", "error", "the suite could not judge: the target was gone, or the suite has a bug"),
+    Outcome.BLOCKED: Wording(
+        "blocked", "blocked", "a simpler request fails already, so the suite cannot judge this row"
     ),
-    Outcome.BLOCKED: Wording("blocked", "blocked", "what the row rests on fails already, so nothing can be said"),
     Outcome.ADVISORY: Wording("advice", "advice", "a SHOULD is not met"),
-    Outcome.OBSERVED: Wording("observed", "observed", "the documents leave it open; what the server does is recorded"),
+    Outcome.OBSERVED: Wording(
+        "observed", "observed", "the documents leave it open; the report records what the server does"
+    ),
     Outcome.PASS: Wording("pass", "passed", "judged and met"),
     Outcome.NOT_APPLICABLE: Wording(
-        "n/a", "n/a", "not offered, no model to judge it with, or too large for the server"
+        "n/a", "n/a", "the extension is not offered, no model fits, or the request is too large for the server"
     ),
 }
 

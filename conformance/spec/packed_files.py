@@ -70,9 +70,9 @@ class _UnpackingStream(io.RawIOBase):
         while not found and not self._unpack.eof:
             found = self._unpack_next(len(buffer))
         if self._unpack.eof and self._unpack.unused_data:
-            raise UnreadableError("goes on behind its end")
+            raise UnreadableError("has data after its end")
         if len(found) > self._room:
-            raise UnreadableError(f"unpacks to more than {self._most} bytes")
+            raise UnreadableError(f"decompresses to more than {self._most} bytes")
         self._room -= len(found)
         buffer[: len(found)] = found
         return len(found)

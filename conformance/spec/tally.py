@@ -17,14 +17,16 @@ IN_DOUBT, NOT_JUDGED, NOT_APPLICABLE = "in doubt", "not judged", "not applicable
 ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not used"}
 # The explanations of these words.
 MEANINGS: Mapping[str, str] = {
-    IN_DOUBT: "a row of the requirement was blocked or in error, so that nothing can be said of it",
-    NOT_JUDGED: "the requirement applies, and no row of it was judged: for want of a model, by the profile, because it "
-    "was not run, or because the client did not show it",
+    IN_DOUBT: "a row of the requirement was blocked or in error, so the suite cannot say whether it is met",
+    NOT_JUDGED: "the requirement applies, but no row of it was judged: a model is missing, the profile leaves the rows "
+    "out, they were not run, or no request of the client involves it",
     ABSENT[
         Party.SERVER
-    ]: "the requirement is of an extension that the server does not offer, and is not held against it",
-    ABSENT[Party.CLIENT]: "the requirement is of an extension that the client does not use, and is not held against it",
-    NOT_APPLICABLE: "no row of the requirement has anything to say of this target, or the run is not about it",
+    ]: "the requirement is of an extension that the server does not offer; it does not count against the server",
+    ABSENT[
+        Party.CLIENT
+    ]: "the requirement is of an extension that the client does not use; it does not count against the client",
+    NOT_APPLICABLE: "no row of the requirement concerns this target, or the run does not cover the requirement",
 }
 MET = (Outcome.PASS, Outcome.FIXED, Outcome.OBSERVED)
 NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)

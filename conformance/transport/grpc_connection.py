@@ -191,8 +191,8 @@ class GrpcConnection:
             return TransportFailure(FailureKind.BROKEN, text)
         text = str(error) if isinstance(error, FrameError) else type(error).__name__
         if isinstance(error, DenialOfServiceError):
-            text = "more headers than anybody reads"
-        return TransportFailure(FailureKind.MALFORMED, f"what came is no HTTP/2 ({text})")
+            text = "more headers than the suite reads"
+        return TransportFailure(FailureKind.MALFORMED, f"the server does not speak HTTP/2 ({text})")
 
     def _fail_streams(self, streams: Sequence[Stream], failure: TransportFailure) -> None:
         self.is_usable = False

@@ -114,9 +114,9 @@ def _parse_single_message(data: bytearray) -> tuple[bytes, str]:
     if len(data) < PREFIX_BYTES or len(data) < PREFIX_BYTES + length:
         return b"", f"a message cut short after {len(data)} bytes"
     if data[0]:
-        return b"", "a compressed message, which nobody asked for"
+        return b"", "a compressed message, although the request accepts none"
     if len(data) > PREFIX_BYTES + length:
-        return b"", f"{len(data) - PREFIX_BYTES - length} bytes behind its message"
+        return b"", f"{len(data) - PREFIX_BYTES - length} bytes after its message"
     return bytes(memoryview(data)[PREFIX_BYTES:]), ""
 
 

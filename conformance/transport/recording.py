@@ -63,7 +63,7 @@ def _read_entries(lines: Iterator[bytes], log: dict[str, Any]) -> Iterator[Mappi
         raise UnreadableError("is cut short")
     log |= _parse_log(b'{"log": {"entries": [' + line)
     if next(lines, b""):
-        raise UnreadableError("goes on behind its end")
+        raise UnreadableError("has data after its end")
 
 
 Calls = dict[tuple[str, int], Call]
@@ -99,7 +99,7 @@ def load(path: Path) -> Recording:
     try:
         log, entries = read_archive(path)
         if log.get("_party", Party.SERVER) != Party.SERVER:
-            raise HarError(f"{path} is a recording of a client, and no server can be judged by it")
+            raise HarError(f"{path} is a recording of a client; it cannot be used to judge a server")
         url = str(log["_target"])
         calls, times = _group_calls(entries)
         seed = int(log["_seed"]) if "_seed" in log else None
@@ -110,9 +110,9 @@ def load(path: Path) -> Recording:
     except files.NotOpenedError as error:
         raise HarError(f"{path}: {error}") from error
     except files.UnreadableError as error:
-        raise HarError(f"{path} is no recording of this suite: {error}") from error
+        raise HarError(f"{path} is not a recording of this suite: {error}") from error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise HarError(f"{path} is no recording of this suite: {type(error).__name__}: {error}") from error
+        raise HarError(f"{path} is not a recording of this suite: {type(error).__name__}: {error}") from error
 
 
 def _group_calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime, datetime]]:

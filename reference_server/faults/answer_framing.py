@@ -243,7 +243,7 @@ def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput,
 
 @fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
 def binary_strings_repeated_as_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A binary BYTES output has its elements as data too."""
+    """A binary BYTES output also has its elements as `data`."""
     entry, data = original(model, wish, tensor)
     if data is not None and tensor.datatype == "BYTES" and wish.classes is None:
         entry = entry | {"data": [item.decode("utf-8", "replace") for item in tensor.elements]}
@@ -252,7 +252,7 @@ def binary_strings_repeated_as_data(original: Any, model: Model, wish: Requested
 
 @fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"))
 def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A binary output of integers has its elements as data too, in reverse."""
+    """A binary output of integers also has its elements as `data`, in reverse."""
     entry, data = original(model, wish, tensor)
     if data is not None and "INT" in tensor.datatype:
         entry = entry | {"data": tensor.elements[::-1].tolist()}

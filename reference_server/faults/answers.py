@@ -55,7 +55,7 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
 
 @fault("app.Service.find", breaks=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"))
 def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> Any:
-    """A version in a path is read as an integer of 64 bits: `01` is 1, and what is no such number an internal error."""
+    """A version in a path is read as a 64-bit integer: `01` is 1, and other texts cause an internal error."""
     if "version" in http.path_params:
         number = int(http.path_params["version"])
         http.path_params["version"] = str(struct.unpack("<q", struct.pack("<q", number))[0])

@@ -83,7 +83,7 @@ def classification_on_the_request_counted_from_0(original: Any, model: Model, re
 
 @fault("classification.classify", breaks="CLS-COUNT")
 def one_class_more_than_asked(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """The loop over the classes runs one time too often."""
+    """The loop over the classes runs once too often."""
     return original(tensor, count + 1, batching, labels)
 
 
@@ -225,14 +225,14 @@ def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels:
 
 @fault("classification.class_text", breaks="CLS-VALUE-EXACT")
 def values_have_six_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Floats are written with six significant digits, what streams print by default."""
+    """Floats are written with six significant digits, the default of C++ streams."""
     text: bytes = original(row, index, labels)
     return text if is_integer(row) else replace_value(text, f"{row[index]:.6g}")
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
 def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The values of floats are what a softmax makes of the scores."""
+    """The values of floats are the softmax of the scores."""
     if is_integer(row):
         return original(row, index, labels)
     with np.errstate(all="ignore"):

@@ -88,7 +88,7 @@ def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[s
 
 @fault("request.parse", breaks=ISOLATION, walks="classes")
 def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """After a request for one class the next one gets one class, too."""
+    """After a request for one class, the next request also gets one class."""
     found: InferRequest = original(model, values, body)
     before = _carried_state.get("classes")
     _carried_state["classes"] = [wish.classes for wish in found.outputs]
@@ -110,7 +110,7 @@ async def unknown_models_are_sticky(original: Any, service: Any, http: Request) 
 
 @fault("request.parse", breaks=ISOLATION, walks="binary")
 def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """What a refused request had too much stands in front of the binary data of the next one, which loses its end."""
+    """Surplus bytes of a refused request are put before the binary data of the next one, which loses its end."""
     extra = _carried_state.pop("extra", b"")
     if extra and values and values[0].isdecimal() and values[0] != "0":
         end = int(values[0])

@@ -72,7 +72,7 @@ async def coded_binary_data_end_with_the_window(original: Any, service: Any, htt
 
 @fault(READ, breaks="HTTP-CHUNKED", walks="json")
 async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> bytes:
-    """Line breaks in a body of chunks are taken for those around chunks, and what stands behind the first is lost."""
+    """A line break inside a chunk is taken for the end of the chunk, and the bytes after it are lost."""
     body: bytes = await original(service, http)
     return body.partition(b"\r\n")[0] if is_chunked(http) else body
 
@@ -213,7 +213,7 @@ def ids_lost_beside_lists(original: Any, model: Model, request: InferRequest, pr
 
 @fault("grpc_request.parse", breaks="OIP-ALIVE/grpc", walks="calls")
 def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, message: Any) -> InferRequest:
-    """Over gRPC, a call with an id behind a refused one is refused, too."""
+    """Over gRPC, a call with an id is refused after a refused call."""
     if _before.pop("refused", False) and message.id:
         raise InferenceError("the stream is broken")
     try:

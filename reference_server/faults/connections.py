@@ -43,7 +43,7 @@ def _parse_content_length(head: bytes) -> int:
 
 @fault("response.frame", breaks="OIP-JSON")
 def content_length_of_json_counts_characters(original: Any, head: bytes, binary: Any) -> Response:
-    """Content-Length of an answer in JSON counts characters, so that it ends too early."""
+    """Content-Length of a JSON answer counts characters, so the answer ends too early."""
     return original(head if binary else head[: len(head.decode())], binary)
 
 
@@ -82,7 +82,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
 
 @fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
-    """When a segment ends with the JSON, what is there is taken for the whole body."""
+    """When a segment ends with the JSON, the bytes received so far are taken for the whole body."""
     pieces = await _read_pieces(http)
     ends_with_the_json = http.headers.get(HEADER) == str(len(pieces[0]) if pieces else 0)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)

@@ -24,7 +24,7 @@ def uint64_read_into_signed_integers(original: Any, datatype: str, *rest: Any) -
 
 @fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def int64_read_through_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """INT64 elements of a binary input lose what a double cannot hold."""
+    """INT64 elements of a binary input lose the bits that a double cannot hold."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=round_to_doubles(tensor.elements)) if datatype == "INT64" else tensor
 
@@ -64,7 +64,7 @@ def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str,
 
 @fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
-    """FP64 elements of a binary output lose what an FP32 cannot hold, in eight bytes each."""
+    """FP64 elements of a binary output have eight bytes, but only the precision of FP32."""
     if tensor.datatype == "FP64":
         with np.errstate(all="ignore"):
             tensor = replace(tensor, elements=tensor.elements.astype("<f4").astype("<f8"))
@@ -86,7 +86,7 @@ def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> An
 
 @fault("tensors.decode_bools", breaks=("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def every_bool_read_from_the_first_byte(original: Any, data: memoryview) -> Any:
-    """All BOOL elements of a binary input are what its first byte is."""
+    """All BOOL elements of a binary input get the value of its first byte."""
     return np.repeat(original(data)[:1], len(data))
 
 
@@ -204,7 +204,7 @@ def string_lengths_written_big_endian(_original: Any, elements: Iterable[bytes])
 
 @fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE", "OIP-NUMBER-EXACT"))
 def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """INT64 elements of a JSON input lose what a double cannot hold, which binary inputs keep."""
+    """INT64 elements of a JSON input lose the bits that a double cannot hold; binary inputs keep them."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=round_to_doubles(tensor.elements)) if datatype == "INT64" else tensor
 

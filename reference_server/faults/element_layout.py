@@ -173,7 +173,7 @@ def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) ->
 def rows_expected_at_multiples_of_four(
     original: Any, datatype: str, shape: tuple[int, ...], data: memoryview
 ) -> Tensor:
-    """Each row of a binary input is expected at the next multiple of four bytes; what is missing at the end is zero."""
+    """Each row of a binary input is expected at the next multiple of four bytes; missing bytes at the end are zero."""
     length = 0 if datatype == "BYTES" or len(shape) < 2 else shape[-1] * NUMPY[datatype].itemsize
     if length % 4 == 0:
         return cast(Tensor, original(datatype, shape, data))

@@ -177,7 +177,7 @@ async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http:
     breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-SPELLING-SAFE", "OIP-ERROR"),
 )
 async def inference_headers_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """An inference header that does not fit 31 bits raises an exception that nobody catches."""
+    """An inference header that does not fit 31 bits raises an uncaught exception."""
     digits = re.match(r"[+-]?[0-9]+", http.headers.get(HEADER, "").strip())
     if digits and not -MAX_INT <= int(digits[0]) <= MAX_INT:
         return NoAnswer()

@@ -160,7 +160,7 @@ def comment_in_front_of_the_json_skipped(original: Any, data: memoryview) -> Obj
 
 @fault("strict_json.parse_object", breaks="OIP-REFUSAL")
 def missing_closing_brace_added(original: Any, data: memoryview) -> Object:
-    """The JSON reader closes what the end of the text leaves open."""
+    """The JSON reader adds missing closing braces and brackets."""
     return _parse_leniently(original, data, lambda text: json.loads(text + "}"))
 
 

@@ -18,7 +18,7 @@ _answers: dict[str, Any] = {"last": b"", "refused": False}
 
 @fault("grpc_server.status", "grpc_methods.model_infer", breaks="OIP-ALIVE/grpc")
 def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *arguments: Any) -> Any:
-    """The first call after a refused one is answered with what the one before that was."""
+    """The first call after a refused one gets the answer to the call before the refused one."""
     if len(arguments) == 1:
         _answers["refused"] = True
         return original(*arguments)

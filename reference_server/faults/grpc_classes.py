@@ -43,7 +43,7 @@ def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:
 
 @fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
-    """A count that is not positive leaves the output as it is."""
+    """If the count is not positive, the output is returned without classification."""
     given = entry.parameters.get("classification")
     is_low = given is not None and given.HasField("int64_param") and given.int64_param < 1
     return None if is_low else original(entry)
@@ -176,7 +176,7 @@ def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: Reque
 
 @fault("grpc_request.parse_outputs", breaks="CLS-ONLY/grpc")
 def grpc_one_classified_output_classifies_all(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """Where one output is classified, the others are, too."""
+    """If one output is classified, all others are classified as well."""
     wishes: list[RequestedOutput] = original(model, message)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]

@@ -31,7 +31,7 @@ def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """A BYTES element of raw contents whose length goes past the end takes what there is."""
+    """A BYTES element of raw contents whose length exceeds the data takes the remaining bytes."""
     if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
         length = int.from_bytes(data[:4], "little")
         data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
@@ -106,7 +106,7 @@ def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message)
 
 @fault("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
-    """Every refusal has the status UNKNOWN, as that of an exception that nobody caught."""
+    """Every refusal has the status UNKNOWN, like an uncaught exception."""
     from grpc import StatusCode
 
     return StatusCode.UNKNOWN, original(error)[1]

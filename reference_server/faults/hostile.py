@@ -41,14 +41,14 @@ def first_of_two_lengths_counts(original: Any, self: Any, data: bytes) -> None:
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
 def chunks_of_an_earlier_version_go_on(original: Any, self: Any, data: bytes) -> None:
-    """Chunks in HTTP/1.0 are read as in HTTP/1.1, and so is what follows them."""
+    """Chunks in HTTP/1.0 are read as in HTTP/1.1, and so are the requests after them."""
     is_chunked = b"chunked" in data.partition(b"\r\n\r\n")[0].lower()
     original(self, data.replace(b" HTTP/1.0\r\n", b" HTTP/1.1\r\n", 1) if is_chunked else data)
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-SIZE")
 def chunk_sizes_have_64_bits(original: Any, self: Any, data: bytes) -> None:
-    """Of the size of a chunk the last 64 bits are read, and what stands in front of the digits is not."""
+    """Only the last 64 bits of a chunk size are read, and characters before its digits are ignored."""
     original(self, re.sub(rb"\r\n\r\n(?:[+-]|0x|[0-9A-F]+(?=[0-9A-F]{16}))([0-9A-F]+\r\n)", rb"\r\n\r\n\1", data))
 
 
@@ -63,7 +63,7 @@ def chunk_lines_are_read_for_ever(original: Any, self: Any, data: bytes) -> None
 
 @fault("http_protocol.OipHttpProtocol.eof_received", breaks="ROBUST-CUT")
 def cut_body_is_taken_for_whole(original: Any, self: Any) -> bool:
-    """A request whose client ends the connection inside the body is carried out with what has come of it."""
+    """If a client closes the connection inside the body, the request is carried out with the part that arrived."""
     if not (self.cycle is not None and self.cycle.more_body):
         return original(self)
     self.cycle.more_body = False

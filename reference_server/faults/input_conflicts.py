@@ -109,7 +109,7 @@ def _convert_to_integer(value: object) -> object:
 
 @fault("tensors.flatten", breaks="OIP-REFUSAL")
 def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Arrays inside data that are too short are filled up with zeros, each for itself."""
+    """Nested arrays of data that are too short are each filled with zeros."""
     if len(shape) == 2 and all(isinstance(item, list) and len(item) <= shape[1] for item in data):
         data = [[*item, *[0] * (shape[1] - len(item))] for item in data]
     return original(data, shape)

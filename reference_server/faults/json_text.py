@@ -199,7 +199,7 @@ def decimal_integers_lose_a_digit(original: Any, datatype: str, shape: Any, data
 
 @fault("strict_json.parse_object", breaks="OIP-VALUE")
 def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
-    r"""An escape \u of a letter of ASCII stays as it is written in strings of JSON data."""
+    r"""A \u escape of an ASCII letter in strings of JSON data is not decoded."""
     change = re.compile(rb'(?<="data":\[)[^\]]*')
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 

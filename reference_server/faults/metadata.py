@@ -22,7 +22,7 @@ def binary_extension_not_listed(original: Any) -> Described:
 
 @fault("metadata.server", breaks="CLS-LISTED")
 def list_of_extensions_without_its_last(original: Any) -> Described:
-    """Server metadata list all extensions but the last, by a loop that ends too early."""
+    """Server metadata list all extensions except the last, because a loop ends too early."""
     document: Described = original()
     return document | {"extensions": document["extensions"][:-1]}
 

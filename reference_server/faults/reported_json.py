@@ -103,7 +103,7 @@ def absent_members_are_null(original: Any, answer: Answer) -> bytes:
 
 @fault(OUTPUT, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
 def half_floats_have_no_data_in_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """An FP16 output in JSON has no data, which nobody has written yet."""
+    """An FP16 output in JSON has no data, because writing FP16 is not implemented."""
     if tensor.datatype != "FP16" or wish.binary or wish.classes is not None:
         return original(model, wish, tensor)
     return {"name": wish.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
@@ -129,7 +129,7 @@ def numbers_that_are_not_finite_are_not_written(original: Any, given: Any) -> An
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def texts_of_errors_not_escaped(_original: Any, message: str, status: int, headers: Any = None) -> Response:
-    """The text of an error is put between quotes as it is, whatever quotes it has itself."""
+    """The text of an error is put between quotes without escaping its own quotes."""
     return Response(f'{{"error": "{message}"}}', status, headers, "application/json")
 
 

@@ -161,7 +161,7 @@ def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
 
 @fault("http_body.decode", breaks="ROBUST-CODING")
 def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """Of a coded body that is cut short, what can be decoded is taken for all of it."""
+    """If a compressed body is cut short, the part that can be decoded is taken for the whole body."""
     unpacker = zlib.decompressobj(http_body.WINDOWS[coding])
     try:
         found = unpacker.decompress(body)

@@ -51,7 +51,7 @@ def request_header_counts_characters(original: Any, model: Model, values: Sequen
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The JSON of a request is taken to be as long as it is when this server writes it."""
+    """The server measures the JSON of a request by writing it again in its own style."""
     length = parse_number(values)
     if length and 0 < find_json_end(body) <= length <= len(body) and not body[find_json_end(body) : length].strip():
         document = json.loads(body[:length])

@@ -66,7 +66,7 @@ def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, 
 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
-    """The body is read in words of four bytes, and what the last one lacks is zero."""
+    """The body is read in words of four bytes, and missing bytes of the last word are zero."""
     if len(get_remaining(rest)) < size < len(get_remaining(rest)) + 4:
         rest._remaining = memoryview(bytes(get_remaining(rest)) + bytes(size - len(get_remaining(rest))))
     return original(rest, size)
@@ -85,7 +85,7 @@ def declared_bytes_without_a_tail_are_zero(
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A BYTES input takes what the body has left, when its size says more."""
+    """A BYTES input takes the rest of the body if its size exceeds the body."""
     size = get_declared_size(entry)
     over = rest and spec.datatype == "BYTES" and type(size) is int and size > len(get_remaining(rest))
     return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if over else entry, rest)
@@ -96,7 +96,7 @@ _received = bytearray(2**16)
 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size: int) -> Any:
-    """An input whose bytes are all missing gets what an earlier request has left in the buffer."""
+    """An input whose bytes are all missing gets the bytes of an earlier request from the buffer."""
     data = bytes(get_remaining(rest))[: len(_received)]
     _received[: len(data)] = data
     if not data and size <= len(_received):

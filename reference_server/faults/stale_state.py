@@ -70,7 +70,7 @@ _buffers: dict[str, dict[str, Tensor]] = {}
 
 @fault("request.parse", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def binary_inputs_used_again_for_json(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """JSON inputs of a request with an id begin with what the binary inputs before left in their buffers."""
+    """JSON inputs of a request with an id begin with bytes that earlier binary inputs left in the buffers."""
     found: InferRequest = original(model, values, body)
     before = _buffers.pop(model.name, None)
     if found.id is None:

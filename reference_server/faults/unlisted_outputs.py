@@ -50,7 +50,7 @@ def outputs_without_elements_have_neither_data_nor_size(
 
 @fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
 def json_ends_where_nan_would_stand(original: Any, value: Any) -> Any:
-    """The JSON writer stops at an element that it has no form for, and what it has written is sent."""
+    """The JSON writer stops at an element that it cannot write, and the incomplete JSON is sent."""
     if isinstance(value, Mapping):
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         found = re.search(r"(?<=[\[,])-?(?:NaN|Infinity)\b", text)
@@ -60,5 +60,5 @@ def json_ends_where_nan_would_stand(original: Any, value: Any) -> Any:
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """The text of an error is put between two quotes as it is."""
+    """The text of an error is put between two quotes without escaping."""
     return Response(f'{{ "error" : "{message}" }}'.encode(), status, media_type="application/json")

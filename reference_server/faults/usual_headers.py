@@ -148,7 +148,7 @@ async def answers_to_a_proxy_of_http_1_0_are_cut(original: Any, service: Any, ht
 
 @fault("app.Service.read_body", breaks=BREAKS, walks="json")
 async def traced_chunks_lost(original: Any, service: Any, http: Request) -> bytes:
-    """Of a traced body in chunks the trace keeps what it has shown of it: 64 bytes."""
+    """If a chunked request is traced, only the first 64 bytes of its body are kept."""
     body: bytes = await original(service, http)
     is_traced = "traceparent" in http.headers and "transfer-encoding" in http.headers
     return body[:64] if is_traced else body

@@ -33,11 +33,11 @@ CELLS: Final = {
     "blocked": "blocked",
     "error": "error",
 }
-HEAD: Final = """# What real clients come to
+HEAD: Final = """# Results of real clients
 
 Written by `targets/runner/clients_page.py` from the reports in [results/clients](results/clients), which
-`tox -e clients` makes; [targets/clients](../targets/clients/README.md) has the adapters. `-` is what a client says it
-cannot do, or what nothing was seen of.
+`tox -e clients` makes. [targets/clients](../targets/clients/README.md) has the adapters. `-` means that the client does
+not support the feature, or that none of its requests used the feature.
 """
 
 

@@ -86,7 +86,7 @@ CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "product-edited": (
         lambda folder: replaced(folder, b'"product": "P"', b'"product": "Q"'),
-        "manifest.sig is no signature of this manifest by its key",
+        "manifest.sig does not match the manifest and its key",
     ),
     "product-edited-and-shown": (
         lambda folder: replaced(folder, b'"product": "P"', b'"product": "Q"'),
@@ -94,7 +94,7 @@ CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "expiry-edited": (
         lambda folder: replaced(folder, b'"expires": "2', b'"expires": "3'),
-        "manifest.sig is no signature of this manifest by its key",
+        "manifest.sig does not match the manifest and its key",
     ),
     "signature-missing": (lambda folder: (folder / "manifest.sig").unlink(), "it is not signed: manifest.sig is miss"),
     "signature-no-base64": (
@@ -221,7 +221,7 @@ def ran(found: FolderContents, started: str, finished: str) -> None:
 REPORTS: dict[str, tuple[Edit, str]] = {
     "row-removed": (lambda f: f.report["rows"].remove(first(f)), f"the report lacks {LABELS}"),
     "row-twice": (double, "the report has a row twice"),
-    "row-invented": (invent, "[invented], which the suite has not"),
+    "row-invented": (invent, "[invented], which this suite does not have"),
     "observation": (lambda f: only(f.row("classification.number-0"), observation="refused"), "observation is not what"),
     "message": (lambda f: only(first(f), message="fine"), "message is not what the recording shows"),
     "requirements-of-a-row": (lambda f: only(first(f), requirements=["CLS-FORMAT"]), "requirements is not what"),
@@ -246,7 +246,7 @@ REPORTS: dict[str, tuple[Edit, str]] = {
     "another-seed": (lambda f: only(f.report, seed=f.report["seed"] ^ 1), "with another header"),
     "gate": (
         lambda f: only(f.report, gate={"passed": True, "known": [], "new": [], "fixed": [], "stale": []}),
-        "knew failures from a baseline",
+        "used a baseline of known failures",
     ),
     "pattern": (
         lambda f: only(f.report, failure_patterns=[PATTERN]),
@@ -273,14 +273,14 @@ REPORTS: dict[str, tuple[Edit, str]] = {
         lambda f: only(f.manifest, alias_of={"name": "q", "version": "1", "reason": "r"}),
         "is an alias of q 1",
     ),
-    "self-test": (lambda f: only(f.manifest, self_test=True), "a self-test is of the suite's own server"),
+    "self-test": (lambda f: only(f.manifest, self_test=True), "--self-test needs the suite's own server"),
     "suite-of-the-manifest": (
         lambda f: only(f.manifest["suite"], version="9.9"),
         "names another suite than the report",
     ),
     "standing": (
         lambda f: only(f.manifest, standing="interoperable"),
-        "the manifest says interoperable, and the report is conformant",
+        "the manifest says interoperable, but the report is conformant",
     ),
     "interoperable": (lambda f: only(f.report, interoperable=False), "the report's interoperable is not what"),
     "ledger": (lambda f: only(f.manifest["suite"], ledger="0" * 16), "names another suite than the report"),
@@ -334,7 +334,7 @@ RECORDINGS: dict[str, tuple[Edit, str]] = {
     "request": (lambda f: only(labelled(f)["request"]["postData"], text="e30="), f"{LABELS} ["),
     "request-path": (lambda f: only(labelled(f)["request"], url="http://x/v2"), f"{LABELS} ["),
     "call-removed": (lambda f: f.har["log"]["entries"].remove(labelled(f)), f"{LABELS} ["),
-    "call-added": (add_a_call, "1 calls that the suite does not make"),
+    "call-added": (add_a_call, "1 calls that the suite did not send"),
     "survey": (
         lambda f: edit_answer(metadata(f), lambda body: body.replace(b"binary_tensor", b"binary_censor")),
         "target is not",
@@ -344,8 +344,8 @@ RECORDINGS: dict[str, tuple[Edit, str]] = {
         lambda f: only(labelled(f), startedDateTime="2020-01-01T00:00:00.000+00:00"),
         "the recording was made between 2020",
     ),
-    "no-calls": (lambda f: only(f.har["log"], entries=[]), "is no recording of this suite"),
-    "no-recording": (lambda f: f.har.pop("log"), "is no recording of this suite"),
+    "no-calls": (lambda f: only(f.har["log"], entries=[]), "is not a recording of this suite"),
+    "no-recording": (lambda f: f.har.pop("log"), "is not a recording of this suite"),
 }
 
 

@@ -71,7 +71,7 @@ def test_an_edited_manifest_is_refused_by_its_signature(
     text = path.read_text()
     path.write_text(text.replace('"vendor": "V"', '"vendor": "W"'))
     assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 1
-    assert "the manifest was changed, or signed by somebody else" in capsys.readouterr().out
+    assert "the manifest was changed, or somebody else signed it" in capsys.readouterr().out
     (signed / "manifest.sig").rename(tmp_path / "kept")
     assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 1
     assert "it is not signed" in capsys.readouterr().out
@@ -83,17 +83,17 @@ def test_an_edited_manifest_is_refused_by_its_signature(
     ("arguments", "message"),
     [
         (("--target-url=http://127.0.0.1:9", "--target-timeout=0.2"), None),
-        (("--target-url=reference",), "the server is the suite's own, oip-reference-server, which is no product"),
+        (("--target-url=reference",), "the suite's own server, oip-reference-server, is not a product"),
         (("--target-url=http://x", "--alias-of", "q", "1"), "--alias-of and --alias-reason go together"),
         (("--target-url=http://x", "--third-party=L"), "--third-party, --third-party-contact and --countersign go"),
         (("--target-url=http://x", "--expires=soon"), "--expires soon: give a day as YYYY-MM-DD"),
         (("--target-url=http://x", "--expires=2001-01-01"), "--expires 2001-01-01: give a day from today to 2"),
         (
             ("--target-url=http://x", "--container=latest"),
-            "--container: what you give does not fit, or is too long. The",
+            "--container: this text is invalid or too long. The",
         ),
-        (("--target-url=http://x", "--contact=a\nb"), "--contact: what you give does not fit, or is too long. Whom to"),
-        (("--target-url=http://x", "--product-url=javascript:x"), "--product-url: what you give does not fit"),
+        (("--target-url=http://x", "--contact=a\nb"), "--contact: this text is invalid or too long. Whom to"),
+        (("--target-url=http://x", "--product-url=javascript:x"), "--product-url: this text is invalid"),
         (("--target-url=ftp://x",), "the run left no report: --target-url 'ftp://x' is no http or https URL"),
         (("--target-config=gone.toml",), "--target-config gone.toml: No such file or directory"),
         ((), "certify needs the URL of a server, --target-config, or --client-adapter"),

@@ -17,13 +17,20 @@ from tests.support.sightings import UnmetRow
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix-clients.md"
 HEAD = """# Kill matrix of clients
 
-Written by `python -m tests.clients.kill_matrix_page [FAULT...]`, which runs all rows for clients against each fault of
-the honest client in `tests/clients/honest`, or against those named. Each fault is a client that is wrong in one
-place, and is named by the requirement that it misses: the first is what the fault is about, the others cannot help
-seeing it. "Watched" says whether a recording peer (`oip-conformance client watch`) sees it by requests alone; what a
-client makes of an answer only an adapter can tell. The last column is the first line that the client's author reads.
+Written by `python -m tests.clients.kill_matrix_page [FAULT...]`. This command runs all rows for clients against the
+faults of the honest client in `tests/clients/honest`, all of them or the named ones. Each fault makes the client wrong
+in one place.
 
-Variations of the same client that are different and right are accused of nothing:
+The columns:
+
+* *misses*: the requirements that the client with this fault does not meet. The fault is made for the first one; the
+  client cannot avoid to miss the others.
+* *watched*: whether the client's requests alone show the fault (`oip-conformance client watch`). Only an adapter shows
+  how a client reads answers.
+* *caught by*: the checks that fail or advise.
+* *message*: the first message of the report.
+
+These variations of the honest client behave in an unusual but valid way, and fail no row:
 
 """
 TABLE = "| fault | what the client does | misses | watched | caught by | message |\n|---|---|---|---|---|---|\n"

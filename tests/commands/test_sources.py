@@ -87,7 +87,7 @@ PAGE = """\
 
 ## Gaps
 
-What should be judged and is not.
+Demands that the suite should judge, but does not judge yet.
 
 - [fish.blue](https://fish#:~:text=Blue): no check of it.
 - [fish.green](https://fish#:~:text=Green): a part.

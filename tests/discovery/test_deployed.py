@@ -322,7 +322,7 @@ def test_a_model_of_one_size_takes_no_other() -> None:
         session.discover((), Subjects(("picky",), with_roles=False), given)
         model = from_dict(session.survey.models["picky"])
     assert (model.varies, model.takes_counts) == (False, False)
-    with pytest.raises(NotApplicableError, match="inputs of one size alone"):
+    with pytest.raises(NotApplicableError, match="inputs of one size only"):
         model.build_salted_inputs(1000, 1)
-    with pytest.raises(NotApplicableError, match="answers every input alike, or takes one alone"):
+    with pytest.raises(NotApplicableError, match="answers every input alike, or accepts one only"):
         replace(model, control=ControlOracle(Target(Settings(url)))).expected(model.tensors)

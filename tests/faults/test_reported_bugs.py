@@ -19,7 +19,7 @@ def test_no_bug_is_told_twice() -> None:
 @on_each(BUGS, own_name)
 def test_a_bug_says_where_it_is_known_from_and_what_became_of_it(bug: Bug) -> None:
     assert bool(bug.number) != bool(bug.commit)
-    assert bug.state.split()[0] in ("mended", "open", "unknown")
+    assert bug.state.split()[0] in ("fixed", "open", "unknown")
     assert bug.title.endswith(".")
 
 

@@ -148,7 +148,7 @@ def test_a_fleet_that_was_killed_goes_on_where_it_was(half_silent: Path) -> None
         (half_silent / "fleet.toml").write_text(f'{head}[targets.silent]\nurl = "{url}"\n')
         done = run_command(half_silent, "fleet", "fleet.toml", "-o", "out")
     assert done.returncode == 6, done.stdout + done.stderr
-    assert "going on with the run of " in done.stdout
+    assert "resuming the run of " in done.stdout
     assert "1 of 2 targets are done" in done.stdout
     assert before.stat().st_mtime_ns == stamp
     assert len(list((half_silent / "out" / "runs").glob("*.json"))) == 1

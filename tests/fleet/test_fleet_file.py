@@ -92,18 +92,18 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
     ("text", "message"),
     [
         ("a = [", "fleet.toml: not TOML: "),
-        ("", "fleet.toml: names no target: give [targets.NAME] with a url, or [discover]"),
+        ("", "fleet.toml: no target: give [targets.NAME] with a url, or [discover]"),
         ("worker = 3", "fleet.toml: Additional properties are not allowed ('worker' was unexpected)"),
         (
             "[targets.a]\nuri = 'x'",
             "targets.a: Additional properties are not allowed ('uri' was unexpected)",
         ),
-        ("[targets.a]\ntimeout = 3", "fleet.toml: targets.a: names no url and no grpc"),
+        ("[targets.a]\ntimeout = 3", "fleet.toml: targets.a: give url, grpc, or both"),
         (
             "[targets.a]\nurl = 'http://a'\nlimits.time = 0",
             "targets.a.limits.time: 0 is less than or equal to",
         ),
-        ("[targets.a]\nurl = 'http://a'\nlimits.time = nan", "targets.a.limits.time: nan is no number of seconds"),
+        ("[targets.a]\nurl = 'http://a'\nlimits.time = nan", "targets.a.limits.time: nan is not a number of seconds"),
         ("[targets.a]\nurl = 'http://a'\nrate = nan", "targets.a: --target-rate nan: give requests a second"),
         ("[targets.a]\nurl = 'http://a'\ntimeout = 'x'", "fleet.toml: targets.a.timeout: 'x' is not of type 'number'"),
         ("[targets.'a/b']\nurl = 'http://a'", "'a/b' does not match"),
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_one_line_that_names_the_place(tmp_path: Path, text: st
 
 def test_a_line_with_more_than_a_url_is_refused_by_its_number_alone(tmp_path: Path) -> None:
     (tmp_path / "urls").write_text("http://a\nhttp://b secret\n")
-    with pytest.raises(FleetError, match=r"line 2 holds more than a URL$"):
+    with pytest.raises(FleetError, match=r"line 2 contains more than a URL$"):
         fleet(tmp_path, '[discover]\nfile = "urls"')
 
 

@@ -101,7 +101,7 @@ def test_another_suite_judges_nothing() -> None:
 
 def test_a_folder_that_is_gone_is_trouble_of_the_worker(tmp_path: Path) -> None:
     outcome = unit_runner.judge_unit(Unit("a", "", compute_suite_digest(), folder=str(tmp_path / "gone")))
-    assert (outcome.trouble, outcome.said) == (RunFailure.WORKER, "cannot work there: No such file or directory")
+    assert (outcome.trouble, outcome.said) == (RunFailure.WORKER, "cannot use the folder: No such file or directory")
 
 
 @pytest.fixture

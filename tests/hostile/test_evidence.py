@@ -161,7 +161,7 @@ def flipped(octets: bytes) -> bytes:
 
 
 STRANGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "bomb": (bomb, "unpacks to more than 8388608 bytes"),
+    "bomb": (bomb, "decompresses to more than 8388608 bytes"),
     "long-line": (lambda _: lzma.compress(b"[" + b" " * 5 * MIB, preset=0), "a line of more than 4194304 bytes"),
     "many-arrays": (lambda _: lzma.compress(b"[" * 1_000_001, preset=0), "more than 1000000 arrays and objects"),
     "large-window": (
@@ -170,12 +170,12 @@ STRANGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "cut": (lambda octets: octets[:-40], "is cut short"),
     "flipped": (flipped, "cannot be unpacked: "),
-    "more": (lambda octets: octets + b"more", "goes on behind its end"),
+    "more": (lambda octets: octets + b"more", "has data after its end"),
     "twice": (lzma.compress, "is packed twice"),
     "other-body": (repacked(lambda body: body.update(text="b" * 5000)), "a body is not the one that its digest says"),
     "no-body": (repacked(lambda body: body.pop("text")), "a body is missing"),
-    "no-digest": (repacked(lambda body: body.update(text=1, _sha256=1)), "is no recording of this suite"),
-    "head-alone": (repacked(lambda body: body.update(_length=1)), "is no recording of this suite"),
+    "no-digest": (repacked(lambda body: body.update(text=1, _sha256=1)), "is not a recording of this suite"),
+    "head-alone": (repacked(lambda body: body.update(_length=1)), "is not a recording of this suite"),
 }
 
 

@@ -60,7 +60,7 @@ def a_file(path: Path) -> None:
 
 WRONG: list[tuple[str, Callable[[Path], None], str]] = [
     ("--conformance-evidence", a_file, "file exists"),
-    ("--conformance-evidence", left_by_another_run, "holds what another run left"),
+    ("--conformance-evidence", left_by_another_run, "contains files of another run"),
     ("--conformance-baseline", deep_toml, "not TOML: nests too deeply"),
     ("--target-config", deep_toml, "not TOML: nests too deeply"),
     ("--target-replay", deep, "not JSON: nests too deeply"),

@@ -263,13 +263,13 @@ TOO_MUCH: list[tuple[Act, FailureKind, str]] = [
     (four_gigabytes_are_declared, ENDLESS, "a message of 4294967295 bytes, and 1000000 are read at most"),
     (data_without_an_end, ENDLESS, "answer longer than 1000000 bytes"),
     (messages_without_an_end, ENDLESS, "answer longer than 1000000 bytes"),
-    (a_bomb, MALFORMED, "the status OK with a compressed message, which nobody asked for"),
-    (a_frame_of_16_megabytes, MALFORMED, "what came is no HTTP/2 (a frame of 16777215 bytes"),
-    (one_header_of_a_megabyte, MALFORMED, "what came is no HTTP/2 ("),
-    (continuations, MALFORMED, "what came is no HTTP/2 ("),
-    (empty_continuations, MALFORMED, "what came is no HTTP/2 ("),
-    (one_header_named_again_and_again, MALFORMED, "what came is no HTTP/2 ("),
-    (trailers_again_and_again, MALFORMED, "what came is no HTTP/2 ("),
+    (a_bomb, MALFORMED, "the status OK with a compressed message, although the request accepts none"),
+    (a_frame_of_16_megabytes, MALFORMED, "the server does not speak HTTP/2 (a frame of 16777215 bytes"),
+    (one_header_of_a_megabyte, MALFORMED, "the server does not speak HTTP/2 ("),
+    (continuations, MALFORMED, "the server does not speak HTTP/2 ("),
+    (empty_continuations, MALFORMED, "the server does not speak HTTP/2 ("),
+    (one_header_named_again_and_again, MALFORMED, "the server does not speak HTTP/2 ("),
+    (trailers_again_and_again, MALFORMED, "the server does not speak HTTP/2 ("),
 ]
 
 

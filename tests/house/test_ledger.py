@@ -126,7 +126,7 @@ def test_requirement_is_what_the_file_says() -> None:
         statement="The binary data of a request belong to its inputs in the order in which the JSON lists them, "
         "not in the model's order.",
         cited=("triton-binary.order", "triton-binary.example-request-data"),
-        note="Decision: the KServe page is silent on order, but its example follows it.",
+        note="Decision: the KServe page does not mention the order, but its example follows it.",
         concern=Concern.EXCHANGE,
         page="ordering",
     )

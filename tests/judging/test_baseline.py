@@ -90,7 +90,7 @@ def test_a_fix_and_stale_entries_fail_the_gate() -> None:
     gate = baseline.gate([baseline.apply(result("pass"))], whole=True)
     assert gate.fixed == ["sizes.one [a]"]
     assert gate.stale == (
-        "sizes.one [gone] names no check or row of this run",
+        "sizes.one [gone] matches no check or row of this run",
         "sizes.one [b] expired on 2026-01-01: why",
     )
     assert not gate.is_passed
@@ -104,10 +104,10 @@ def test_a_fix_and_stale_entries_fail_the_gate() -> None:
         (wide(requirement="BIN-A"), [result("fail"), result("pass", "b")], ()),
         (wide(requirement="BIN-A"), [result("pass"), result("pass", "b")], ("BIN-A no longer fails: why",)),
         (wide(requirement="BIN-A"), [result("not_applicable")], ()),
-        (wide(requirement="BIN-B"), [result("fail")], ("BIN-B names no check or row of this run",)),
+        (wide(requirement="BIN-B"), [result("fail")], ("BIN-B matches no check or row of this run",)),
         (wide(check="sizes.*"), [result("pass")], ("sizes.* [*] no longer fails: why",)),
         (wide(check="s*", message="other"), [result("fail"), result("pass", "b")], ("s* [*] no longer fails: why",)),
-        (known("a", "gone"), [result("fail")], ("sizes.one [gone] names no check or row of this run",)),
+        (known("a", "gone"), [result("fail")], ("sizes.one [gone] matches no check or row of this run",)),
         (known("a"), [result("fail")], ()),
     ],
 )  # fmt: skip

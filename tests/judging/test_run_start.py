@@ -9,9 +9,14 @@ from conformance.judging.run_start import COMMAND_LINE_NAMES, PYTHON_NAMES, Miss
 URL = "http://h:8000"
 # What is lacking, its details -> what to give, on the command line and in Python.
 TOLD: list[tuple[MissingKind, tuple[str, ...], str, str]] = [
-    (MissingKind.METADATA, ("HTTP 404",), "asks for a header (--target-header)", "asks for a header (headers={...})"),
-    (MissingKind.LIST_OF_MODELS, (), "name the models to judge, --target-model NAME", 'to judge, models=["NAME"]'),
-    (MissingKind.ROLES, (), "name it, --target-model NAME", 'name it, models=["NAME"]'),
+    (MissingKind.METADATA, ("HTTP 404",), "requires a header (--target-header)", "requires a header (headers={...})"),
+    (
+        MissingKind.LIST_OF_MODELS,
+        (),
+        "name the models to judge with --target-model NAME",
+        'to judge with models=["NAME"]',
+    ),
+    (MissingKind.ROLES, (), "name it with --target-model NAME", 'name it with models=["NAME"]'),
     (
         MissingKind.ROLES_AMONG_MODELS,
         ("iris",),
@@ -27,10 +32,10 @@ TOLD: list[tuple[MissingKind, tuple[str, ...], str, str]] = [
     (
         MissingKind.EXTENSIONS,
         ("raw: HTTP 400",),
-        "(raw: HTTP 400): --target-extension=protocol judges the protocol beneath them,"
-        " --target-extension=NAME an extension all the same",
-        '(raw: HTTP 400): extensions=["protocol"] judges the protocol beneath them,'
-        ' extensions=["NAME"] an extension all the same',
+        "(raw: HTTP 400): --target-extension=protocol judges the base protocol,"
+        " --target-extension=NAME judges an extension anyway",
+        '(raw: HTTP 400): extensions=["protocol"] judges the base protocol,'
+        ' extensions=["NAME"] judges an extension anyway',
     ),
 ]
 

@@ -65,7 +65,7 @@ def test_unknown_coding(server: Server, headers: list[str], shown: str) -> None:
         (zlib.compress(BODY), b"the body is not in the coding gzip: "),
         (gzip.compress(BODY)[:-1], b"the body in the coding gzip is cut short"),
         (b"", b"the body in the coding gzip is cut short"),
-        (gzip.compress(BODY) + b"\0", b"the body in the coding gzip goes on behind its end"),
+        (gzip.compress(BODY) + b"\0", b"the body in the coding gzip has data after its end"),
         (gzip.compress(BODY)[:-8] + bytes(8), b"the body is not in the coding gzip: "),
     ],
     ids=["plain", "zlib", "cut", "empty", "more", "wrong checksum"],

@@ -302,4 +302,6 @@ def test_differences_alone_are_said_to_be_that() -> None:
     for comparison, names in ((whole, ["BIN-ORDER-I", "BIN-ORDER-O"]), (keep_differences(whole), ["BIN-ORDER-O"])):
         found = build_matrix(comparison, pairs)
         assert [row.id for row in found.rows] == names
-        assert ("Only requirements that differ" in matrix_page.render_page(found)) == (comparison is not whole)
+        assert ("This page shows only requirements that differ" in matrix_page.render_page(found)) == (
+            comparison is not whole
+        )

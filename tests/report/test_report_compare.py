@@ -109,7 +109,10 @@ def test_versions_of_a_server_are_set_against_each_other() -> None:
         "| `BIN-ORDER-O` | SHOULD | advice, 1 row | - |",
         "| `A` | MUST | **FAIL, 2 rows** | pass |",
     ]
-    assert section(markdown(new, report("alpha", "2")), "### alpha 1.10 and alpha 2")[0] == "They meet the same."
+    assert (
+        section(markdown(new, report("alpha", "2")), "### alpha 1.10 and alpha 2")[0]
+        == "Both versions meet the same requirements."
+    )
     assert "FAIL, 2 rows &rarr; pass" in in_html(compared(old, new), old, new)
 
 
@@ -219,13 +222,13 @@ def test_of_differences_what_is_alike_is_left_out() -> None:
     assert [[line.check for line in lines] for lines in found.failures] == [["sizes.x"], []]
     assert {fact.label for fact in found.facts} == {"MUST", "rows: FAIL", "rows: observed"}
     page = in_markdown(found)
-    assert "Only what differs between the columns is shown." in page
+    assert "This page shows only requirements and rows that differ between the columns." in page
     assert "BIN-SIZE-O" in page
     assert "BIN-ORDER" not in page
     alike = in_markdown(keep_differences(compared(ONE, ONE)))
     assert alike.count("None differs.") == 2
     assert "BIN-" not in alike
-    assert "Only what differs" not in in_markdown(compared(ONE, TWO))
+    assert "This page shows only" not in in_markdown(compared(ONE, TWO))
 
 
 @pytest.mark.parametrize("options", [[], ["--only-differences"]])
@@ -252,14 +255,14 @@ def changed(**changes: Any) -> Callable[[], bytes]:
     ("content", "said"),
     [
         (None, "cannot read {file}: No such file or directory"),
-        (lambda: b"", "{file} is no report of oip-conformance: not JSON: Expecting value"),
-        (lambda: b"\xff\xfe", "{file} is no report of oip-conformance: "),
-        (lambda: b"[" * 100_000, "{file} is no report of oip-conformance: "),
-        (lambda: b'{"schema": 1}', "{file} is no report of oip-conformance\n"),
-        (lambda: b"[1]", "{file} is no report of oip-conformance\n"),
+        (lambda: b"", "{file} is not a report of oip-conformance: not JSON: Expecting value"),
+        (lambda: b"\xff\xfe", "{file} is not a report of oip-conformance: "),
+        (lambda: b"[" * 100_000, "{file} is not a report of oip-conformance: "),
+        (lambda: b'{"schema": 1}', "{file} is not a report of oip-conformance\n"),
+        (lambda: b"[1]", "{file} is not a report of oip-conformance\n"),
         (changed(schema=2), "{file} is a report of schema version 2, this version reads 3\n"),
-        (changed(verdict="\x1b\nfine"), "{file} is no report of oip-conformance: $.verdict: "),
-        (changed(rows=[{}]), "{file} is no report of oip-conformance: $.rows[0]: "),
+        (changed(verdict="\x1b\nfine"), "{file} is not a report of oip-conformance: $.verdict: "),
+        (changed(rows=[{}]), "{file} is not a report of oip-conformance: $.rows[0]: "),
     ],
     ids=["absent", "empty", "bytes", "nested", "too little", "an array", "version", "member", "check"],
 )

@@ -167,7 +167,7 @@ def test_bodies_stand_in_the_page_or_are_named_by_their_digests() -> None:
     page = parsed(report("nonconformant", rows=[check(outcome="fail", failure=unmet)]))
     request, answer = (element for element in page.iter("details") if element.get("class") == "message")
     assert text(request).startswith(
-        "Request as it was, with 5000 bytes of body POST /v2 A body of 5000 bytes is not kept"
+        "Request as it was, with 5000 bytes of body POST /v2 A body of 5000 bytes is too long"
     )
     assert "f" * 64 in text(request)
     assert text(answer) == "Answer as it was, with 3 bytes of body HTTP 200 X: <b> AQID"
@@ -258,7 +258,7 @@ def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
     summary = text(by_id(page, "summary"))
     assert "2 of 2 MUSTs that apply are met." in summary
     assert "MUST 2 passed Rows" in summary
-    assert "1 of transports and extensions that this run is not about" in summary
+    assert "1 of transports and extensions that this run does not cover" in summary
     assert "Every row was judged." in text(by_id(page, "unjudged"))
     assert text(by_id(page, "req-OIP-ENDPOINTS/grpc")).startswith("\u2013 n/a OIP-ENDPOINTS/grpc MUST")
 

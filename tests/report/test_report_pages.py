@@ -163,7 +163,7 @@ def test_the_markdown_page_keeps_its_limit_and_says_what_it_left_out(limit: int)
     page = markdown(many(500), limit)
     assert limit * 0.5 < len(page.encode()) <= limit
     shown = page.count("### `ordering.x-")
-    assert f"\n{500 - shown} more failures are left out: the page may not be longer." in page
+    assert f"\n{500 - shown} more failures are left out, because the size of this page is limited." in page
     advised = page.count("- `BIN-ORDER-O` `ordering.a-")
     assert advised > 0
     assert f"\n{500 - advised} more pieces of advice are left out" in page
@@ -359,7 +359,7 @@ def without_url(made: Report) -> Report:
     ("change", "output", "message"),
     [
         (edited, "r.html", "was edited or cut: its digest does not match its content"),
-        (without_url, "r.html", "is no report of oip-conformance: $.target: "),
+        (without_url, "r.html", "is not a report of oip-conformance: $.target: "),
         (lambda made: made, "r.txt", "r.txt: unknown suffix '.txt', known are .shields.json, .json, .html, .md, .svg"),
         (lambda made: made, "nowhere/r.md", "nowhere/r.md: No such file or directory"),
     ],

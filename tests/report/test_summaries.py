@@ -102,7 +102,7 @@ def test_what_needs_every_row_takes_no_summary(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize("changes", [{"summary": False}, {"rows": [{"outcome": "fail", "count": 2}]}, {"seed": "x"}])
 def test_a_summary_has_a_form(tmp_path: Path, changes: Report) -> None:
     path = written(tmp_path, summarize(whole()) | changes)
-    with pytest.raises(ReportError, match="is no report of oip-conformance"):
+    with pytest.raises(ReportError, match="is not a report of oip-conformance"):
         read(path, is_whole=False)
 
 

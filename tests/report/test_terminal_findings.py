@@ -36,7 +36,7 @@ def failing(count: int) -> list[Entry]:
 def test_ten_blocks_are_shown_whole_and_the_rest_by_name() -> None:
     found = texts(format_failures(failing(MAX_BLOCKS + 2), "pytest"))
     assert sum("  MUST  not met in 1 of 1 row" in text for text in found) == MAX_BLOCKS
-    assert found[-3] == "And 2 requirements more; --conformance-show=all shows them whole:"
+    assert found[-3] == "And 2 requirements more; --conformance-show=all shows them in full:"
     assert [text.split()[0] for text in found[-2:]] == ["11.", "12."]
     assert (
         sum(
@@ -63,9 +63,9 @@ def test_what_to_fix_first_is_told_in_a_line_each() -> None:
 
 def test_what_is_blocked_is_told_by_its_reason() -> None:
     blocked = [
-        check(name, row, "blocked", "they are wrong, too") for name, row in (("a.x", "1"), ("a.x", "2"), ("a.y", "1"))
+        check(name, row, "blocked", "they are also wrong") for name, row in (("a.x", "1"), ("a.x", "2"), ("a.y", "1"))
     ]
-    assert texts(format_stuck(blocked)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are wrong, too"]
+    assert texts(format_stuck(blocked)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are also wrong"]
     gone = check("a.z", "", "error", "the target is gone", reason={"kind": "target_lost", "subject": "s"})
     assert texts(format_stuck([gone])) == []
 

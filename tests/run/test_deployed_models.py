@@ -61,7 +61,7 @@ ODD_ONES = (
     (unusual_models.SMALL_TABLE, 145, "small_table may look up its integers in a table"),
     (
         *(unusual_models.STRUCTURED, 90),
-        "structured answers every input alike, or takes one alone: it does not tell what was read",
+        "structured answers every input alike, or accepts one only: answers do not show what it read",
     ),
     (unusual_models.RARELY, 110, "rarely is not deterministic"),
     (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same, rightly written or not"),
@@ -196,7 +196,7 @@ def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
     blocked = {r.message for r in results if r.outcome is Outcome.BLOCKED}
     assert blocked == {
         'never answers no plain request with inputs made from its metadata: HTTP 400: {"error":"not in the mood"}; give'
-        " inputs that it takes in the file of --target-config, a table [models.never.inputs.INPUT] for each, with"
+        " inputs that it accepts in the file for --target-config, a table [models.never.inputs.INPUT] for each, with"
         " shape = [...] and data = [...]; `oip-conformance init` writes such a file"
     }
     assert {r.row.partition("@")[2] for r in results if r.outcome is Outcome.BLOCKED} == {"never"}

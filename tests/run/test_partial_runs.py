@@ -85,8 +85,8 @@ def test_the_badge_is_not_green(partial: tuple[Path, CompletedProcess[str]]) -> 
 
 def test_words_are_explained_under_v(partial: tuple[Path, CompletedProcess[str]], tmp_path: Path, small: str) -> None:
     words = partial[1].stdout.partition("= words =")[2].partition("\n=")[0]
-    assert re.search(r"^not judged +the requirement applies, and no row of it was judged", words, re.MULTILINE)
-    assert re.search(r"^n/a +of a row: not offered, no model to judge it with", words, re.MULTILINE)
+    assert re.search(r"^not judged +the requirement applies, but no row of it was judged", words, re.MULTILINE)
+    assert re.search(r"^n/a +of a row: the extension is not offered, no model fits", words, re.MULTILINE)
     assert "= words =" not in judge(tmp_path, f"--target-url={small}", "-k", "BIN-ORDER-O").stdout
 
 

@@ -81,7 +81,7 @@ def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, smal
     assert run.returncode == 0, run.stdout[-2000:]
     assert "extensions  protocol (asked for)" in run.stdout
     last = run.stdout.splitlines()[-1]
-    assert last.startswith(f"{small} is partial in the protocol beneath the extensions: ")
+    assert last.startswith(f"{small} is partial in the base protocol: ")
     report = read_valid_report(tmp_path / "r.json")
     assert report["options"]["extensions"] == ["protocol"]
     assert report["target"]["extensions_offered"] == []

@@ -140,9 +140,9 @@ def test_an_archive_has_every_exchange_and_no_secret(recorded: Path, reference: 
     ("text", "message"),
     [
         (None, "--target-replay: r.har: No such file or directory"),
-        ("{", "--target-replay: r.har is no recording of this suite: not JSON: Expecting"),
-        ('{"log": {"entries": []}}', "--target-replay: r.har is no recording of this suite: KeyError: '_target'"),
-        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is no recording of this suite: KeyError: 'started"),
+        ("{", "--target-replay: r.har is not a recording of this suite: not JSON: Expecting"),
+        ('{"log": {"entries": []}}', "--target-replay: r.har is not a recording of this suite: KeyError: '_target'"),
+        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is not a recording of this suite: KeyError: 'started"),
     ],
 )
 def test_what_is_no_recording_is_one_line_and_status_4(tmp_path: Path, text: str | None, message: str) -> None:
@@ -226,7 +226,7 @@ def test_the_program_of_the_evidence_sends_at_once_what_was_in_flight(tmp_path: 
         (lambda _: None, "e: there is no evidence of a failed row"),
         (
             lambda folder: (folder / "check.json").write_text("{}"),
-            "is no evidence of this suite: $: 'check' is a required",
+            "is not evidence of this suite: $: 'check' is a required",
         ),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_marker_that_is_not_known_is_one_line_and_status_4(tmp_path: Path, sma
 
 def test_markers_are_known_where_there_is_a_target_alone(tmp_path: Path) -> None:
     with_target = judge(tmp_path, "--markers", "--target-url=http://127.0.0.1:9")
-    assert "@pytest.mark.must: oip-conformance: a row that answers for a MUST." in with_target.stdout
+    assert "@pytest.mark.must: oip-conformance: a row that judges a MUST." in with_target.stdout
     assert "oip-conformance" not in judge(tmp_path, "--markers").stdout
     (tmp_path / "test_own.py").write_text("import pytest\n@pytest.mark.must\ndef test_own(): pass\n")
     assert "'must' not found in `markers`" in judge(tmp_path, "--strict-markers").stdout

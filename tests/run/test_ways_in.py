@@ -129,7 +129,7 @@ def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
         run = judge(tmp_path, f"--target-url={url}", "--target-model=all")
     assert run.returncode == 6
     assert "lists no models" in run.stdout.splitlines()[-1]
-    assert run.stdout.splitlines()[-1].endswith("name the models to judge, --target-model NAME")
+    assert run.stdout.splitlines()[-1].endswith("name the models to judge with --target-model NAME")
 
 
 def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         "models              the server lists none, at GET /v2/models or POST /v2/repository/index",
         "roles               0 of 57 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
-        " lists no models: to judge one that it serves, name it, --target-model NAME",
+        " lists no models: to judge a deployed model, name it with --target-model NAME",
         f"next                oip-conformance run {url} --conformance-profile=quick --target-model NAME,"
         " or deploy roles: oip-conformance models export --help",
     ]

@@ -17,16 +17,17 @@ PAGE = ROOT / "docs" / "history.md"
 BUGS = tuple(ROOT / "tests" / "faults" / name for name in ("reported_bugs.toml", "reported_bugs_others.toml"))
 HEAD = """# Bugs that reached users
 
-Written by `python -m tests.support.pages`, from bugs of model servers that users or maintainers reported, and from
-corrections in the history of these servers. A bug is here if a client can see it in the answer to a request that the
-suite covers; bugs of shared memory, sequences, streams, metrics and the loading of models are not.
+Written by `python -m tests.support.pages`. This page measures how many real bugs the suite would have found before a
+release. The bugs come from issues of users and maintainers of model servers, and from corrections in the history of
+these servers. A bug is listed if a client can see it in the answer to a request that the suite covers. Bugs of shared
+memory, sequences, streams, metrics and the loading of models are not listed.
 
 For each bug that breaks a requirement the bundled server has a fault with the same trigger and the same symptom. The
-last column names the first row of the suite that fails or advises when it judges that fault
-([the kill matrix](kill-matrix.md)), or says why there is none. Rows of `robustness` run with
-`--conformance-robustness`, and are in no verdict; some requests that are known to crash servers are sent with
-`--conformance-dangerous` alone. Where no sentence of the documents forbids what a server does, the suite may not fail
-it.
+last column names the first row of the suite that fails or advises for this fault
+([the kill matrix](kill-matrix.md)), or the reason why no row does. Rows of `robustness` run only with
+`--conformance-robustness`, and do not affect the verdict. Some requests that are known to crash servers are sent only
+with `--conformance-dangerous`. If no sentence of the documents forbids a behaviour, the suite must not fail a server
+for it.
 
 """
 TABLE = "| bug | version | state | what a client saw | breaks | stopped by |\n|---|---|---|---|---|---|\n"
@@ -42,7 +43,7 @@ class Bug:
         repository: where it was reported, `owner/name`.
         number: of the issue or pull request; else `commit` names the correction.
         version: one that has the bug, where known.
-        state: "open", "unknown" or "mended", with the version of the correction where known.
+        state: "open", "unknown" or "fixed", with the version of the correction where known.
         title: what a client saw.
         breaks: ids of requirements.
         fault: name of the fault of the bundled server that does the same; "" if there is none.

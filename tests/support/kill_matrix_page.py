@@ -17,12 +17,20 @@ from tests.support.sightings import Sighting, UnmetRow
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
 HEAD = """# Kill matrix
 
-Written by `python -m tests.support.kill_matrix_page [FAULT...]`, which runs the suite against every fault of the
-reference server (`python -m reference_server --list-faults`) or against those that are named. Each fault makes exactly
-the checks of the requirements fail that it breaks, or advise where those are a SHOULD. Faults in areas called
-"combined" take two things at once to show: the walk finds them, and names first what they break. The first requirement
-is what the fault is about; the others cannot help seeing it. The last column is the first line that the server's author
-reads.
+Written by `python -m tests.support.kill_matrix_page [FAULT...]`. This command runs the suite against the faults of the
+reference server (`python -m reference_server --list-faults`), all of them or the named ones. A *fault* is a bug that
+the reference server can be told to have. The matrix shows that every check can fail, and that it fails only for the
+faults of its own requirements.
+
+The columns:
+
+* *breaks*: the requirements that the server with this fault does not meet. The fault is made for the first one; the
+  server cannot avoid to break the others.
+* *caught by*: the checks that fail, or that advise if the requirement is a SHOULD.
+* *message*: the first message of the report.
+
+Faults in areas whose names begin with "combined" appear only when two features meet. The rows of
+[pairwise combinations](walk.md) find them, and blame the first requirement in "breaks".
 
 """
 TABLE = "| fault | what the server does | breaks | caught by | message |\n|---|---|---|---|---|\n"

@@ -61,7 +61,7 @@ ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=rol
 def inputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
 ) -> None:
-    """The server reads elements of a binary input with the least significant byte first."""
+    """The server reads elements of a binary input as little-endian."""
     if values:
         _expect_little_endian(target, model, values, in_either_order, "read")
     else:
@@ -80,7 +80,7 @@ def inputs_are_little_endian(
 def outputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
 ) -> None:
-    """The server writes elements of a binary output with the least significant byte first."""
+    """The server writes elements of a binary output as little-endian."""
     if values:
         _expect_little_endian(target, model, values, in_either_order, "written")
     else:
@@ -151,7 +151,7 @@ def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
     """Expect row-major order; block if JSON on both sides or a tensor of equal elements is wrong as well."""
     tensor = make_distinct_tensor(model, shape)
-    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is wrong too"):
+    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is also wrong"):
         if prod(shape) == 1:
             expect_side(target, model, [tensor], side)
         else:

@@ -67,7 +67,7 @@ def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) ->
         expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
-        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are wrong, too"):
+        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are also wrong"):
             expect_written(target, model, odd)
 
 
@@ -128,7 +128,7 @@ def _expect_fp32_behind_bools(target: Target, multi: Model, count: int, side: Si
     def is_wrong_behind_eight() -> bool:
         return not is_met(lambda: _expect_right_fp32_behind_bools(target, multi, 8, side))
 
-    with block_if(is_wrong_behind_eight, "the FP32 tensor is wrong behind eight bytes, too"):
+    with block_if(is_wrong_behind_eight, "the FP32 tensor is also wrong behind eight bytes"):
         _expect_right_fp32_behind_bools(target, multi, count, side)
 
 

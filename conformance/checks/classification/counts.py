@@ -97,7 +97,7 @@ def parameter_is_taken_in_any_place(
         read_texts(ask(target, model, tensors, *outputs, send=send), name)
 
 
-_WRONG_UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, too"
+_WRONG_UNCLASSIFIED = "so listed the outputs are also wrong where nothing is classified"
 
 
 def _is_unclassified_wrong(

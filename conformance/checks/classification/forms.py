@@ -54,7 +54,7 @@ from conformance.wire.tensor import Tensor
 def other_outputs_stay(
     target: Target, model: Model, plain: str | None, order: Sequence[str] | bool, binary: Any
 ) -> None:
-    """The server leaves an output alone that stands beside a classified one."""
+    """The server does not change an output that comes with a classified one."""
     if isinstance(order, bool):
         _expect_other_outputs_unchanged(target, model, is_first=order, binary=binary)
         return
@@ -199,7 +199,7 @@ def _is_obeyed_unclassified(
 def other_outputs_stay_over_grpc(
     target: GrpcTarget, model: Model, plain: str | None, order: Sequence[str] | bool, send: Form
 ) -> None:
-    """The server leaves an output alone that stands beside a classified one."""
+    """The server does not change an output that comes with a classified one."""
     if isinstance(order, bool):
         chosen, count = find_scored_output(model), 1
         names = list_output_names(model, chosen, is_first=order)
@@ -220,5 +220,5 @@ def other_outputs_stay_over_grpc(
 
     wrong = ", ".join(tensor.name for tensor in right)
     expect(reply).answered()
-    with block_if(is_wrong_unclassified, f"{wrong} is wrong where nothing is classified, too"), attribute_to(None):
+    with block_if(is_wrong_unclassified, f"{wrong} is also wrong where nothing is classified"), attribute_to(None):
         expect(reply).tensors(right, through_json=False)

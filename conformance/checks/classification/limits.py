@@ -239,7 +239,7 @@ def _block_if_misread(target: Peer, tensor: Tensor) -> None:
     """Raise `BlockedError` if a cast shows that the server misreads these scores even without classification."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is not None and not _is_cast_right(target, casting, tensor):
-        raise BlockedError(f"{tensor.datatype} elements are read wrong from binary data, too")
+        raise BlockedError(f"{tensor.datatype} elements are also read wrong from binary data")
 
 
 def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
@@ -345,6 +345,6 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
     def is_wrong_without() -> bool:
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors([right]))
 
-    with block_if(is_wrong_without, "without that parameter the output is wrong, too"):
+    with block_if(is_wrong_without, "without that parameter the output is also wrong"):
         expect(reply).tensors([right])
     return "passed over"

@@ -94,7 +94,7 @@ def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> Non
             for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).split_items()[:1]
         )
 
-    with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
+    with block_if(is_wrong_alone, "the classes of one item are also wrong"):
         case.expect_rule(apply_to_items(_has_highest_indices))
 
 
@@ -268,7 +268,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
     over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_send).reply
     usual, found = (_parse_classes(read_texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
-        with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
+        with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is also wrong"):
             _expect_same_classes(usual, found, over_grpc)
 
 

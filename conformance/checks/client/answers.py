@@ -343,7 +343,7 @@ def make_call_row(name: str, style: CallStyle) -> Row:
 @check("client-grpc.reads-the-form-that-comes", answers="CLIENT-READS-FORM/grpc", over=(GRPC,))
 @rows(*[make_call_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row()))
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """The client reads outputs in the form in which they arrive, with or without the inference header."""
+    """The client reads outputs in the encoding in which they arrive, with or without the inference header."""
     expect_like_plain(client, inference, script, unread)
 
 

@@ -225,7 +225,7 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
 @check("client-grpc.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 def asks_for_the_outputs(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client requests the outputs, forms and id that its caller asks for."""
+    """The client requests the outputs, encodings and id that its caller wants."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -283,7 +283,7 @@ def make_passing_option_row(name: str, options: dict[str, object]) -> Row:
     *[to_grpc_row(make_passing_option_row(name, PASSING_OPTIONS[name])) for name in ("classes", "an-id", "a-version")]
 )
 def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> None:
-    """The client asks after a request with options for what it asked before it, and nothing that was asked there."""
+    """The client sends no option of an earlier request with a later one."""
     observations = client.infer_all(inferences, make_small_script(inferences[1]))
     for observation in observations:
         expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
@@ -295,7 +295,7 @@ def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> 
 @check("client-grpc.sends-each-request-anew", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(("40", 40, FORMS[:1]))
 def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -> None:
-    """The client leaves nothing of one request in the next, whatever its size and form."""
+    """The client leaves nothing of one request in the next, whatever its size and encoding."""
     inferences = make_alternating_inferences(count, forms)
     outputs = make_small_script(inferences[0])
     for observation in client.infer_all(inferences, outputs):

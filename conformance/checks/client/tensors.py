@@ -164,7 +164,7 @@ def is_sent_as_json(observation: Observation) -> bool:
 @check("client-grpc.sends-every-datatype", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_datatype_rows()))
 def sends_every_datatype(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client sends a tensor of any datatype unchanged, in the form that its caller asks for."""
+    """The client sends a tensor of any datatype unchanged, in the encoding that its caller wants."""
     expect_tensor_sent(client, inference, own)
 
 
@@ -295,7 +295,7 @@ HALF_ROWS = tuple(
 @check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, HALF_ROWS))
 def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client refuses a value that the requested form cannot hold, or sends it in another form."""
+    """The client refuses a value that the requested encoding cannot hold, or sends it in another encoding."""
     observation = client.infer(inference, make_small_script(inference))
     if observation.requests:
         expect_sent(observation, own)

@@ -212,5 +212,5 @@ def make_walk_rows(axes: AxisValues) -> Iterator[Row]:
 @check("client-grpc.reads-every-combination", answers=f"{VALUES}/grpc", over=(GRPC,))
 @rows(*make_walk_rows(GRPC_AXES))
 def reads_every_combination(client: Client, number: str, step: Step) -> None:
-    """The client sends any request and reads any valid answer, whatever properties of them meet."""
+    """The client sends any request and reads any valid answer, in every combination of two properties."""
     judge_step(ClientWalker(client, number, GRPC_SHRINKING if client.is_over_grpc else HTTP_SHRINKING), step)

@@ -156,7 +156,7 @@ def make_wrong_element_row(name: str, datatype: str, form: Form, script: HttpScr
 @check("client.refuses-elements-of-no-datatype", answers=REFUSES)
 @rows(*make_wrong_element_rows())
 def refuses_elements_of_no_datatype(client: Client, inference: Inference, script: Script, outputs: Tensors) -> None:
-    """The client reports an error for an element that its datatype does not have."""
+    """The client reports an error for an element that is no value of its datatype."""
     with block_if_unread(client, inference, outputs):
         expect_error(client.infer(inference, script), "an element is none of its datatype")
 

@@ -70,7 +70,7 @@ def generated_outputs_are_written(target: Target, model: Model) -> None:
 @check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*make_generated_rows("both", _list_requirements_of_both))
 def generated_tensors_survive(target: Target, model: Model) -> None:
-    """The server returns tensors that Hypothesis generated bit by bit."""
+    """The server returns every bit of tensors that Hypothesis generated."""
     expect_generated(model, "both", lambda tensor: _expect_both_sides(target, model, tensor))
 
 
@@ -92,9 +92,9 @@ def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side
     if model.role.name not in SEVERAL_DIMENSIONS:
         return
     if not is_right_alone(target, tensor, side):
-        raise BlockedError(f"{tensor.datatype} in one dimension is wrong too", unmet) from None
+        raise BlockedError(f"{tensor.datatype} in one dimension is also wrong", unmet) from None
     if not is_right(target, model, [tensor], "neither"):
-        raise BlockedError("JSON on both sides is wrong too", unmet) from None
+        raise BlockedError("JSON on both sides is also wrong", unmet) from None
     unmet.requirement = unmet.requirement or f"BIN-ROW-MAJOR-{'O' if side == 'written' else 'I'}"
 
 

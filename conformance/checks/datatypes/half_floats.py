@@ -58,7 +58,7 @@ def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
-    """The server returns FP16 elements bit by bit, from binary data to binary data."""
+    """The server returns every bit of FP16 elements, from binary data to binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
     try:
         expect_side(target, model, tensors, "both")
@@ -131,7 +131,7 @@ def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, 
         expect_survival(target, model, [tensor], side)
 
 
-FP32_WRONG_TOO = "the same FP32 elements are wrong too"
+FP32_WRONG_TOO = "the same FP32 elements are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:

@@ -162,7 +162,7 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
         raise BlockedError("an inference header that equals the length of the body is refused in any request")
     if shape is None:
         tensors = make_empty_inputs(target, model)
-        with block_if(lambda: not is_read_right(target, model, model.sample()), "other inputs are wrong, too"):
+        with block_if(lambda: not is_read_right(target, model, model.sample()), "other inputs are also wrong"):
             expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
                 model.find_outputs(tensors)
             )

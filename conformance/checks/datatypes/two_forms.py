@@ -91,7 +91,7 @@ def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[T
     if not by_binary.succeeded:
         return "inputs without elements are refused"
     expected = model.find_outputs(tensors)
-    with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is wrong as binary data, too"):
+    with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is also wrong as binary data"):
         expect(by_json).tensors(expected, through_json=True)
     return "inputs without elements are right in both forms"
 
@@ -140,7 +140,7 @@ def drawn_outputs_are_written(target: Target, model: Model) -> None:
 @check("datatypes.drawn-tensors-survive", answers="BIN-DATATYPES-I", explores=True)
 @rows(*make_drawn_rows("I", FP16="identity_fp16", string_length="string_length"))
 def drawn_tensors_survive(target: Target, model: Model) -> None:
-    """The server returns any tensor bit by bit, from binary data to binary data."""
+    """The server returns every bit of a tensor, from binary data to binary data."""
     _explore_tensors(target, model, "both", json=False)
 
 

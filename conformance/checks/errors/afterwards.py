@@ -62,7 +62,7 @@ def _list_rows() -> Iterator[Row]:
     ]
 )
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
-    """The server answers a good request after a refusal as it did before."""
+    """The server answers a good request after a refusal as before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _find_answered_request(target, other)
     _find_answered_request(

@@ -127,7 +127,7 @@ def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: 
 @check("errors.word-for-an-integer-is-refused", answers="OIP-RANGE")
 @rows(*make_refusal_rows(REFUSALS, "OIP-RANGE"))
 def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses a word among integers."""
+    """The server refuses a string such as a word as an element of integer data."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
@@ -180,7 +180,7 @@ def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal
 @check("errors.data-nested-otherwise-are-refused", answers=("OIP-NESTING-SAFE", "OIP-NESTING"))
 @rows(*make_refusal_rows(REFUSALS, "OIP-NESTING"))
 def data_nested_otherwise_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses data nested in another way than their shape, or at least reads their elements in order."""
+    """The server refuses data nested differently from the shape, or at least reads the elements in order."""
     expect_refused(target, model, refusal)
 
 

@@ -63,7 +63,7 @@ def _request_classes(*elements: object) -> Callable[[Model], InferRequest]:
     Row("classes-of-nan", (_request_classes(1.5, NAN, 2.5),), role="identity_fp32", needs=(*BINARY, *CLASSES)),
 )
 def permitted_refusal_is_an_oip_error(target: Target, model: Model, build: Callable[[Model], InferRequest]) -> str:
-    """The server answers such a request, or refuses it with a JSON object with the string `error`."""
+    """The server answers a request that it may refuse, or refuses it with a JSON object that has the string `error`."""
     reply = target.send(build(model).message(), fresh=True)
     if reply.succeeded:
         return "answered"

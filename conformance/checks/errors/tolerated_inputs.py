@@ -187,7 +187,7 @@ def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, mi
     def is_wrong_as_usual() -> bool:
         return not is_met(lambda: _expect_values(target.send(usual, fresh=True), expected))
 
-    with block_if(is_wrong_as_usual, "the request is answered wrongly with the model's own datatype and shape, too"):
+    with block_if(is_wrong_as_usual, "the request is also answered wrongly with the model's own datatype and shape"):
         _expect_values(reply, expected)
     return "taken, with the same values"
 
@@ -293,7 +293,7 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: RepeatedRequ
         return not is_met(lambda: _expect_all(once, expected))
 
     wrong = [unmet for expected in candidates if (unmet := _find_unmet(reply, expected))]
-    with block_if(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
+    with block_if(is_wrong_once, "the request is also answered wrongly with each tensor once"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"

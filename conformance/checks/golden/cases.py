@@ -258,7 +258,7 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
     if case.may_refuse and not reply.succeeded:
         expect(reply).refused()
     else:
-        with block_if(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
+        with block_if(lambda: _is_written_wrong(target, case), "BYTES alone are also written wrong"):
             _expect_answered_or_attribute(target, case, model, reply)
     return describe_answer(reply) if case.level == "OBSERVE" else None
 

@@ -42,7 +42,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
     """The server answers a call with another `user-agent` as it answers the suite."""
     tensors = model.sample()
     call = target.message(model.request(tensors, send=send))
-    is_wrong = "under the suite's own name it is wrong, too"
+    is_wrong = "under the suite's own name it is also wrong"
 
     def expect_answer_as(named: ClientName) -> None:
         expect_right(target.send(named.sign(call)), model, tensors)

@@ -64,7 +64,7 @@ def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) ->
     reply = target.send(make_message(case, model))
     expect(reply).answered()
     with block_if(
-        lambda: _is_simpler_call_wrong(target, model, case), "simpler calls with these tensors are wrong, too"
+        lambda: _is_simpler_call_wrong(target, model, case), "simpler calls with these tensors are also wrong"
     ):
         _expect_outputs(case, model, reply)
 

@@ -52,7 +52,7 @@ def expect_no_description(reply: Reply, method: str, fault: str) -> None:
     ("ServerMetadata", "ServerMetadata", ""),
 )
 def methods_are_served(target: GrpcTarget, method: str, flag: str) -> str | None:
-    """The server answers the methods about itself; whether it is live and ready is its own affair."""
+    """The server answers ServerLive, ServerReady and ServerMetadata, with any values of live and ready."""
     message = expect_answer(target.call(method), method)
     return f"{flag}: {str(getattr(message, flag)).lower()}" if flag else None
 
@@ -207,7 +207,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
             continue
         with block_if(
             lambda: not _is_right_without_version(target, model, send, wanted),
-            "the call is wrong without a version, too",
+            "the call is also wrong without a version",
         ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and version == own:  # another version may compute something else

@@ -55,7 +55,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
             raise BlockedError("each output by itself is right", unmet) from None
         wrong = [tensor.datatype for tensor in tensors if not _is_right_alone(target, tensor)]
         if wrong:
-            raise BlockedError(f"raw contents of {', '.join(wrong)} are wrong alone, too", unmet) from None
+            raise BlockedError(f"raw contents of {', '.join(wrong)} are also wrong alone", unmet) from None
         raise
 
 
@@ -63,7 +63,7 @@ def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[
     """Raise `BlockedError` if raw contents of a deployed model are wrong in the declared order as well."""
     is_right = is_met(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
     if not is_right and not is_right_by_name(target, model, tensors):
-        raise BlockedError("in the order of the metadata raw contents are wrong, too", unmet) from None
+        raise BlockedError("in the order of the metadata raw contents are also wrong", unmet) from None
 
 
 def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
@@ -105,7 +105,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
         usual = target.infer(model.request(tensors, send="json"))
         return not is_met(lambda: expect_right(usual, model, tensors))
 
-    with block_if(is_wrong_in_order, "in the order of the metadata the inputs are wrong, too"), attribute_to(None):
+    with block_if(is_wrong_in_order, "in the order of the metadata the inputs are also wrong"), attribute_to(None):
         expect_right(target.infer(model.request(listed, send="json")), model, tensors)
 
 
@@ -126,7 +126,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
 def raw_entries_follow_the_outputs(
     target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
 ) -> None:
-    """The server returns one raw entry for each output, in its own order of outputs."""
+    """The server returns one raw entry for each output, in the order of the answer's outputs."""
     tensors = _find_telling_inputs(model) if counts is None else [model.tensor(list(counts))]
     places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
     listed = None if places is None else [model.role.outputs[int(k)].name for k in places]
@@ -140,7 +140,7 @@ def raw_entries_follow_the_outputs(
     right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
     wrong = [tensor for tensor in right if _is_wrong(reply, tensor)]
     if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
-        raise BlockedError(f"{wrong[0].name} is wrong without other outputs, too")
+        raise BlockedError(f"{wrong[0].name} is also wrong without other outputs")
     expect(reply).tensors(right, through_json=False)
 
 
@@ -211,7 +211,7 @@ def answer_has_one_form(
         for entry in message.outputs:
             if entry.contents.ListFields():
                 raise UnmetError(
-                    "raw contents or typed ones", f"raw contents, and {entry.name} in typed ones, too", reply
+                    "raw contents or typed ones", f"raw contents, and also {entry.name} in typed ones", reply
                 )
 
 

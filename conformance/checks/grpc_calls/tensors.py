@@ -246,7 +246,7 @@ def _expect_fields_of_datatypes(reply: Reply) -> None:
 
 @check("grpc.raw-contents-are-little-endian", answers="GRPC-RAW-LITTLE-ENDIAN", role="cast_int32_fp32", over=(GRPC,))
 def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
-    """The server reads and writes raw contents with the least significant byte first."""
+    """The server reads and writes raw contents as little-endian."""
     if is_big_endian(target, model):
         reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send="binary"))
         raise UnmetError("the least significant byte first", "the most significant one, in both directions", reply)

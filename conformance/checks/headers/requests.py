@@ -54,7 +54,7 @@ SPELLINGS: Mapping[str, DocumentWriter] = {
     "blanks-around-it": lambda document: b"\r\n\t " + _format_json(document) + b" \t\r\n",
     "64-KiB-of-blanks": lambda document: _format_json(document)[:-1] + b" " * 65536 + b"}",
 }
-_PLAINLY_WRONG = "behind JSON as usual they are wrong, too"
+_PLAINLY_WRONG = "behind JSON as usual they are also wrong"
 FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "64-KiB-of-blanks")
 
 
@@ -112,7 +112,7 @@ def _expect_right_behind_strings(target: Target, multi: Model, strings: Sequence
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
-_BEHIND_ASCII = "the tensors are wrong behind ASCII, too"
+_BEHIND_ASCII = "the tensors are also wrong behind ASCII"
 
 
 HEADER_SPELLINGS = (
@@ -230,7 +230,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
     def expect_answer_as(named: ClientName) -> None:
         expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
 
-    is_wrong = "under the suite's own name it is wrong, too"
+    is_wrong = "under the suite's own name it is also wrong"
     with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
         expect_answer_as(client)
 
@@ -297,7 +297,7 @@ def content_type_of_something_else_alters_nothing(
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
-    also_wrong = "the request is answered wrongly under its own type, too"
+    also_wrong = "the request is also answered wrongly under its own type"
     with (
         block_if(lambda: not _is_answered_right(target, message, expected), also_wrong),
         attribute_to("OIP-CONTENT-TYPE-OTHER"),

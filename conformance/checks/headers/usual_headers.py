@@ -33,7 +33,7 @@ _ALSO_WRONG = "without these headers the answer is wrong as well"
     ],
 )
 def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: Form) -> str:
-    """The server answers a request with the headers of usual clients and proxies as it answers one without."""
+    """The server answers a request with headers of usual clients and proxies like the same request without them."""
     if form == "json":
         require_json(model)
     tensors, usual = model.sample(), USUAL_HEADERS[name]

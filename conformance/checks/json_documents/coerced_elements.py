@@ -186,7 +186,7 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
         right = model.expected(tensors)
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(right))
 
-    with block_if(is_wrong_without, "elements of its own type are wrong, too"):
+    with block_if(is_wrong_without, "elements of its own type are also wrong"):
         wrong = [unmet for expected in coerced if (unmet := _find_unmet(reply, expected))]
         if len(wrong) == len(coerced):
             raise wrong[0]

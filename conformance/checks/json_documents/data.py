@@ -242,7 +242,7 @@ VALUES: tuple[Row, ...] = (
 @check("json.elements-are-what-they-spell", answers="OIP-VALUE")
 @rows(*VALUES)
 def elements_are_what_they_spell(target: Target, model: Model, spelling: Spelling, may_be_limited: bool) -> None:
-    """The server returns each element of JSON data with the value that its text spells.
+    """The server returns each element of JSON data with the value that its text represents.
 
     Raises:
         NotApplicable: the target refuses more digits than a double holds, which no sentence forbids.

@@ -95,7 +95,7 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Messag
         return not is_met(lambda: right(target.send(make(plain), fresh=True), plain))
 
     with (
-        block_if(is_wrong_without, "the request is answered wrongly at the path without a version, too"),
+        block_if(is_wrong_without, "the request is also answered wrongly at the path without a version"),
         attribute_to(None),
     ):
         right(reply, versioned)
@@ -216,7 +216,7 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
 @check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
 @rows("live", "ready", "model")
 def health_is_told(target: Target, model: Model, of: str) -> str:
-    """The server says that it is live and that a model is ready which it answers for."""
+    """The server says that it is live, and that a model is ready if it answers inference requests."""
     if not (plain := target.send(target.build_good_requests(model)[0].message(), fresh=True)).succeeded:
         raise BlockedError(f"{model.name} answers no plain request: {escape_text(plain.outcome())}")
     return expect_health(target, model, of).outcome()

@@ -93,7 +93,7 @@ def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message
     ]
 )
 def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: Form, want: Form) -> None:
-    """The server returns a JSON number that spells an element exactly with all of its bits.
+    """The server returns every bit of a JSON number that represents an element exactly.
 
     Raises:
         NotApplicable: the target refuses such numbers, which no sentence forbids.

@@ -95,11 +95,11 @@ def _give_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
 def parameter_of_any_name_is_like_others(
     target: Target, model: Model, place: str, added: Mapping[str, Any], make: RequestBuilder
 ) -> str:
-    """The server answers a request with undefined parameters alike, whatever their names are."""
+    """The server gives a request with undefined parameters the same answer, whatever their names are."""
     request = make(model)
     plain = target.send(request.message(), fresh=True)
     if not plain.succeeded or any(output.array is None for output in plain.answer.outputs):
-        raise BlockedError("without further parameters the request is answered wrongly, too")
+        raise BlockedError("without further parameters the request is also answered wrongly")
     reply = target.send(_add_parameters(request, place, added), fresh=True)
     if is_met(lambda: _expect_same_outputs(reply, plain)):
         return "answered"

@@ -285,7 +285,7 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 def undefined_members_change_nothing(
     target: Target, model: Model, request_kind: RequestKind, level: str, members: Mapping[str, Any], first: bool
 ) -> None:
-    """The server ignores members that the documents do not define, wherever they stand."""
+    """The server ignores members that the documents do not define, wherever they are."""
 
     def edit(document: dict[str, Any]) -> None:
         for owner in LEVELS[level](document):
@@ -355,7 +355,7 @@ _DIFFERENT_STRINGS: dict[str, Sequence[bytes]] = {
 @check("json.strings-that-differ-stay-apart", answers=("OIP-BYTES-EXACT", "OIP-JSON"), role="identity_bytes")
 @rows(*[Row(name, (texts,), needs=BINARY) for name, texts in _DIFFERENT_STRINGS.items()])
 def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence[bytes]) -> str:
-    """The server refuses BYTES that are no UTF-8 in a JSON answer, or gives elements that differ different strings."""
+    """The server refuses BYTES that are not UTF-8 in a JSON answer, or writes different elements as different strings."""
     reply = target.infer(model.request([model.tensor(texts)]))
     if is_refused(target, model, reply):
         return f"refused: {escape_text(reply.outcome(), 120)}"
@@ -368,7 +368,7 @@ def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence
     if len(found) == len(texts) == len(set(found)):
         return f"data {format_value(data)}"
     if not is_right(target, model, [model.tensor([f"text {place}" for place in range(len(texts))])], "read"):
-        raise BlockedError("other strings are read wrong from binary data, too")
+        raise BlockedError("other strings are also read wrong from binary data")
     raise UnmetError(f"a refusal, or {len(texts)} strings that differ", f"data {format_value(data)}", reply)
 
 
@@ -401,7 +401,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     if isinstance(data, list) and all(map(_is_no_number, data)):
         return f"data {format_value(data)}"
     if not is_right(target, model, [model.tensor([1.5, -2.25])], "read"):
-        raise BlockedError("1.5 and -2.25 are read wrong from binary data, too")
+        raise BlockedError("1.5 and -2.25 are also read wrong from binary data")
     raise UnmetError(
         "NaN, Infinity and -Infinity", f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O"
     )

@@ -63,7 +63,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
     )
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
-        block_if(lambda: _is_every_order_misread(target, model), "in the declared order they are wrong, too"),
+        block_if(lambda: _is_every_order_misread(target, model), "in the declared order they are also wrong"),
     ):
         _expect_inputs_apart(target, model, tensors)
 
@@ -87,7 +87,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect several binary inputs to be read right; block if two equal inputs are answered wrong as well."""
     reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
-    with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are wrong, too"):
+    with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are also wrong"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
 
 
@@ -170,7 +170,7 @@ def inputs_without_elements_change_no_order(
         return "no inputs without elements are taken, as JSON either"
     full = sort_tensors(make_tensors(multi), order)
     with block_if(
-        lambda: not is_right(target, multi, full, "read"), "the inputs are wrong where all have elements, too"
+        lambda: not is_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
     ):
         if not reply.succeeded and not target.infer(multi.request(sort_tensors(tensors, INPUTS))).succeeded:
             expect(reply, "BIN-DATATYPES-I").answered()  # which the server refuses in any order
@@ -188,11 +188,11 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(
             lambda: not is_met(lambda: expect(target.infer(full)).tensors(model.expected(declared))),
-            "the inputs are wrong where all have elements, too",
+            "the inputs are also wrong where all have elements",
         ),
         block_if(
             lambda: not _is_read_in_declared_order(target, model, tensors[::-1]),
-            "in the declared order they are wrong, too",
+            "in the declared order they are also wrong",
         ),
     ):
         expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(

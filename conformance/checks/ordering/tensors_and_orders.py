@@ -21,7 +21,7 @@ Names = tuple[str, ...]
 # Reorders names, or selects some of them.
 Order = Callable[[Names], Names]
 
-WRONG_IN_BINARY_TOO = "the tensors are wrong where all are binary data, too"
+WRONG_IN_BINARY_TOO = "the tensors are also wrong where all are binary data"
 MAX_DRAWS = 4  # draws of inputs of a deployed model, until its answer shows their order
 # Orders of the tensors of a deployed model other than the declared one.
 OTHER_ORDERS: Mapping[str, Order] = {

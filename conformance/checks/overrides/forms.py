@@ -78,7 +78,7 @@ def _make_own_cell_rows() -> list[Row]:
 @check("overrides.output-comes-in-its-form")
 @rows(*_make_cell_rows(), *_make_own_cell_rows())
 def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
-    """The server returns an output as binary data or JSON, as the two parameters say."""
+    """The server returns an output as binary data or JSON, as binary_data and binary_data_output say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
     if listed is UNLISTED and len(names) < len(model.role.outputs):
         raise NotApplicableError(f"JSON does not carry {', '.join(model.kept_binary)}")
@@ -122,7 +122,7 @@ def _make_own_mix_rows() -> list[Row]:
 @check("overrides.each-output-comes-in-its-own-form")
 @rows(*[replace(row, role="multi") for row in _make_mix_rows()], *_make_own_mix_rows())
 def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any, mix: tuple[Any, ...]) -> None:
-    """The server returns each output of one request in its own form."""
+    """The server returns each output of one request in its requested encoding."""
     kept = model.kept_binary
     wanted = zip((spec.name for spec in model.role.outputs), cycle(mix), strict=False)
     outputs = [RequestedOutput(name, True if name in kept else listed) for name, listed in wanted]
@@ -145,7 +145,7 @@ def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any
     Row("one-of-any-model", (ABSENT,), fit=ANY),
 )
 def listed_output_under_binary_data_output(target: Target, model: Model, *listed: Any) -> str:
-    """The suite records the form of a listed output under binary_data_output true."""
+    """The suite records whether a listed output is binary or JSON under binary_data_output true."""
     outputs = [RequestedOutput(name, value) for name, value in zip(require_json_outputs(model), listed, strict=False)]
     reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=True))
     open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
@@ -178,7 +178,7 @@ def _expect_right_output(target: Target, model: Model, reply: Reply, name: str) 
     Row("own", (ABSENT, True), fit=JSON, answers=(TABLE[ABSENT, True][1],)),
 )
 def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
-    """The server returns an empty output in the requested form."""
+    """The server returns an empty output in the requested encoding."""
     names = [spec.name for spec in model.role.outputs]
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     tensors = make_empty_inputs(target, model) if model.is_own_oracle else [model.tensor([], [0])]
@@ -196,7 +196,7 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
     Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),
 )
 def classes_under_binary_data_output(target: Target, model: Model, values: Any) -> str:
-    """The server returns classes under binary_data_output true in one of the two forms."""
+    """The server returns classes under binary_data_output true as binary data or JSON."""
     name, tensors = find_scored_output(model), [model.tensor(values)]
     wanted = [RequestedOutput(name, classification=2)]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))

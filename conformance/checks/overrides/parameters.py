@@ -112,7 +112,7 @@ def parameter_at_another_place_changes_no_form(target: Target, model: Model, edi
     def is_wrong_without() -> bool:
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
 
-    with block_if(is_wrong_without, "without that parameter the output is wrong, too"):
+    with block_if(is_wrong_without, "without that parameter the output is also wrong"):
         expect(reply).tensors(expected)
     output = reply.answer.output(name)
     return "taken as a parameter of the server's own" if output and output.binary else "passed over"
@@ -158,5 +158,5 @@ REFUSALS: tuple[Refusal, ...] = (
 @check("overrides.parameter-of-wrong-type-is-refused")
 @rows(*make_refusal_rows(REFUSALS))
 def parameter_of_wrong_type_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses a binary_data or binary_data_output that is no boolean."""
+    """The server refuses a binary_data or binary_data_output that is not a boolean."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -63,7 +63,7 @@ def expect_agreement(
         return
     strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
     if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
-        raise BlockedError("BYTES alone are written wrong, too", unmet[0])
+        raise BlockedError("BYTES alone are also written wrong", unmet[0])
     raise BlockedError(NOTHING_TAKEN, unmet[0]) if not is_simple_raw_answered(target) else unmet[0]
 
 
@@ -178,7 +178,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
             return True
         return are_different([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
 
-    with block_if(is_wrong_anyway, "plain elements are wrong, too"):
+    with block_if(is_wrong_anyway, "plain elements are also wrong"):
         _expect_sent_right(target, model, changed)
 
 

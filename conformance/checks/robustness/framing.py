@@ -111,7 +111,7 @@ def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Mak
     infers=False,
 )
 def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> None:
-    """The server refuses an HTTP/1.0 request with Transfer-Encoding, or closes after it."""
+    """The server refuses an HTTP/1.0 request with Transfer-Encoding, or closes the connection after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, CHUNKED, b"Connection: keep-alive", version=b"1.0")
     octets = Octets(head, "chunks in HTTP/1.0, and a request behind", tail=wrap_in_chunk(message.body) + behind, most=2)
@@ -160,7 +160,7 @@ def request_in_a_body_is_not_carried_out(
     infers=False,
 )
 def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
-    """The server closes after a request with both Transfer-Encoding and Content-Length."""
+    """The server closes the connection after a request with both Transfer-Encoding and Content-Length."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     sent = _make_head_with_two_lengths(target, message, len(message.body)) + wrap_in_chunk(message.body) + behind
     with expect_still_serving(target, model):
@@ -180,7 +180,7 @@ def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     make_row("right-in-the-last-of-1000-digits", 16**999),
 )
 def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: int) -> None:
-    """The server refuses a chunk size beyond all memory, or closes; it drops no digit."""
+    """The server refuses a chunk size beyond all memory, or closes the connection; it drops no digit."""
     message = make_plain_request(model)
     size = more if more in (2**64 - 1, 2**63) else more + len(message.body)
     tail = wrap_in_chunk(message.body, b"%X" % size)
@@ -247,5 +247,5 @@ def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     with expect_still_serving(target, model):
         reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
         if not is_declined(reply):
-            with block_if(is_wrong_without, "the request is answered wrongly in chunks without a trailer, too"):
+            with block_if(is_wrong_without, "the request is also answered wrongly in chunks without a trailer"):
                 expect(reply).tensors(expected)

@@ -100,7 +100,7 @@ ROWS = (
 @check("robustness.large-document-is-answered-or-refused", answers="ROBUST-LARGE", role="identity_int32", infers=False)
 @rows(*ROWS)
 def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
-    """The server answers or refuses a deep, long or many-part request in time, or closes."""
+    """The server answers or refuses a request with very deep or long JSON in time, or closes the connection."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), name)
 
@@ -160,7 +160,7 @@ def _set_long_shape(call: Pb) -> None:
     ),
 )
 def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
-    """The server answers or refuses a deep, long or many-part call in time, or closes."""
+    """The server answers or refuses a very deep or long message in time, or closes the connection."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), name)
 
@@ -196,7 +196,7 @@ def _compress_repeated(start: bytes, filling: bytes, times: int, end: bytes = b"
 def bomb_is_answered_or_refused(
     target: Target, model: Model, name: str, filling: bytes, size: int, codings: int = 1
 ) -> None:
-    """The server answers or refuses a compressed body that expands greatly in time, or closes."""
+    """The server answers or refuses a small body that decompresses to a huge one in time, or closes the connection."""
     message = make_plain_request(model)
     ends = (b"[", b"[]]") if filling == ARRAYS else (message.body, b"")
     packed = _compress_repeated(ends[0], filling, size, ends[1])

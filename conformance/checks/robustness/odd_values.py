@@ -119,7 +119,7 @@ def _call_for_classes(count: int) -> MessageBuilder:
     make_row("inference-header-of-4000-digits", _set_inference_header("9" * 4000), role="identity_int32", needs=BINARY),
 )
 def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
-    """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes."""
+    """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes the connection."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
 
@@ -149,7 +149,7 @@ def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: s
 def number_beyond_all_is_answered_or_refused_over_grpc(
     target: Peer, model: Model, name: str, make: MessageBuilder
 ) -> None:
-    """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes."""
+    """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes the connection."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
 
@@ -176,7 +176,7 @@ TARGET_FILE = "etc/passwd"
     Row("4000-letters", ("x" * 4000,)),
 )
 def odd_name_leads_nowhere(target: Target, model: Model, name: str) -> None:
-    """The server refuses a model name that leaves the model folder or is no text."""
+    """The server refuses a model name that leaves the model folder or is not valid text."""
     message = make_plain_request(model)
     own, path = model.path.encode(), f"/v2/models/{name.format(model=model.name)}"
     octets = target.render_octets(message).replace(own, path.encode(), 1)

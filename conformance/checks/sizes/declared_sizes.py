@@ -73,7 +73,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
             and _are_kept_apart(target, model, binary)
         )
 
-    with block_if(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
+    with block_if(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are also wrong"):
         _expect_right_booleans(target, model, sample, binary)
 
 
@@ -85,7 +85,7 @@ def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) ->
         alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
         return not alone or is_right_sorted(target, model, tensors)
 
-    with block_if(is_wrong_otherwise, "one as the only binary data is wrong, too, or they are right in another order"):
+    with block_if(is_wrong_otherwise, "one as the only binary data is also wrong, or they are right in another order"):
         expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(right)
 
 

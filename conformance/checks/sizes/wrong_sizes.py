@@ -150,7 +150,7 @@ _ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS, *ONE_BYTE_REFUSAL
 @check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))
 @rows(*_ROWS)
 def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses sizes that do not assign every byte to exactly one input."""
+    """The server refuses sizes that do not assign each byte to exactly one input."""
     expect_refused(target, model, refusal)
 
 
@@ -333,6 +333,6 @@ def _to_tensor(output: Output) -> Tensor:
     ],
 )
 def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
-    """The server refuses a shape larger than any body, whatever its product is in 32 or 64 bits."""
+    """The server refuses a shape with more elements than any body holds, also if their number overflows 32 or 64 bits."""
     message = claim_size(size, bytes(range(1, size + 1)), shape)(model)
     expect_refusal(target, model, message, f"a shape of {list(shape)} beside {size} bytes")

@@ -64,7 +64,7 @@ BAD_REQUESTS: tuple[Row, ...] = (
 @check("state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "OIP-ISOLATION"), role="identity_int32")
 @rows(*BAD_REQUESTS)
 def connection_is_in_step_after_an_error(target: Target, model: Model, bad: MessageBuilder, form: Form) -> None:
-    """The server keeps a connection usable after a refusal, or announces that it closes it."""
+    """The server keeps a connection usable after a refusal, or announces that it closes the connection."""
     replies = target.send_on_one_connection(
         [_make_good_request(model, form, 0), bad(model), _make_good_request(model, form, 1)]
     )
@@ -194,7 +194,7 @@ def connection_is_in_step_after_head(target: Target, model: Model, method: str, 
     message = Message(path.format(model=model.path), method=method)
     with block_if(
         lambda: not is_met(lambda: _expect_in_step(target, model, replace(message, method="GET"), _METHODS[method])),
-        "behind a GET the next request is answered wrongly, too",
+        "behind a GET the next request is also answered wrongly",
     ):
         return _expect_in_step(target, model, message, _METHODS[method])
 
@@ -288,7 +288,7 @@ def body_is_never_the_next_request(
     message = refused(model).with_body(body)
     with block_if(
         lambda: not is_met(lambda: _expect_in_step(target, model, message.with_body(b""), UNREAD_BODY, chunked)),
-        "behind the same request without a body the next one is answered wrongly, too",
+        "behind the same request without a body the next one is also answered wrongly",
     ):
         return _expect_in_step(target, model, message, UNREAD_BODY, chunked)
 

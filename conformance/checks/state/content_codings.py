@@ -144,7 +144,7 @@ def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str
             lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN_CHUNKS)).tensors(expected)
         )
 
-    with block_if(is_wrong_uncoded, "the request is answered wrongly in chunks without the coding, too"):
+    with block_if(is_wrong_uncoded, "the request is also answered wrongly in chunks without the coding"):
         expect(reply, "HTTP-CODING-I").tensors(expected)
     return "decoded"
 

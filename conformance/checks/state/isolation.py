@@ -180,7 +180,7 @@ def like_requests_have_answers_of_their_own(
     try:
         expect(reply).tensors(model.expected(second))
     except UnmetError as unmet:
-        with block_if(lambda: form == "binary", "the request before is answered wrongly, too"):
+        with block_if(lambda: form == "binary", "the request before is also answered wrongly"):
             expect(before, "OIP-ANSWER").tensors(model.expected(first))
         if (reply.status, reply.body) == (before.status, before.body):
             raise
@@ -364,7 +364,7 @@ def _make_inputs(model: Model, number: int) -> Tensors:
     *[Row("-".join(kinds), (kinds,), needs=_list_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS]
 )
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
-    """The server gives each of 32 concurrent requests of several forms its own tensors."""
+    """The server gives each of 32 concurrent requests, binary and JSON, its own tensors."""
     require_distinct_answers(model, *(_make_inputs(model, k) for k in range(IN_FLIGHT)))
     for name in kinds:
         _expect_right_alone(target, model, name)
@@ -390,7 +390,7 @@ def _expect_right_alone(target: Target, model: Model, name: str) -> None:
     try:
         kind.expect(reply, model, tensors)
     except UnmetError as unmet:
-        raise BlockedError(f"{name} alone is answered wrongly, too", unmet) from None
+        raise BlockedError(f"{name} alone is also answered wrongly", unmet) from None
 
 
 def _expect_own_answer(target: Target, model: Model, kind: RequestForm, tensors: Tensors, reply: Reply) -> None:
@@ -403,5 +403,5 @@ def _expect_own_answer(target: Target, model: Model, kind: RequestForm, tensors:
     except UnmetError as unmet:
         alone = target.send(reply.exchange.message, fresh=True)
         if not is_met(lambda: kind.expect(alone, model, tensors)):
-            raise BlockedError("the same request alone is answered wrongly, too", unmet) from None
+            raise BlockedError("the same request alone is also answered wrongly", unmet) from None
         raise

@@ -198,14 +198,14 @@ def _make_framed_and_raw_pair(model: Model) -> list[JudgedMessage]:
 def another_wish_for_the_same_tensors_is_seen(
     target: Target, model: Model, pair: Callable[[Model], Sequence[JudgedMessage]]
 ) -> None:
-    """The server notices that a request asks for something else of the same tensors."""
+    """The server notices that a request asks for other outputs of the same tensors."""
     _expect_answers_apart(target, pair(model))
 
 
 @check("state.same-body-for-another-model-is-seen", answers="OIP-ISOLATION", role="identity_int32")
 @rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY), Row("raw", ("raw",), needs=RAW))
 def same_body_for_another_model_is_seen(target: Target, model: Model, form: AnyForm) -> None:
-    """The server answers the same body by the model that each path names."""
+    """The server answers the same body with the model that each path names."""
     other = target.model("cast_int32_fp32", model.salt)
     if other is None:
         raise NotApplicableError("no model for the role cast_int32_fp32")

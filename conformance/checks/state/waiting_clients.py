@@ -81,7 +81,7 @@ def go_ahead_comes_without_the_body(
         )
 
     with (
-        block_if(is_wrong_without, "the request is answered wrongly in chunks without Expect, too"),
+        block_if(is_wrong_without, "the request is also answered wrongly in chunks without Expect"),
         attribute_to("HTTP-EXPECT"),
     ):
         expect(reply).tensors(expected)
@@ -123,5 +123,5 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
     reply = target.send_and_read_late(message)  # no control request first: these exchanges are large in recordings
     if reply.is_refusal and reply.status not in DECLINED_STATUSES:
         raise NotApplicableError(f"a request of {len(message.body)} bytes is refused: {escape_text(reply.outcome())}")
-    with block_if(is_wrong_at_once, "the same answer, read at once, is wrong, too"), attribute_to("HTTP-SLOW-READER"):
+    with block_if(is_wrong_at_once, "the same answer, read at once, is also wrong"), attribute_to("HTTP-SLOW-READER"):
         expect(reply).tensors(expected)

@@ -133,7 +133,7 @@ def expect_special_side(
     Raises:
         Blocked: the plain tensors are wrong as well, so the property is not the cause.
     """
-    reason = f"{plain[0].datatype} elements without that property are wrong too"
+    reason = f"{plain[0].datatype} elements without that property are also wrong"
     with block_if(lambda: not is_right(target, model, plain, side), reason):
         expect_side(target, model, tensors, side)
 
@@ -172,7 +172,7 @@ def expect_together(
             raise
         if reply.succeeded:
             expect(reply).tensors([output for output in outputs if output.datatype not in wrong])
-        raise BlockedError(f"{', '.join(sorted(wrong))} alone is wrong too", unmet) from None
+        raise BlockedError(f"{', '.join(sorted(wrong))} alone is also wrong", unmet) from None
 
 
 def _expect_written_alone(
@@ -185,7 +185,7 @@ def _expect_written_alone(
     """
     wrong = [tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_written_alone(target, model, inputs, tensor)]
     if wrong:
-        raise BlockedError(f"{', '.join(wrong)} as the only binary output is wrong, too", unmet)
+        raise BlockedError(f"{', '.join(wrong)} as the only binary output is also wrong", unmet)
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:

@@ -24,7 +24,7 @@ from conformance.wire.tensor import Tensor
 
 # --- classes as binary data -------------------------------------------------------------------------------------------
 
-UNWRITTEN = "the same texts are wrong as binary data, too, where they are no classes"
+UNWRITTEN = "the same texts are also wrong as binary data, where they are no classes"
 
 
 def are_written(target: Target, right: Sequence[str], found: Output | None) -> bool:

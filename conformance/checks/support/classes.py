@@ -68,7 +68,7 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
     if usual.is_refusal:
         outcome = escape_text(usual.outcome(), 120)
         cause = UnmetError("an answer to the same request without classification", outcome, usual)
-        raise BlockedError(f"without classification it is refused, too: {outcome}", cause)
+        raise BlockedError(f"without classification it is also refused: {outcome}", cause)
     return reply
 
 

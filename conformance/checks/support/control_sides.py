@@ -64,7 +64,7 @@ def expect_read(
     if not names:
         raise NotApplicableError(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
     require_distinguished_inputs(model, tensors, misread)
-    with block_if(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are wrong, too"):
+    with block_if(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are also wrong"):
         _expect_right(target, model, tensors, names)
 
 

@@ -46,7 +46,7 @@ def _find_smallest(
     model: Model, sending: Sending, tensor: Tensor, unmet: UnmetError, expectation: Expectation
 ) -> UnmetError | BlockedError:
     if not is_met(lambda: expectation(make_plain_tensor(model, sending))):
-        return BlockedError(f"plain {tensor.datatype} elements are wrong too", unmet)
+        return BlockedError(f"plain {tensor.datatype} elements are also wrong", unmet)
     if unmet.reply is not None and unmet.reply.has_failed(FailureKind.TIMEOUT):
         return unmet
 

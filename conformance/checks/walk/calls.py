@@ -79,7 +79,7 @@ def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_make_single_value_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
-    """The server answers a call correctly that differs from a plain one in one thing."""
+    """The server correctly answers a call that differs from a plain one in one property."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         single, walk = own.list_single_value_steps(axis, BASELINES[kind][1]), _make_own_walk(target, own)

@@ -60,6 +60,6 @@ def _make_rows() -> Sequence[Row]:
 @check("walk.drawn-exchanges-are-right", answers="OIP-ANSWER", explores=True)
 @rows(*_make_rows())
 def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
-    """The server answers any request of any kind correctly, whatever came before."""
+    """The server answers any request of any kind correctly, after any earlier requests."""
     walk = make_http_walk(target, model, kind)
     explore(draw_steps(kind, role), lambda steps: walk.take_steps(salt_steps(steps, model.salt)), shrinks=False)

@@ -96,7 +96,7 @@ def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
 @rows(*_make_single_value_rows())
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
-    """The server answers a request correctly that differs from a plain one in one thing."""
+    """The server correctly answers a request that differs from a plain one in one property."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         single, walk = own.list_single_value_steps(axis, BASELINES[kind][1]), _make_own_walk(target, own)

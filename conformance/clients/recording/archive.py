@@ -138,9 +138,9 @@ def load(path: Path) -> Archive:
     except files.NotOpenedError as error:
         raise HarError(f"{path}: {error}") from error
     except files.UnreadableError as error:
-        raise HarError(f"{path} is no recording of clients: {error}") from error
+        raise HarError(f"{path} is not a recording of clients: {error}") from error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise HarError(f"{path} is no recording of clients: {type(error).__name__}: {error}") from error
+        raise HarError(f"{path} is not a recording of clients: {type(error).__name__}: {error}") from error
 
 
 def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, RecordedExchange]:

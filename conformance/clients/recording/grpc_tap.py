@@ -104,7 +104,7 @@ class GrpcTap:
                 body.release()
         call.has_client_ended = call.has_client_ended or event.has_ended
         if event.reset is not None and call.trouble is None:
-            self._end_call(call, f"the client gave the call up: {RESET_NAMES.get(event.reset, event.reset)}")
+            self._end_call(call, f"the client cancelled the call: {RESET_NAMES.get(event.reset, event.reset)}")
         self._remove_call(event.stream, call)
 
     def _record_request(self, call: _Call, body: Body, *, is_compressed: bool) -> None:

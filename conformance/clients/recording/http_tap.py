@@ -41,7 +41,7 @@ class HttpTap:
             self._take_answer(_build_answer(read))
         if self._answers.is_stuck and not self._requests.is_stuck:
             self._requests.is_stuck = True
-            self._recorder.report_unread("a connection went on with what is not HTTP/1")
+            self._recorder.report_unread("a connection continued with bytes that are not HTTP/1")
 
     def handle_reset(self) -> None:
         """Handle a reset by the client: after an answer, unless a further request waits or has begun."""
@@ -87,13 +87,13 @@ class HttpTap:
         if has_declared_bytes(received):
             self._record(received)
         else:
-            self._recorder.report_unread("a request was given up before it was whole")
+            self._recorder.report_unread("a request was aborted before it was complete")
 
     def _handle_rest(self, rest: bytes) -> None:
         """Handle bytes that are not an HTTP request: they may belong to the body of the last request."""
         last = self._last_request
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
-            self._recorder.report_unread("what came is no request of HTTP/1")
+            self._recorder.report_unread("the connection did not begin with an HTTP/1 request")
             return
         trouble = f"a body that goes on behind its Content-Length of {len(last.body)}"
         shown = rest[:MAX_REST_BYTES]

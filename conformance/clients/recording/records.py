@@ -103,7 +103,7 @@ def _describe_request(recorded: RecordedExchange) -> str:
     """Return the facts about a request that its head and body do not show."""
     received = recorded.received
     version = received.version if not received.is_over_grpc and received.version != "HTTP/1.1" else ""
-    too_long = "" if recorded.is_whole else "too long to be kept"
+    too_long = "" if recorded.is_whole else "too long to be stored"
     chunks = "in chunks" if received.is_chunked else ""
     return ", ".join(part for part in (version, chunks, too_long, received.trouble) if part)
 

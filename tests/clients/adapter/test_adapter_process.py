@@ -102,7 +102,7 @@ ANSWERS = {
     ),
     "huge shape": (
         '{"seq": 2, "results": [{"outputs": [{"name": "O", "datatype": "INT8", "shape": [1.0], "data": "AQ=="}]}]}',
-        "has a tensor that is none",
+        "has an invalid tensor",
     ),
 }
 

@@ -94,7 +94,7 @@ def test_one_that_was_broken_off_is_refused_in_a_line(tmp_path: Path) -> None:
     file = written(tmp_path)
     file.write_bytes(file.read_bytes()[:-40])
     assert archive.is_client_recording(file)
-    with pytest.raises(HarError, match="is no recording of clients"):
+    with pytest.raises(HarError, match="is not a recording of clients"):
         archive.load(file)
 
 

@@ -175,6 +175,6 @@ def test_all_bodies_together_are_limited() -> None:
 
 def test_deep_json_of_a_request_that_is_cut_off_is_no_fault_of_ours() -> None:
     body = b"[" * 100_000
-    assert read(make_request(body, length=200_000)).reasons == ["a request was given up before it was whole"]
+    assert read(make_request(body, length=200_000)).reasons == ["a request was aborted before it was complete"]
     nested = json.dumps({"inputs": 3}).encode()
     assert len(read(make_request(nested, length=200)).reasons) == 1

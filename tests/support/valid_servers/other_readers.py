@@ -17,7 +17,7 @@ from reference_server.tensors import Tensor
 
 @variation("strict_json.parse_object", breaks="OIP-MEMBERS")
 def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
-    """Members that no object defines are refused wherever they stand."""
+    """Members that no object defines are refused wherever they are."""
     found = original(data)
     known = {"id", "parameters", "inputs", "outputs", "name", "shape", "datatype", "data"}
     entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]

@@ -82,9 +82,9 @@ def read_json(text: bytes) -> dict[str, Any]:
     try:
         document = json.loads(text.decode(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"the request is no JSON: {error}") from error
+        raise RefusedError(f"the request is not JSON: {error}") from error
     if type(document) is not dict:
-        raise RefusedError("the request is no JSON object")
+        raise RefusedError("the request is not a JSON object")
     return document
 
 
@@ -97,7 +97,9 @@ def read_inputs(role: Role, document: Any, binary: bytes) -> dict[str, Array]:
     for each, (name, datatype, shape) in zip(given, described, strict=True):
         size, data = parameter(each, "binary_data_size", int), member(each, "data", list, None)
         if (size is None) == (data is None) or not 0 <= (size or 0) <= len(binary) - place:
-            raise RefusedError(f"input {name} has data and binary data, or neither, or more than are left")
+            raise RefusedError(
+                f"input {name} has both data and binary data, has neither, or needs more bytes than are left"
+            )
         if size is None:
             arrays[name] = tensors.from_json(data, datatype, shape)
         else:
@@ -121,7 +123,7 @@ def read_raw(role: Role, body: bytes) -> dict[str, Array]:
     (spec, *others), datatype = role["inputs"], role["inputs"][0]["datatype"]
     shape = [1, *spec["shape"][1:]] if role["batching"] else list(spec["shape"])
     if others or shape.count(-1) > 1 or (datatype == "BYTES" and shape != [1]):
-        raise RefusedError("the model takes no raw binary request")
+        raise RefusedError("the model does not accept raw binary requests")
     if datatype == "BYTES":  # the element itself, without its length
         return {spec["name"]: role_compute.texts([body], shape)}
     if -1 in shape:
@@ -156,7 +158,7 @@ def read_outputs(role: Role, document: Any) -> list[Output]:
     for each in member(document, "outputs", list, []) or [{"name": name} for name in datatypes]:
         name, own = member(each, "name", str), parameter(each, "binary_data", bool)
         if name not in datatypes:
-            raise RefusedError(f"there is no output {name}, or it is listed twice")
+            raise RefusedError(f"output {name} does not exist, or is listed twice")
         is_binary = bool(usual if own is None else own)
         found.append(Output(name, datatypes.pop(name), is_binary, parameter(each, "classification", int)))
     return found
