@@ -137,11 +137,6 @@ class TargetClient:
             self._discovery_budget = None
 
     @property
-    def has_waited_briefly(self) -> bool:
-        """Whether a short wait in the scope ended without a whole answer."""
-        return any(one.is_short_wait for one in self.exchanges)
-
-    @property
     def is_lost(self) -> bool:
         """Whether the target has become unreachable."""
         return self.lost is not None

@@ -8,7 +8,6 @@ What servers and clients do comes from docs/results, which their recipes write.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,16 +33,15 @@ from tests.support import kill_matrix_page as matrix
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
-LINE = re.compile(r"^\| `([^`]+)` \|.*\n", re.MULTILINE)
 
 
 def render_pages() -> Iterator[tuple[Path, str]]:
     """Yield each generated page with the text that it should have."""
-    yield matrix.PAGE, matrix.render(faults.load(), _lines(matrix.PAGE))
+    yield matrix.PAGE, matrix.render(faults.load(), matrix.read_lines(matrix.PAGE))
     variations = alterations.load("variations")
     yield (
         clients_matrix.PAGE,
-        clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
+        clients_matrix.render(alterations.load("faults"), matrix.read_lines(clients_matrix.PAGE), variations),
     )
     of_clients = strangers_page.render_clients(list(bugs.list_client_bugs()), bugs.read_caught(bugs.CLIENTS_CAUGHT))
     yield strangers_page.PAGE, strangers_page.render(list(bugs.list_bugs()), bugs.read_caught()) + of_clients
@@ -56,10 +54,6 @@ def render_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
     for name, text in pages.render(servers.load(RESULTS)).items():
         yield ROOT / links.PAGES_FOLDER / name, text
-
-
-def _lines(page: Path) -> dict[str, str]:
-    return {found[1]: found[0] for found in LINE.finditer(page.read_text(encoding="utf-8"))}
 
 
 def _render_clients() -> str:
@@ -92,7 +86,7 @@ def described_client_faults() -> Mapping[str, Sequence[str]]:
 
 def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the faults of which a page says nothing, or something else."""
-    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in _lines(page).items()}
+    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in matrix.read_lines(page).items()}
     return [name for name, words in described.items() if told.get(name) != list(words)]
 
 
