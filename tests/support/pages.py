@@ -1,6 +1,6 @@
 """Writes every generated page of docs/, or names those that are old.
 
-    python -m tests.support.pages            # write the old ones; judge what is new: rows, and faults
+    python -m tests.support.pages            # write the old ones; judge new rows and faults, choose quick rows
     python -m tests.support.pages --check    # name the old ones; exit status 1 if there are any
 
 What servers and clients do comes from docs/results, which their recipes write.
@@ -28,7 +28,7 @@ from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
 from tests.strangers import bugs
-from tests.support import history_page, results, strangers_page
+from tests.support import history_page, quick_rows, results, strangers_page
 from tests.support import kill_matrix_page as matrix
 
 ROOT = Path(__file__).parents[2]
@@ -107,13 +107,18 @@ def judge_bundled() -> None:
 
 
 def write_pages() -> None:
-    """Judge what is new, and write every page."""
-    if has_new_rows():
+    """Judge what is new, choose the rows of the profile quick if something is, and write every page."""
+    is_new = has_new_rows()
+    if is_new:
         judge_bundled()
     if names := find_new(matrix.PAGE, described_faults()):
         matrix.main(names)
+        is_new = True
     if names := find_new(clients_matrix.PAGE, described_client_faults()):
         clients_matrix.main(names)
+        is_new = True
+    if is_new:
+        quick_rows.main()
     for path in find_old():
         print(path.relative_to(ROOT))  # noqa: T201
     for path, text in render_pages():
