@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from conformance.roles.roles import Role, TensorSpec
+from conformance.roles.roles import Role, TensorSpec, map_identities
 from conformance.spec.data_files import PACKAGE_FOLDER
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor, decode
@@ -23,8 +23,8 @@ Sending = Literal["read", "written", "both", "raw", "typed-contents", "raw-conte
 FILE = PACKAGE_FOLDER / "roles" / "generated_tensors.json"
 TENSORS_PER_ROW = 2
 
-_JSON_CAPABLE = tuple(f"identity_{name.lower()}" for name, info in DATATYPES.items() if info.has_json_form)
-_IDENTITIES = tuple(f"identity_{name.lower()}" for name in DATATYPES)
+_IDENTITIES = tuple(map_identities().values())
+_JSON_CAPABLE = tuple(role for name, role in map_identities().items() if DATATYPES[name].has_json_form)
 _CASTS = ("cast_fp16_fp32", "cast_fp32_fp16", "cast_bf16_fp32", "cast_fp32_bf16")
 SHAPED_ROLES = ("rank0", "rank2", "rank3", "rank4", "rank2_bytes", "batching")
 ROLES: Mapping[Sending, Sequence[str]] = {

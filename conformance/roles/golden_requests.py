@@ -120,10 +120,6 @@ class Case:
         """Whether a server must answer it."""
         return self.fault is None
 
-    def build_path(self, model: str) -> str:
-        """Return the request's path for a target whose model for the role is called `model`."""
-        return self.path.replace(f"/models/{self.role}/", f"/models/{model}/")
-
 
 def load_all() -> tuple[Case, ...]:
     """Return all cases, the valid ones first, each group sorted by name.

@@ -65,6 +65,13 @@ def load() -> Mapping[str, Role]:
     return {name: _parse_role(name, entry) for name, entry in data_files.load_toml("roles/roles.toml").items()}
 
 
+@cache
+def map_identities() -> Mapping[str, str]:
+    """Return the role that returns tensors of a datatype unchanged, for each datatype that has one."""
+    every = ((name, f"identity_{name.lower()}") for name in DATATYPES)
+    return {name: role for name, role in every if role in load()}
+
+
 def _parse_role(name: str, entry: Mapping[str, Any]) -> Role:
     return Role(
         name,

@@ -19,7 +19,6 @@ from reference_server.request import RequestedOutput
 from reference_server.tensors import NUMPY, Tensor, TensorSpec, join_elements
 
 Answer = Mapping[str, Any]
-SAME_VALUES = "BIN-SAME-AS-JSON-O"
 
 
 # --- strings in answers -----------------------------------------------------------------------------------------------

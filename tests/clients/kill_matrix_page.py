@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from tests.clients import alterations
 from tests.clients.alterations import Alteration
 from tests.clients.matrix import find_complaints, run
 from tests.clients.sightings import SEEN_BY, Sighting
-from tests.support.sightings import UnmetRow
+from tests.support.kill_matrix_page import format_cells, read_lines, render_tables, write_seen_by
 
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix-clients.md"
 HEAD = """# Kill matrix of clients
@@ -38,11 +37,9 @@ TABLE = "| fault | what the client does | misses | watched | caught by | message
 
 def render(faults: Mapping[str, Alteration], lines: Mapping[str, str], variations: Mapping[str, Alteration]) -> str:
     """Return the page, ending in a newline, of a line for each fault."""
-    parts = [HEAD, *(f"* `{one.name}`: {one.summary}\n" for one in variations.values()), "\n"]
-    for subject in dict.fromkeys(fault.subject for fault in faults.values()):
-        own = [lines[name] for name, fault in faults.items() if fault.subject == subject]
-        parts.append(f"## {subject.replace('_', ' ')}\n\n{TABLE}{''.join(own)}\n")
-    return "".join(parts).rstrip() + "\n"
+    listed = "".join(f"* `{one.name}`: {one.summary}\n" for one in variations.values())
+    subjects = {name: fault.subject.replace("_", " ") for name, fault in faults.items()}
+    return f"{HEAD}{listed}\n{render_tables(TABLE, subjects, lines)}"
 
 
 def format_line(fault: Alteration, sighting: Sighting) -> str:
@@ -51,21 +48,13 @@ def format_line(fault: Alteration, sighting: Sighting) -> str:
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in found))
     shown = ", ".join(caught[:3]) + (f" and {len(caught) - 3} more" if len(caught) > 3 else "")
     watched = "yes" if set(fault.misses) & set(sighting.watched) else "no"
-    cells = (f"`{fault.name}`", fault.summary, describe_missed(fault), watched, shown, _first(found))
-    return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+    message = found[0].message[:240] if found else ""
+    return format_cells(f"`{fault.name}`", fault.summary, describe_missed(fault), watched, shown, message)
 
 
 def describe_missed(fault: Alteration) -> str:
     """Return what a fault misses."""
     return ", ".join(fault.misses) + (" and more" if fault.broad else "")
-
-
-def _first(found: Collection[UnmetRow]) -> str:
-    return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", next((miss.message[:240] for miss in found), ""))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
 def find_seeing_rows(fault: Alteration, sighting: Sighting) -> list[list[str]]:
@@ -83,17 +72,15 @@ def main(names: Collection[str]) -> None:
     What is not as it should be is printed.
     """
     known = alterations.load("faults")
-    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    lines = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", page, re.M)}
-    rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8")) if SEEN_BY.exists() else {}
+    lines = read_lines(PAGE)
+    rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
     for sighting in run("faults", names or known):
         lines[sighting.name] = format_line(known[sighting.name], sighting)
         rows[sighting.name] = find_seeing_rows(known[sighting.name], sighting)
         for line in find_complaints(sighting, known[sighting.name]):
             print(f"{sighting.name}: {line}", flush=True)  # noqa: T201
     PAGE.write_text(render(known, lines, alterations.load("variations")), encoding="utf-8")
-    kept = [f"{json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(known)]
-    SEEN_BY.write_text("{\n" + ",\n".join(kept) + "\n}\n", encoding="utf-8")
+    write_seen_by(SEEN_BY, {name: rows[name] for name in known})
 
 
 if __name__ == "__main__":

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from reference_server import faults
 from reference_server.faults import Fault
 from tests.support.matrix import run
 from tests.support.samples import SEEN_BY
-from tests.support.sightings import Sighting, UnmetRow
+from tests.support.sightings import Sighting
 
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
 HEAD = """# Kill matrix
@@ -33,16 +33,30 @@ Faults in areas whose names begin with "combined" appear only when two features 
 [pairwise combinations](walk.md) find them, and blame the first requirement in "breaks".
 
 """
+LINE = re.compile(r"^\| `([^`]+)` \|.*\n", re.MULTILINE)
 TABLE = "| fault | what the server does | breaks | caught by | message |\n|---|---|---|---|---|\n"
 
 
 def render(known: Mapping[str, Fault], lines: Mapping[str, str]) -> str:
     """Return the page, ending in a newline, of a line for each fault."""
-    parts = [HEAD]
-    for area in dict.fromkeys(fault.area for fault in known.values()):
-        own = [lines[name] for name, fault in known.items() if fault.area == area]
-        parts.append(f"## {area}\n\n{TABLE}{''.join(own)}\n")
-    return "".join(parts).rstrip() + "\n"
+    return HEAD + render_tables(TABLE, {name: fault.area for name, fault in known.items()}, lines)
+
+
+def render_tables(head: str, sections: Mapping[str, str], lines: Mapping[str, str]) -> str:
+    """Return a table for each section, ending in a newline.
+
+    Args:
+        head: the head of each table.
+        sections: the section of each fault.
+        lines: the line of each fault.
+    """
+    own = {one: "".join(lines[name] for name in sections if sections[name] == one) for one in sections.values()}
+    return "\n".join(f"## {section}\n\n{head}{rows}" for section, rows in own.items())
+
+
+def read_lines(page: Path) -> dict[str, str]:
+    """Return the line of each fault on a page."""
+    return {found[1]: found[0] for found in LINE.finditer(page.read_text(encoding="utf-8"))}
 
 
 def format_line(fault: Fault, sighting: Sighting) -> str:
@@ -51,26 +65,24 @@ def format_line(fault: Fault, sighting: Sighting) -> str:
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in misses))
     shown = ", ".join(caught[:4]) + (f" and {len(caught) - 4} more" if len(caught) > 4 else "")
     breaks = ", ".join(fault.breaks) or "nearly everything"
-    cells = (f"`{fault.name}`", fault.summary, breaks, shown or "the run itself", _first(misses, sighting))
-    return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+    message = (misses or sighting.misses)[0].message[:300]
+    return format_cells(f"`{fault.name}`", fault.summary, breaks, shown or "the run itself", message)
 
 
-def _first(misses: list[UnmetRow], sighting: Sighting) -> str:
-    first = (misses or sighting.misses)[0]
-    return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", first.message[:300])
+def format_cells(*cells: str) -> str:
+    """Return a line of a table, without the port that a run had by chance."""
+    texts = (text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;") for text in cells)
+    return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", f"| {' | '.join(texts)} |\n")
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
-
-
-def _rows_that_saw(found: Mapping[str, list[list[str]]]) -> str:
-    """Return for each fault the first row that saw each requirement which it breaks, as `samples` reads it."""
-    lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(found.items())]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+def write_seen_by(file: Path, rows: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    """Write the rows that saw each fault, a line for each fault."""
+    lines = [f"{json.dumps(name)}: {json.dumps(seen)}" for name, seen in sorted(rows.items())]
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def _first_rows(fault: Fault, sighting: Sighting) -> dict[str, list[str]]:
+    """Return the first row that saw each requirement that the fault breaks."""
     rows: dict[str, list[str]] = {}
     for miss in sighting.select("fail", "advisory"):
         if miss.requirement in fault.breaks or fault.broad:
@@ -82,15 +94,13 @@ def main(names: Collection[str]) -> None:
     """Run the suite against every fault, or some, and write what came of it; what is not run stays as it was."""
     known = faults.load()
     sightings = run(names or known, whole=False)
-    lines = {
-        found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", PAGE.read_text(encoding="utf-8"), re.M)
-    }
+    lines = read_lines(PAGE)
     rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
     for name, sighting in sightings.items():
         lines[name] = format_line(known[name], sighting)
         rows[name] = list(_first_rows(known[name], sighting).values())
     PAGE.write_text(render(known, lines), encoding="utf-8")
-    SEEN_BY.write_text(_rows_that_saw({name: rows[name] for name in known}), encoding="utf-8")
+    write_seen_by(SEEN_BY, {name: rows[name] for name in known})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Writes every generated page of docs/, or names those that are old.
 
-    python -m tests.support.pages            # write the old ones; judge what is new: rows, and faults
+    python -m tests.support.pages            # write the old ones; judge new rows and faults, choose quick rows
     python -m tests.support.pages --check    # name the old ones; exit status 1 if there are any
 
 What servers and clients do comes from docs/results, which their recipes write.
@@ -8,7 +8,6 @@ What servers and clients do comes from docs/results, which their recipes write.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,21 +28,20 @@ from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
 from tests.strangers import bugs
-from tests.support import history_page, results, strangers_page
+from tests.support import history_page, quick_rows, results, strangers_page
 from tests.support import kill_matrix_page as matrix
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
-LINE = re.compile(r"^\| `([^`]+)` \|.*\n", re.MULTILINE)
 
 
 def render_pages() -> Iterator[tuple[Path, str]]:
     """Yield each generated page with the text that it should have."""
-    yield matrix.PAGE, matrix.render(faults.load(), _lines(matrix.PAGE))
+    yield matrix.PAGE, matrix.render(faults.load(), matrix.read_lines(matrix.PAGE))
     variations = alterations.load("variations")
     yield (
         clients_matrix.PAGE,
-        clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
+        clients_matrix.render(alterations.load("faults"), matrix.read_lines(clients_matrix.PAGE), variations),
     )
     of_clients = strangers_page.render_clients(list(bugs.list_client_bugs()), bugs.read_caught(bugs.CLIENTS_CAUGHT))
     yield strangers_page.PAGE, strangers_page.render(list(bugs.list_bugs()), bugs.read_caught()) + of_clients
@@ -56,10 +54,6 @@ def render_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
     for name, text in pages.render(servers.load(RESULTS)).items():
         yield ROOT / links.PAGES_FOLDER / name, text
-
-
-def _lines(page: Path) -> dict[str, str]:
-    return {found[1]: found[0] for found in LINE.finditer(page.read_text(encoding="utf-8"))}
 
 
 def _render_clients() -> str:
@@ -92,7 +86,7 @@ def described_client_faults() -> Mapping[str, Sequence[str]]:
 
 def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the faults of which a page says nothing, or something else."""
-    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in _lines(page).items()}
+    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in matrix.read_lines(page).items()}
     return [name for name, words in described.items() if told.get(name) != list(words)]
 
 
@@ -113,13 +107,18 @@ def judge_bundled() -> None:
 
 
 def write_pages() -> None:
-    """Judge what is new, and write every page."""
-    if has_new_rows():
+    """Judge what is new, choose the rows of the profile quick if something is, and write every page."""
+    is_new = has_new_rows()
+    if is_new:
         judge_bundled()
     if names := find_new(matrix.PAGE, described_faults()):
         matrix.main(names)
+        is_new = True
     if names := find_new(clients_matrix.PAGE, described_client_faults()):
         clients_matrix.main(names)
+        is_new = True
+    if is_new:
+        quick_rows.main()
     for path in find_old():
         print(path.relative_to(ROOT))  # noqa: T201
     for path, text in render_pages():

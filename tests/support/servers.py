@@ -9,11 +9,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+import uvicorn
 
 from tests.support import warm
 from tests.support.programs import read_line, start_program
@@ -75,6 +78,23 @@ def serve(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def serve_app(config: uvicorn.Config) -> Iterator[str]:
+    """Serve an app in a thread; yields the URL."""
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.005)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(timeout=5)
 
 
 @contextmanager

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+
+from tests.support.servers import serve_app
 
 VERSION = "1"
 METADATA = {
@@ -126,18 +125,6 @@ def _read_unchecked(inputs: list[Any]) -> np.ndarray[Any, Any]:
     return np.array(next(entry["data"] for entry in inputs if entry["name"] == "x"), "f4").reshape(-1, 4)
 
 
-@contextmanager
-def serve(*mistakes: str) -> Iterator[str]:
-    """Serve the model with these mistakes; yields the URL."""
-    config = uvicorn.Config(SmallServer(mistakes).app, lifespan="off", log_level="critical", access_log=False)
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.005)
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(timeout=5)
+def serve(*mistakes: str) -> AbstractContextManager[str]:
+    """Serve the model with these mistakes; the context is the URL."""
+    return serve_app(uvicorn.Config(SmallServer(mistakes).app, lifespan="off", log_level="critical", access_log=False))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -18,6 +15,7 @@ from reference_server.errors import InferenceError
 from reference_server.http_protocol import OipHttpProtocol
 from reference_server.models import Model
 from reference_server.tensors import Tensor, TensorSpec, make_objects
+from tests.support.servers import serve_app
 
 Inputs = Mapping[str, Tensor]
 Compute = Callable[[Model, Inputs], list[Tensor]]
@@ -33,18 +31,8 @@ def serve(*extra: Model, fault: str | None = None) -> Iterator[str]:
         config = uvicorn.Config(
             served, http=OipHttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False
         )
-        server = uvicorn.Server(config)
-        with socket.create_server(("127.0.0.1", 0), backlog=128) as listener, mock.patch.dict(compute.FUNCTIONS, ODD):
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-            thread.start()
-            while not server.started:
-                time.sleep(0.005)
-            try:
-                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-            finally:
-                server.should_exit = True
-                thread.join(timeout=5)
+        with serve_app(config) as url, mock.patch.dict(compute.FUNCTIONS, ODD):
+            yield url
 
 
 def model(name: str, inputs: Specs, outputs: Specs, *, batching: bool = False) -> Model:

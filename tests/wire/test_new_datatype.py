@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from conformance.expect.difference import find_difference
+from conformance.judging.selection import list_profile_rows
 from conformance.roles import corner_values, sample_values, tensor_strategies
 from conformance.roles.guessed_inputs import guess_inputs
 from conformance.roles.model import Model
 from conformance.roles.roles import Role, TensorSpec
+from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.fit import JSON
 from conformance.wire import datatypes, json_data
 from conformance.wire.datatypes import Datatype
@@ -67,3 +72,16 @@ def test_tensors_are_drawn_of_it() -> None:
         assert tensor.datatype == "FP8"
 
     draw()
+
+
+ROWS_WITH_FP8 = """
+from tests.wire.test_new_datatype import FP8, TRANSPORTS, datatypes
+datatypes._TABLE["FP8"] = FP8
+from conformance.judging.selection import list_profile_rows
+print(len(list_profile_rows("certify", transports=("http", "grpc"))))
+"""
+
+
+def test_the_suite_has_no_more_rows_before_a_role_has_it() -> None:
+    asked = subprocess.run([sys.executable, "-c", ROWS_WITH_FP8], capture_output=True, text=True, check=True)
+    assert int(asked.stdout) == len(list_profile_rows("certify", transports=TRANSPORTS))

@@ -18,7 +18,6 @@ from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 
-SpoilParts = Callable[[AnswerParts], AnswerParts]
 SIZE: Final = "binary_data_size"
 
 

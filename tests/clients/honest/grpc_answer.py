@@ -19,7 +19,6 @@ class Output:
     datatype: str = ""
     shape: list[int] = field(default_factory=list)
     contents: bytes = b""
-    has_contents: bool = False
 
 
 @dataclass
@@ -64,7 +63,6 @@ def parsed_output(data: bytes) -> Output:
             output.shape += map(signed, unpacked(value))
         elif number == 5:
             output.contents += _bytes(value)
-            output.has_contents = True
     return output
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,9 +31,41 @@ from conformance.wire.datatypes import OIP_DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.response import parse
 from conformance.wire.tensor import Tensor, find_first_difference
-from tests.clients.peer.answering import parse_answer
 from tests.clients.peer.plain_client import DTYPES
 from tests.support.tables import on_each
+
+DECODERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.decompress, "deflate": zlib.decompress}
+
+
+@dataclass(frozen=True)
+class ReceivedAnswer:
+    """An answer that has arrived whole."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def decoded(self) -> bytes:
+        return DECODERS.get(self.headers.get("content-encoding", ""), bytes)(self.body)
+
+
+def parse_answer(answer: HttpAnswer) -> ReceivedAnswer:
+    """Return the answer; raises h11.RemoteProtocolError where it is not whole."""
+    parser = h11.Connection(h11.CLIENT)
+    parser.send(h11.Request(method="POST", target="/", headers=[("Host", "x"), ("Content-Length", "0")]))
+    parser.send(h11.EndOfMessage())
+    for piece in answer.pieces:
+        parser.receive_data(piece)
+    parser.receive_data(b"")
+    head = parser.next_event()
+    assert isinstance(head, h11.Response)
+    body = b""
+    while not isinstance(event := parser.next_event(), h11.EndOfMessage):
+        assert isinstance(event, h11.Data), event
+        body += bytes(event.data)
+    return ReceivedAnswer(head.status_code, {name.decode(): value.decode() for name, value in head.headers}, body)
+
 
 HEADER = "inference-header-content-length"
 BY_DEFAULT = {"parameters": {"binary_data_output": True}}
