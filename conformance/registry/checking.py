@@ -135,7 +135,7 @@ def _check_demands(made: Manifest, demanded: Policy) -> Iterator[str]:
     yield from _check_product(made, demanded)
     taken = {CONFORMANT: True, INTEROPERABLE: demanded.interoperable, PARTIAL: demanded.partial}
     if not taken[made.standing]:
-        yield f"the {made.party} is certified as {made.certified_as}, and this registry does not accept such {made.party}s"
+        yield f"the {made.party} is certified as {made.certified_as}; this registry does not accept such {made.party}s"
     for name in () if made.self_test else demanded.demands:
         is_met, what_to_do = DEMAND_CHECKS[name]
         if not is_met(made):
