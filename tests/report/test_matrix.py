@@ -254,13 +254,13 @@ def test_findings_are_of_newest_versions_and_merge_transports_and_servers() -> N
     old = named("b", "1", judged("BIN-ORDER-O", "fail", 3))
     new = named("b", "2", judged("CLS-COUNT-ABOVE", "fail", 1))
     (found,) = choose_findings(build(both, old, new))
-    assert found.symptom == "Makes up classes when more are requested than exist"
+    assert found.symptom == "Returns a wrong number of classes when more are requested than exist"
     assert [(column.title, [cell.anchor for cell in own]) for column, own in found.unmet] == [
         ("alpha 1", ["CLS-COUNT-ABOVE--alpha-1", "CLS-COUNT-ABOVE/grpc--alpha-1"]),
         ("b 2", ["CLS-COUNT-ABOVE--b-2"]),
     ]
     page = matrix_page.render_page(build(both, old, new))
-    assert 'href="#CLS-COUNT-ABOVE--alpha-1">Makes up classes when more are requested than exist</a>' in page
+    assert 'href="#CLS-COUNT-ABOVE--alpha-1">Returns a wrong number of classes when more are requested than exist</a>' in page
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
