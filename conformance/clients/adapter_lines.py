@@ -79,7 +79,7 @@ def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Res
 
 
 def make_results_line(seq: int, results: Sequence[Result]) -> bytes:
-    """Return an answer line with these results, as the suite parsed them."""
+    """Return the line that an adapter would send for results that the suite has parsed."""
     return _format_line({"seq": seq, "results": [_build_result(result) for result in results]})
 
 

@@ -122,11 +122,13 @@ class Client:
         self._peer.refresh(self.transport)
         scenario = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
         try:
-            return not any(result.cannot for result in self._infer_and_count(scenario, at_once=False, timeout=TIMEOUT))
+            return not any(
+                result.cannot for result in self._infer_and_count_waits(scenario, at_once=False, timeout=TIMEOUT)
+            )
         except AdapterHangsError:
             return True
 
-    def _infer_and_count(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
+    def _infer_and_count_waits(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Have the client make the inferences of a scenario, and count them if they took their whole time."""
         address = self._peer.get_address(self.transport)
         allowed = timeout * (1 if at_once else len(scenario.inferences))
@@ -145,7 +147,7 @@ class Client:
     def _infer_scenario(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Have the client make the inferences of a scenario; return a result for each."""
         try:
-            return self._infer_and_count(scenario, at_once=at_once, timeout=timeout)
+            return self._infer_and_count_waits(scenario, at_once=at_once, timeout=timeout)
         except AdapterError as error:
             self._store_requests(scenario)
             self._peer.disturb(self.transport)

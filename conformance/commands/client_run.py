@@ -30,11 +30,11 @@ def add(commands: Any) -> None:
 
 
 def run(_: argparse.Namespace) -> None:
-    """Report what is missing; see `replace_process`."""
-    replace_process([])
+    """Report what is missing; see `exec_program`."""
+    exec_program([])
 
 
-def replace_process(arguments: Sequence[str]) -> None:
+def exec_program(arguments: Sequence[str]) -> None:
     """Replace this process by pytest, to test the client whose adapter the command behind `--` starts.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.run_start import ALL_MODELS, discover_subjects, shorten_names
+from conformance.judging.run_start import ALL_MODELS, discover_subjects, list_first_names
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
 from conformance.report.deployed_models import describe_unsteady_model, format_signature
@@ -87,7 +87,7 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
         f"{'server':20}{_describe_server(found)}; {health}",
         f"{'lists':20}{escape_text(', '.join(found.listed), 200) or 'no extensions'}",
         *(_list_extensions_by_model(target, _list_answering(described)) if described else _list_extensions(found)),
-        f"{'models':20}{escape_text(f'{len(names)} listed: {shorten_names(names)}', 300) if names else NO_LIST}",
+        f"{'models':20}{escape_text(f'{len(names)} listed: {list_first_names(names)}', 300) if names else NO_LIST}",
         *(_format_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
         *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
@@ -116,7 +116,7 @@ def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator
     alone = {model: model_discovery.try_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
-        works = [f"works on {shorten_names(working)}"] if working else []
+        works = [f"works on {list_first_names(working)}"] if working else []
         others = [_describe_failure(model, found, name) for model, found in alone.items() if model not in working]
         yield f"{name:20}{escape_text('; '.join([*works, *others]), 200) or 'not tried: no model answers'}"
 

@@ -11,7 +11,7 @@ from conformance.commands.connection_options import add_connection, add_timeout,
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.run_start import shorten_names
+from conformance.judging.run_start import list_first_names
 from conformance.judging.session import Session
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.text import escape_text
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> str:
             file.write(text)
     except OSError as error:
         raise InitError(f"cannot write {options.output}: {error.strerror}") from error
-    todo = f"; fill in the inputs of {shorten_names(unfinished)} there, then run" if unfinished else ":"
+    todo = f"; fill in the inputs of {list_first_names(unfinished)} there, then run" if unfinished else ":"
     return escape_text(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
 

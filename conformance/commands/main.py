@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _expect_command(arguments[:1])
         for words, name in PASSTHROUGH_COMMANDS.items():
             if tuple(arguments[: len(words)]) == words:
-                _import_command(name).replace_process(arguments[len(words) :])
+                _import_command(name).exec_program(arguments[len(words) :])
         own, after = (
             _import_command("client").split_command(arguments) if arguments[:1] == ["client"] else (arguments, None)
         )

@@ -16,10 +16,10 @@ def add(commands: Any) -> None:
 
 def run(_: argparse.Namespace) -> NoReturn:
     """Replace this process by the reference server."""
-    replace_process([])
+    exec_program([])
 
 
-def replace_process(arguments: Sequence[str]) -> NoReturn:
+def exec_program(arguments: Sequence[str]) -> NoReturn:
     """Replace this process by the reference server with these arguments."""
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "reference_server", *arguments])  # noqa: S606 (our own module)

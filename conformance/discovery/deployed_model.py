@@ -182,7 +182,7 @@ class DeployedModel(Model):
             for shape in [(items, *tensor.shape[1:])]
         )
 
-    def may_have_rankings(self, output: Tensor) -> bool:
+    def may_be_classified_by_row(self, output: Tensor) -> bool:
         """Whether an output may be a batch, or is a matrix, so that rows may be ranked separately."""
         return len(output.shape) > 1 or self.may_batch(output)
 

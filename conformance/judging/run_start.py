@@ -105,7 +105,7 @@ class NothingToJudge:
         return _SENTENCES[self.lack].format(
             url=self.url,
             details="; ".join(self.details),
-            listed=escape_text(shorten_names(self.details), MAX_NAMES_LENGTH),
+            listed=escape_text(list_first_names(self.details), MAX_NAMES_LENGTH),
             model=names.model.format("NAME"),
             models=", or ".join(map(names.model.format, choices)),
             protocol=names.extension.format(PROTOCOL),
@@ -114,7 +114,7 @@ class NothingToJudge:
         )
 
 
-def shorten_names(names: Sequence[str]) -> str:
+def list_first_names(names: Sequence[str]) -> str:
     """Return the first names and the number of the others."""
     more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
     return f"{', '.join(names[:MAX_SHOWN_NAMES])}{more}"

@@ -79,14 +79,14 @@ class Entry:
     # --- what pages show of a verified certification
 
     @property
-    def directory(self) -> str:
+    def site_folder(self) -> str:
         """The folder of its pages in the site, ending in a slash."""
         return f"certifications/{self.id[:SHORT_ID]}/"
 
     @property
     def page(self) -> str:
         """Its page in the site."""
-        return f"{self.directory}index.html"
+        return f"{self.site_folder}index.html"
 
     @property
     def reported(self) -> ReportedProduct:

@@ -83,8 +83,8 @@ def _render_files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterat
     page = templates.get_template("certification.html.jinja")
     for entry in verified:
         yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_draw_badge(entry)))  # noqa: S704 - our own
-        yield f"{entry.directory}report.html", formats.FORMATS[".html"](entry.folder.report)
-        yield from _render_badge_files(f"{entry.directory}badge", entry)
+        yield f"{entry.site_folder}report.html", formats.FORMATS[".html"](entry.folder.report)
+        yield from _render_badge_files(f"{entry.site_folder}badge", entry)
     for product in listed:
         yield from _draw_product_badges(product)
 

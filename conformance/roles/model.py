@@ -174,7 +174,7 @@ class Model:
         del items
         return tensors
 
-    def may_have_rankings(self, output: Tensor) -> bool:
+    def may_be_classified_by_row(self, output: Tensor) -> bool:
         """Return whether an output may be classified row by row."""
         return self.may_batch(output)
 

@@ -65,7 +65,10 @@ class Fit:
     def describe_lack(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
-        """Return what a signature lacks, briefly; empty if it fits. `is_described`: whether metadata list it."""
+        """Return briefly what a signature lacks for this constraint, or an empty text.
+
+        `is_described` says whether the metadata of the model list the signature.
+        """
         first = inputs[0] if inputs else None
         has_json_form = all(tensor.has_json_form for tensor in (*inputs, *outputs))
         tests = (

@@ -68,7 +68,7 @@ class Excerpt(bytes):
         return found
 
     def is_of(self, body: bytes) -> bool:
-        """Return whether it was taken from this body."""
+        """Return whether this entry stands for the given body."""
         return self.length == len(body) and self.digest == sha256(body).hexdigest()
 
 

@@ -47,7 +47,7 @@ def find_items(
 
 
 def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, ParsedJson, list[Finding]]:
-    """Return the end of the JSON, the JSON, and the findings about the inference header."""
+    """Return the offset at which the JSON ends, the parsed JSON, and the findings about the inference header."""
     read = cache(lambda end: parse_json(body[:end]))  # each prefix is parsed once
     own_end = _find_usual_end(body, header, read) or json_text.find_value_end(body)
     if own_end is not None and not read(own_end).is_json:

@@ -260,7 +260,10 @@ def test_findings_are_of_newest_versions_and_merge_transports_and_servers() -> N
         ("b 2", ["CLS-COUNT-ABOVE--b-2"]),
     ]
     page = matrix_page.render_page(build(both, old, new))
-    assert 'href="#CLS-COUNT-ABOVE--alpha-1">Returns a wrong number of classes when more are requested than exist</a>' in page
+    assert (
+        'href="#CLS-COUNT-ABOVE--alpha-1">Returns a wrong number of classes when more are requested than exist</a>'
+        in page
+    )
 
 
 # --- the page --------------------------------------------------------------------------------------------------------

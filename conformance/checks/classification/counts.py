@@ -138,7 +138,9 @@ def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, 
         NotApplicable: there are no two such outputs.
     """
     right = [
-        tensor for tensor in model.find_outputs(tensors) if has_classes(tensor) and not model.may_have_rankings(tensor)
+        tensor
+        for tensor in model.find_outputs(tensors)
+        if has_classes(tensor) and not model.may_be_classified_by_row(tensor)
     ]
     *_, one, other = [None, None, *sorted(right, key=lambda tensor: tensor.elements)]
     if one is None or other is None or other.elements < 2:

@@ -123,7 +123,7 @@ def exclude_pair(a: str, v: str, b: str, w: str) -> bool:
 
 
 def build_steps(axes: AxisValues) -> list[Step]:
-    """Return the steps of the covering array."""
+    """Return the steps, one for each row of a covering array over these axes."""
     space = Space(axes, exclude_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
     return space.build_array()[0]
 

@@ -36,7 +36,7 @@ STRINGS = bytes.fromhex("03000000 6f6e65 05000000 7468726565")
 
 @dataclass(frozen=True, slots=True)
 class InputBytes:
-    """The bytes of a good input, of its first and of its last element."""
+    """The binary data of a valid input, and those of its first and its last element."""
 
     data: bytes
     first: bytes

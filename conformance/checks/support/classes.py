@@ -111,7 +111,7 @@ def read_classes(reply: Reply, name: str) -> list[ClassText]:
 def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     """Expect an answer to a request for too many classes to list each class once, with a matching shape."""
     listed = read_classes(reply, right.name)
-    items = right.shape[0] if model.may_have_rankings(right) else 1
+    items = right.shape[0] if model.may_be_classified_by_row(right) else 1
     batch = items if model.role.batching or (items > 1 and _has_repeats(listed)) else 1  # indices count within an item
     available = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
@@ -147,7 +147,7 @@ def format_class(entry: ClassText) -> str:
 
 
 def rank_classes(scores: Scores, count: int) -> list[ClassText]:
-    """Return the right classes, without labels."""
+    """Return the expected classes, the highest score first, without labels."""
     values = class_texts.to_python_numbers(scores)
     return [ClassText(str(values[place]), place) for place in class_texts.find_highest(scores, count)]
 
@@ -244,7 +244,7 @@ class ClassifiedAnswer:
         requested form one ranking, unless each has index 0 and the shape is (items, 1).
         """
         items = self.right.shape[0] if self.right.shape else 1
-        if not self.model.may_have_rankings(self.right):
+        if not self.model.may_be_classified_by_row(self.right):
             return 1
         if self.model.role.batching:
             return items
@@ -336,7 +336,10 @@ def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool
 
 
 def _read_prefixed(data: bytes, *, partly: bool) -> list[str]:
-    """Return the BYTES elements of `data`; with `partly`, an incomplete last one is ignored, else none is returned."""
+    """Return the BYTES elements of `data`.
+
+    If the last element is incomplete, `partly` returns those before it; otherwise the result is empty.
+    """
     size, end = strings.PREFIX.size, 0
     found = []
     for start in strings.find_offsets(data):

@@ -39,7 +39,7 @@ BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
 
 @cache
 def build_steps(kind: str) -> tuple[Step, ...]:
-    """Return the steps of a kind of call."""
+    """Return the steps of a kind of call, one for each row of its covering array."""
     return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, CALLS[kind])))
 
 

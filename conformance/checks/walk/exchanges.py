@@ -46,7 +46,7 @@ _OTHER_MODELS = ("identity_uint8", "identity_int32")
 
 @cache
 def build_steps(kind: str) -> tuple[Step, ...]:
-    """Return the steps of a kind of request: a covering array over its axes."""
+    """Return the steps of a kind of request, one for each row of its covering array."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, KINDS[kind])))
 

@@ -96,7 +96,7 @@ class AnswerParts:
 
     @property
     def binary(self) -> bytes:
-        """The bytes behind the JSON."""
+        """The bytes that follow the JSON in the body."""
         return b"".join(self.blobs)
 
 

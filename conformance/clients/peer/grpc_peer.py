@@ -174,7 +174,7 @@ class GrpcPeer:
         if scenario is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "nothing is asked of this peer")
             return b""
-        place = scenario.assign_inference(model)
+        place = scenario.match_inference(model)
         answer = scenario.answer(received, place)
         if not isinstance(answer, CallAnswer):
             raise TypeError("an answer over HTTP to a call")

@@ -178,7 +178,7 @@ class HttpPeer:
         scenario = self._peer_script.find_scenario(model)
         if scenario is None:
             return make_json_answer(404, {"error": "nothing is asked of this peer"}, received)
-        place = scenario.assign_inference(model)
+        place = scenario.match_inference(model)
         answer = scenario.answer(received, place)
         if not isinstance(answer, HttpAnswer):
             raise TypeError("an answer over gRPC to a request over HTTP")

@@ -98,7 +98,7 @@ class Scenario:
         self._taken: set[int] = set()
         self._lock = threading.Lock()
 
-    def assign_inference(self, model: str | None) -> int:
+    def match_inference(self, model: str | None) -> int:
         """Return the index of the inference of this model; for an unknown name, of the first one without a request."""
         with self._lock:
             names = [one.model for one in self.inferences]
