@@ -99,7 +99,7 @@ CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "signature-missing": (lambda folder: (folder / "manifest.sig").unlink(), "it is not signed: manifest.sig is miss"),
     "signature-no-base64": (
         lambda folder: rewritten(folder / "manifest.sig", lambda _: b"!"),
-        "manifest.sig is no sig",
+        "manifest.sig does not match the manifest and its key",
     ),
     "countersignature-of-nobody": (
         lambda folder: (folder / "manifest.countersig").touch(),

@@ -124,7 +124,7 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
             "targets.a: url cannot be combined with file: set it in that file",
         ),
         ("[targets.a]\nurl = 'http://a'\nbaseline = 'gone.toml'", "targets.a: --conformance-baseline "),
-        ("[targets.a]\nurl = 'http://a'\n[targets.A]\nurl = 'http://a'", "targets.A: targets.a differs in case alone"),
+        ("[targets.a]\nurl = 'http://a'\n[targets.A]\nurl = 'http://a'", "targets.A: targets.a differs only in case"),
         ("[discover]\nfile = 'gone'", "discover.file "),
         ("[discover]\nurls = ['nonsense']", "discover: nonsense: --target-url 'nonsense' is no http or https URL"),
     ],

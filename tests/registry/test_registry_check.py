@@ -36,8 +36,8 @@ RULES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no-provenance": (POLICY, {"container": None, "version_command": None}, "say what was judged: --container or"),
     "no-lasting-key": (POLICY, {"key": THROWAWAY}, "sign with a key that you keep: --sign"),
     "self-test": (POLICY, SELF_TEST, "it is a self-test, of the suite's own server"),
-    "interoperable": (POLICY, {"standing": "interoperable"}, "the server is certified as interoperable, and this"),
-    "partial": (POLICY, PARTIAL, "the server is certified as partial (1 of 2 MUSTs judged and met), and this registry"),
+    "interoperable": (POLICY, {"standing": "interoperable"}, "the server is certified as interoperable; this registry"),
+    "partial": (POLICY, PARTIAL, "the server is certified as partial (1 of 2 MUSTs judged and met); this registry"),
     "another-suite": (
         POLICY.replace('"0.1.0"', '"0.2.0"'),
         {},

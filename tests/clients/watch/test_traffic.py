@@ -272,5 +272,5 @@ def test_a_reset_on_a_right_answer_is_observed() -> None:
         made.add_answer(one)
         made.add_reset(one)
     found = find_result(made.list_results(), "CLIENT-LEAVES", "a/1")
-    assert found.observation == "the connection was reset 1 time after a complete answer with a success status"
+    assert found.observation == "the connection was reset 1 time after a successful answer"
     assert conclude_watch(made.list_results(), None, "").verdict.verdict == "partial"
