@@ -25,7 +25,7 @@ class FrameError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GoAway:
-    """The peer accepts no further streams.
+    """A GOAWAY frame: the peer accepts no further streams.
 
     Attributes:
         last: the last stream that the peer has begun, or may begin.
@@ -85,7 +85,7 @@ def read_declared_length(data: bytes | bytearray) -> int:
 
 
 def is_grpc(content_type: str = "application/grpc") -> bool:
-    """Return whether a content type belongs to gRPC; a missing one does (gRPC over HTTP2, "Responses")."""
+    """Return whether a content type is gRPC's; without one, an answer counts as gRPC (gRPC over HTTP2, "Responses")."""
     return content_type.lower().startswith("application/grpc")
 
 
