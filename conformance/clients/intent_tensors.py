@@ -47,7 +47,7 @@ def find_value_faults(
         inputs: the inputs of the request.
         inference: the inference of the caller.
         data: elements of non-binary inputs as sent, by input index.
-        is_json: whether these are JSON.
+        is_json: whether these elements are JSON.
     """
     if not all(one.name for one in inputs):
         return
@@ -133,7 +133,7 @@ def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference
     """Return a fault if the binary data have another order than the inputs in the JSON; else None.
 
     Args:
-        data: the bytes behind the JSON; over gRPC all entries concatenated.
+        data: the bytes after the JSON; over gRPC all entries concatenated.
         binary: the binary inputs, in the order of the JSON.
         inference: the inference of the caller.
     """

@@ -105,9 +105,9 @@ class TargetClient:
         Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
         the previous record continues. `outside_rows` is for requests that no row judges: a request that is neither
         answered nor refused is repeated once, and noted in `broken`. `short_wait` replaces the timeout for answers, in
-        seconds; scopes inside have the whole timeout. `is_brief` shortens waits if the target has hung, in a scope that is not
-        repeated. `breaks_off` ends a scope with `HungError` once the target has hung. The calls of a scope with a
-        `short_wait` or `breaks_off` are recorded at its end, unless `discard_calls` is called before.
+        seconds; scopes inside have the whole timeout. `is_brief` shortens waits if the target has hung, in a scope that
+        is not repeated. `breaks_off` ends a scope with `HungError` once the target has hung. The calls of a scope with
+        a `short_wait` or `breaks_off` are recorded at its end, unless `discard_calls` is called before.
         """
         before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
         hanging = self._held, self._has_hung, self._breaks_off

@@ -48,7 +48,7 @@ class ReceivedRequest:
     number: int = 0
 
     def exchange(self, number: int | None = None) -> Exchange:
-        """Return it as an exchange, for reports; `number` overrides its own number."""
+        """Return the request and its answer as an exchange, for reports; `number` overrides its own number."""
         place = self.number if number is None else number
         message = Message(
             self.received.path,
@@ -149,7 +149,7 @@ class Scenario:
 
 
 class PeerScript:
-    """The scenarios of the peers. A request to a model of an earlier scenario belongs to that one.
+    """The scenarios of the peers. A request to a model of an earlier scenario belongs to that earlier scenario.
 
     Attributes:
         current: the last scenario; None before the first one.
