@@ -1,4 +1,4 @@
-"""Detects whether a wrong tensor is a transformation of the right one: byte-swapped, reordered, rounded, truncated.
+"""Detects whether a wrong tensor is the expected tensor, transformed: byte-swapped, reordered, rounded, truncated.
 
 The result is only a hint for developers of servers, and decides nothing.
 """
@@ -29,7 +29,7 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
     """Describe briefly how the expected tensor was transformed into the actual one; empty if unknown.
 
     Args:
-        expected: the right elements.
+        expected: the expected elements.
         actual: the received elements, of the same type and shape.
         datatype: their datatype in the protocol.
     """
