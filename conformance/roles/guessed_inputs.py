@@ -196,7 +196,7 @@ _WIDTH = 16  # floating-point elements of variations are eighths, up to twice th
 
 
 def vary(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
-    """Return other inputs of the same shapes for each salt; the unchanged ones for 0.
+    """Return other inputs of the same shapes for each salt; for 0 the inputs unchanged.
 
     Integers stay between the minimum and maximum of the accepted ones, or are 0 and 1; strings get a number appended.
     """
