@@ -160,7 +160,7 @@ def load_for_party(party: Party) -> list[Requirement]:
 
 @cache
 def compute_version() -> str:
-    """Return a digest of the server requirements: of each its id, level, concern, extension, statement.
+    """Return a digest of the server requirements: the id, level, concern, extension and statement of each.
 
     Suites with the same digest have the same requirements, whatever else differs.
     """
