@@ -133,7 +133,7 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
-    """Yield the lines with the commands to run next: first the few rows that see most, then all."""
+    """Yield the lines with the commands to run next: first the few rows that reveal most, then all rows."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []

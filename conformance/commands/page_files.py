@@ -27,8 +27,8 @@ def deliver(page: SimplePage, path: Path | None, render_as_html: Callable[[], st
 
     Args:
         page: the page.
-        path: where to write it; None: nowhere.
-        render_as_html: renders the HTML if it is a page of another kind.
+        path: the file to write; None returns the page.
+        render_as_html: renders the HTML file; None renders `page`.
 
     Raises:
         ReportError: the page cannot be written.
