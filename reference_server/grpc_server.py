@@ -49,7 +49,7 @@ class GrpcServer:
         Args:
             models: models by name.
             host: an IP address.
-            port: 0 for a free one.
+            port: 0 for a free port.
             max_message: gRPC refuses a request message of more bytes, compressed or not, with RESOURCE_EXHAUSTED.
 
         Raises:

@@ -52,7 +52,7 @@ def find_parse_refusal(data: bytes, has_other_method: bool) -> HeadRefusal:
 
     Args:
         data: the first bytes of the request.
-        has_other_method: the parser reports an unknown method; it does so for anything that is not HTTP.
+        has_other_method: whether the parser reports an unknown method, as it does for anything that is not HTTP.
     """
     line = REQUEST_LINE.match(data)
     if line is None:
