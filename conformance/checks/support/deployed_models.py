@@ -25,7 +25,7 @@ def require_json(model: Model) -> None:
     """Require that a plain request to a deployed model uses JSON in both directions.
 
     Raises:
-        NotApplicable: it does not. Roles always pass.
+        NotApplicable: a plain request or its answer has binary data. Roles always pass.
     """
     if model.is_own_oracle and not model.is_json_capable:
         raise NotApplicableError(f"JSON does not carry every tensor of {model.name}")
@@ -35,7 +35,7 @@ def require_json_outputs(model: Model) -> Names:
     """Return the names of the outputs that JSON can carry.
 
     Raises:
-        NotApplicable: there are none.
+        NotApplicable: JSON can carry none of the outputs.
     """
     names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.kept_binary)
     if not names:
@@ -47,7 +47,7 @@ def require_several(model: Model) -> tuple[Tensor, ...]:
     """Return the inputs of a model that receives at least two.
 
     Raises:
-        NotApplicable: it receives one; others may be optional.
+        NotApplicable: the model receives one input; others may be optional.
     """
     tensors = model.sample()
     if len(tensors) < 2:
@@ -167,7 +167,7 @@ def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence
     """Return inputs that the model answers differently when a server misreads them.
 
     Raises:
-        NotApplicable: the model answers every draw as it would answer it misread.
+        NotApplicable: the model answers the inputs of every draw and the misread inputs alike.
     """
     for tensors in model.draw_several():
         if model.can_distinguish(tensors, misread(tensors)):

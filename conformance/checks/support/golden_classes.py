@@ -61,7 +61,7 @@ def _raise_difference(reply: Reply, expected: str, actual: str, requirement: str
 
 
 def _attribute_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
-    """Return the requirement that one class breaks, or None; a right class at the wrong rank breaks CLS-HIGHEST."""
+    """Return the requirement that one class breaks, or None; an expected class at the wrong rank breaks CLS-HIGHEST."""
     try:
         found = class_texts.parse(text)
     except class_texts.ClassTextError:

@@ -60,7 +60,7 @@ def require_reading(
         misread: returns the inputs as a faulty server reads them; by default, other sample inputs of the model.
 
     Raises:
-        NotApplicable: the model answers all its inputs as it answers them misread.
+        NotApplicable: the model answers its inputs and the misread inputs alike.
     """
     others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
     for tensors in model.draw_several():
@@ -148,7 +148,7 @@ def expect_answered_or_block(reply: Reply) -> Reply:
     """Return a reply with an answer.
 
     Raises:
-        Blocked: there is none; the checks on the request judge that.
+        Blocked: there is no answer; the checks on the request judge this.
     """
     if not reply.succeeded:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)

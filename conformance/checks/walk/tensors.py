@@ -54,7 +54,7 @@ def is_in_json(step: Step) -> bool:
 
 
 def change_last_element(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return the tensors with the last element of the last non-empty one changed."""
+    """Return the tensors with the last element of the last non-empty tensor changed."""
     changed = list(tensors)
     for place in reversed(range(len(changed))):
         if changed[place].elements:
