@@ -79,8 +79,8 @@ def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> Non
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
-        NotApplicable: there are no several items with different rankings.
-        Blocked: the classes of an item alone are wrong; other checks judge that.
+        NotApplicable: no inputs give several items with different rankings.
+        Blocked: the classes of an item alone are wrong; other checks judge this fault.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)

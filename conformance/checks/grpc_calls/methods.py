@@ -175,8 +175,8 @@ def _list_versions(target: GrpcTarget, model: Model) -> list[str]:
     """Return the versions of a model.
 
     Raises:
-        NotApplicable: metadata list none.
-        Blocked: there are no metadata.
+        NotApplicable: the metadata list no versions.
+        Blocked: the server returns no metadata.
     """
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
     message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None

@@ -1,7 +1,8 @@
 """Tensors in typed and in raw contents.
 
 Identity models show that a tensor is returned unchanged. Models that compute (casts, lengths, sums by position) show
-that it was read right: with an identity model, a server that misreads and miswrites in the same way looks right.
+that the tensor was read correctly: with an identity model, a server that misreads and miswrites in the same way seems
+to be correct.
 """
 
 from __future__ import annotations

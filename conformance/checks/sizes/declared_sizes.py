@@ -202,7 +202,7 @@ def binary_output_has_no_data(target: Target, model: Model, is_every: bool = Fal
 
 
 def _expect_same_data(reply: Reply, output: Output) -> None:
-    """Expect that `data` beside a size hold the same tensor as the binary data."""
+    """Expect that the `data` of an output with a size hold the same tensor as its binary data."""
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if not data or not output.binary or output.array is None or output.shape is None:
         return

@@ -1,4 +1,4 @@
-"""The server refuses wrong sizes, or they alter no tensor."""
+"""The server refuses wrong sizes, or reads the tensors correctly in spite of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server reads a body the same however TCP segments or chunks split it, and however chunks are written."""
+"""The server reads the same body however TCP segments or chunks split it, and however chunks are written."""
 
 from __future__ import annotations
 
