@@ -208,7 +208,7 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
 
 
 def is_class(given: Class, expected: ClassText) -> bool:
-    """Whether a parsed class is as expected: integers exactly, floats within tolerance, and the same or no label."""
+    """Whether a parsed class is as expected: integers exactly, floats within tolerance; an empty label means none."""
     value = expected.value
     score = int(value) if _INTEGER.fullmatch(value) else float(value)
     same_place = given.index == expected.index and (given.label or "") == (expected.label or "")

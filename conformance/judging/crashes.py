@@ -107,7 +107,7 @@ def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:
 
 
 def _find_earlier_error(lost: TargetLostError) -> UnmetError | None:
-    """Return the first `UnmetError` before the loss of the target, preferably one without an answer, or None."""
+    """Return the `UnmetError` during whose handling the target was lost, or None; of several, the first unanswered."""
     found, error = list[UnmetError](), lost.__context__
     while error is not None:
         found += [error] if isinstance(error, UnmetError) else []

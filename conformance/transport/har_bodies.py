@@ -30,7 +30,7 @@ class BodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """How many bytes of a body a recording stores.
+    """The number of bytes of a body that a recording stores.
 
     Attributes:
         whole: the length up to which a body is stored whole.

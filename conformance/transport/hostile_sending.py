@@ -14,7 +14,7 @@ from conformance.wire.request import Message
 
 
 class ConnectionEnd(Enum):
-    """What the client does with its connection after it has sent everything."""
+    """The client's treatment of its connection after it has sent everything."""
 
     OPEN = auto()  # it stays open, as if more data followed
     DONE = auto()  # its sending side is closed, and the answer is read

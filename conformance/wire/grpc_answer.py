@@ -77,7 +77,7 @@ def _estimate_strings(message: Pb) -> int:
 
 
 def _map_raw_entries(message: Pb, entries: int) -> dict[int, int]:
-    """Map outputs to entries of raw_output_contents; too few entries belong to the outputs without typed contents."""
+    """Map outputs to entries of raw_output_contents; fewer entries may belong to the outputs without typed contents."""
     outputs = range(len(message.outputs))
     if entries < len(message.outputs):
         outputs_without = [index for index in outputs if not message.outputs[index].contents.ListFields()]

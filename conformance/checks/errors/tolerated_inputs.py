@@ -98,7 +98,7 @@ class RecastMismatch:
     is_binary: bool
 
     def build_row(self, name: str) -> Row:
-        """Return the row of a check that sends it."""
+        """Return the row of a check that sends the request."""
         fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
         return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 

@@ -113,8 +113,8 @@ def block_if_unread(
     """Block the row if an expectation fails and the client does not read these outputs in a plain answer either.
 
     Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
-    does not concern the reading of outputs. With `apart`, or if the forms of outputs differ, each output has a plain answer
-    of its own.
+    does not concern the reading of outputs. With `apart`, or if the forms of outputs differ, each output has a separate
+    plain answer.
 
     Raises:
         Blocked: the client does not read the plain answer.

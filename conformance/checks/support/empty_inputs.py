@@ -9,7 +9,7 @@ from conformance.wire.tensor import Tensor
 
 
 def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tensor]:
-    """Return inputs of a deployed model; the input of that name, or all variable ones, have no elements.
+    """Return inputs of a deployed model, of which the named one, or all of variable size, have no elements.
 
     Raises:
         NotApplicable: the model has only inputs of one size, or refuses such inputs in a plain request.

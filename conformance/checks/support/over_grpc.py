@@ -178,8 +178,8 @@ def make_faulty_call(
 
     Args:
         fault: names the fault, in words joined by hyphens; the row's id.
-        requirement: the ledger id under which it has to be refused.
-        role: the role of the model that it goes to; None if it only goes to deployed models.
+        requirement: the ledger id of the requirement to refuse the call.
+        role: the role of the model that gets the call; None if only deployed models get it.
         edit: puts the fault into the message of a good request.
         send: the form of the inputs in that request.
         classes: how many classes of the first output that request asks for; None for no classification.
