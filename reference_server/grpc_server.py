@@ -118,7 +118,7 @@ def make_unknown_handler(path: str) -> Callable[[Any, Any], Awaitable[None]]:
 
 
 def answer(models: Models, method: Method, octets: bytes) -> bytes:
-    """Answer a call: from the bytes of the request message to those of the response message."""
+    """Answer a call: convert the bytes of the request message to the bytes of the response message."""
     grpc_request.check_message(octets)
     octets_of_answer: bytes = method.call(
         models, grpc_methods.parse_message(method.request, octets)

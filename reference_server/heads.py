@@ -129,7 +129,7 @@ class ChunkFrames:
         self._outside = 0  # bytes since the last progress of a chunk
 
     def begin_chunk(self) -> None:
-        """Record the end of a chunk's size line, including that of the last, empty chunk."""
+        """Record the end of a chunk's size line, including the line of the last, empty chunk."""
         self._is_in_chunk = self._has_new_line = self._has_moved = True
         self._taken = 0
 

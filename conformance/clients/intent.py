@@ -214,7 +214,7 @@ def _read_parameter_form(value: Any) -> frozenset[Form]:
 
 
 def find_output_faults(asks: RequestOptions, inference: Inference) -> Iterator[Fault]:
-    """Yield how the options of a request differ from those of its caller.
+    """Yield how the options of a request differ from the caller's options.
 
     Skips an id that is not a string and classes that are not a count: the rules report them.
     """

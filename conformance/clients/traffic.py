@@ -1,4 +1,4 @@
-"""Judges the requests of watched clients as they arrive, and returns results for each client, like those of a run.
+"""Judges the requests of watched clients as they arrive, and returns check results for each client.
 
 There is a check for each requirement that can be judged from a request alone.
 """

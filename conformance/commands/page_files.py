@@ -13,7 +13,7 @@ FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".
 
 
 def expect_known_suffix(path: Path | None) -> None:
-    """Expect that the suffix of a path is that of a page format; None: the page is printed.
+    """Expect that the suffix of a path belongs to a page format; None: the page is printed.
 
     Raises:
         ReportError: the suffix is unknown.

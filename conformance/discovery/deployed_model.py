@@ -122,7 +122,7 @@ class DeployedModel(Model):
             yield self.draw(self.salt + step)
 
     def limit_length(self, length: int) -> int:
-        """Return the number of elements to send, at most that of inputs known to be accepted."""
+        """Return the number of elements to send, at most as many as inputs known to be accepted have."""
         if not self.takes_counts:
             return min(length, FEW_ELEMENTS)
         specs = {spec.name: spec.shape for spec in self.role.inputs}
@@ -339,7 +339,7 @@ class DeployedModel(Model):
     # --- expected outputs ---
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the expected outputs for inputs in any order: those of the control request.
+        """Return the expected outputs for inputs in any order: the outputs of the control request.
 
         Raises:
             NotApplicable: the model rejects these inputs, answers all inputs alike, or is not deterministic.

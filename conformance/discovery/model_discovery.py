@@ -205,7 +205,7 @@ def _parse_specs(name: str, listed: Any) -> list[TensorSpec]:
 
 
 def _parse_spec(model: str, item: Any) -> TensorSpec:
-    """Parse a tensor of the metadata; an invalid shape becomes that of a single element."""
+    """Parse a tensor of the metadata; an invalid shape becomes the shape of a single element."""
     item = item if isinstance(item, dict) else {}
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
     if not isinstance(name, str) or not isinstance(datatype, str) or datatype not in DATATYPES:

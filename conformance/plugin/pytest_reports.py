@@ -104,7 +104,7 @@ STAND_IN_NAME = "oip-conformance-junit"
 
 
 class _JunitStandIn:
-    """Receives reports in place of the writer, and drops those of rows."""
+    """Receives reports in place of the writer, and drops reports of rows."""
 
     def __init__(self, log: LogXML) -> None:
         self._log = log

@@ -149,7 +149,7 @@ class Requirement:
 
 @cache
 def load() -> Mapping[str, Requirement]:
-    """Return every requirement by id, those of servers first, in the order of the files; read-only, read once."""
+    """Return every requirement by id, read once and read-only, in the order of the files: those for servers first."""
     return MappingProxyType({entry.id: entry for entry in _build_requirements()})
 
 
@@ -184,7 +184,7 @@ def get_requirement(requirement_id: str) -> Requirement:
 
 
 def normalise_id(name: str) -> str:
-    """Normalise the case of an id to that of the ledger."""
+    """Normalise the upper and lower case of an id as in the ledger."""
     return name.upper().replace(GRPC_SUFFIX.upper(), GRPC_SUFFIX)
 
 

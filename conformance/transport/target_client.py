@@ -299,7 +299,7 @@ class TargetClient:
         return not is_wait(repeated)
 
     def _probe_behind_gateway(self, message: Message) -> None:
-        """Find out whether a gateway status concerns one request, or the server behind the gateway is gone."""
+        """Find out whether a gateway status concerns one request, or the gateway has lost its server."""
         self.settings.rate_limit.wait()
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):

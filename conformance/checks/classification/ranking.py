@@ -273,7 +273,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the outputs are right over gRPC without classification."""
+    """Say whether the outputs are correct over gRPC without classification."""
     plain = target.infer(model.request(tensors, send=model.plain_send))
     return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 

@@ -63,7 +63,7 @@ class ClientWalker:
     hangs: int = 0
 
     def take_step(self, step: Step, salt: int) -> None:
-        """Have the client make the inferences of a step, and judge its requests and what it returns.
+        """Have the client make the inferences of a step, and judge its requests and results.
 
         Raises:
             NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.

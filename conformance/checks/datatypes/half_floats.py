@@ -135,7 +135,7 @@ FP32_WRONG_TOO = "the same FP32 elements are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
-    """Say whether the same elements are right as FP32 in binary data."""
+    """Say whether the server handles the same elements correctly as FP32 in binary data."""
     with np.errstate(invalid="ignore"):  # a signalling NaN
         wide = Tensor.from_values("INPUT", "FP32", elements.astype("<f4"))
     return is_right_alone(target, wide, "both")

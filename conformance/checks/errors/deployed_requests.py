@@ -65,7 +65,7 @@ def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
 
 
 def exceed_integers(model: Model) -> Message:
-    """Return a JSON request whose first integer is too large for its datatype but has the right low bits.
+    """Return a JSON request whose first integer is too large for its datatype but has valid low bits.
 
     A server that truncates the integer reads an integer that the model accepts.
     """

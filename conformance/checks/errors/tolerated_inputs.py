@@ -311,7 +311,7 @@ def _remove_repeats(request: InferRequest) -> InferRequest:
 
 
 def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error that wrong outputs raise; None if they are right."""
+    """Return the error that wrong outputs raise; None if the outputs are correct."""
     try:
         _expect_all(reply, expected)
     except UnmetError as unmet:

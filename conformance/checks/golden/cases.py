@@ -73,7 +73,7 @@ def make_usual_message(case: Case, model: Model) -> Message | None:
 
 
 def sort_members(value: Any, only: Collection[str] = ()) -> Any:
-    """Return a document with the members of every object in `USUAL_ORDER`; `only` limits those of the outermost."""
+    """Return a document with the members of every object in `USUAL_ORDER`; `only` selects members of the outermost."""
     if isinstance(value, list):
         return [sort_members(item) for item in value]
     if not isinstance(value, dict):

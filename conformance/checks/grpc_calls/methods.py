@@ -221,7 +221,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
 def _is_right_without_version(
     target: GrpcTarget, model: Model, send: Form, wanted: list[RequestedOutput] | None
 ) -> bool:
-    """Say whether the call is answered without a version; if it asks for no classes, also whether it is right."""
+    """Say whether the call is answered without a version, and, if it requests no classes, answered correctly."""
     reply = target.infer(model.request(send=send, outputs=wanted))
     return reply.succeeded if wanted else is_met(lambda: expect_right(reply, model, model.sample()))
 

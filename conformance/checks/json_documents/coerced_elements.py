@@ -194,7 +194,7 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
 
 
 def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error that wrong outputs raise; None if they are right."""
+    """Return the error that wrong outputs raise; None if the outputs are correct."""
     try:
         expect(reply, "OIP-COERCE").tensors(expected)
     except UnmetError as unmet:

@@ -408,7 +408,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
 
 
 def _judge_own_non_finite(target: Target, model: Model) -> str:
-    """Expect valid JSON for an output that has NaN or an infinity as binary data; return what the server does.
+    """Expect valid JSON for an output that has NaN or an infinity as binary data; describe the server's behavior.
 
     Raises:
         NotApplicable: the model gives no such output.

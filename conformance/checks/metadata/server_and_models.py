@@ -175,7 +175,7 @@ def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) ->
 
 
 def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
-    """Say whether a declared shape may be that of an output; the ranks may differ by a batch dimension.
+    """Say whether an output may have a declared shape; the ranks may differ by a batch dimension.
 
     The batch dimension follows the request, whatever is declared, unless the declared dimension is 0.
     """

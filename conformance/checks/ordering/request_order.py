@@ -231,6 +231,6 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
 
 
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the answer is right when all inputs are binary data."""
+    """Say whether the answer is correct when all inputs are binary data."""
     reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors)))

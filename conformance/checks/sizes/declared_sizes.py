@@ -97,7 +97,7 @@ def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Te
 
 
 def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool:
-    """Say whether BOOL elements are right among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
+    """Say whether BOOL elements are read correctly among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
     return is_met(lambda: _expect_right_booleans(target, multi, sample, order))

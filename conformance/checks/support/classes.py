@@ -304,7 +304,7 @@ class ClassifiedAnswer:
             )
 
     def _request_own_scores(self) -> Scores | None:
-        """Return the server's output without classification; None unless shape and dtype are right.
+        """Return the server's output without classification; None unless shape and dtype are as expected.
 
         If the server refuses it as JSON, which has no infinities, it is requested as binary data.
         """

@@ -93,7 +93,7 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
 
 
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are read right when all are binary data; False if the model does not accept such inputs."""
+    """Say whether inputs are read correctly when all are binary data; False if the model does not accept them."""
     try:
         return is_met(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
     except NotApplicableError:
@@ -127,7 +127,7 @@ def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequ
 
 
 def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
-    """Require a model that answers right and misread inputs differently.
+    """Require a model that answers the inputs and the misread inputs differently.
 
     Raises:
         NotApplicable: the model answers both alike, so a correct answer would prove nothing.

@@ -135,19 +135,19 @@ def is_binary_misread(target: Target, model: Model, tensors: Sequence[Tensor]) -
 
 
 def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are read right when sorted by name; False if they are sorted already."""
+    """Say whether inputs are read correctly when sorted by name; False if they are sorted already."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return [t.name for t in ordered] != [t.name for t in tensors] and _is_read_as_binary(target, model, ordered)
 
 
 def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a model answers right when all inputs are binary data."""
+    """Say whether a model answers correctly when all inputs are binary data."""
     request = model.request(tensors, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
-    """Say whether a model answers right when only the named input, and those JSON cannot carry, are binary data."""
+    """Say whether a model answers correctly if only the named input, and inputs without JSON form, are binary data."""
     request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
@@ -191,7 +191,7 @@ ISOLATION = "OIP-ISOLATION"
 
 
 def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Reply], object]) -> None:
-    """Set the requirement to OIP-ISOLATION if a wrong HTTP answer with a success status is right on a second attempt.
+    """Attribute a wrong successful HTTP answer to OIP-ISOLATION if the repeated request is answered correctly.
 
     Args:
         target: receives the request again, on a new connection.
@@ -206,7 +206,7 @@ def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Rep
 
 
 def expect_or_blame_isolation(target: Peer, reply: Reply, right: Callable[[Reply], object]) -> None:
-    """Expect that an answer is right; if the repeated request is answered right, report OIP-ISOLATION."""
+    """Expect a correct answer; if only the repeated request is answered correctly, report OIP-ISOLATION."""
     try:
         right(reply)
     except UnmetError as unmet:

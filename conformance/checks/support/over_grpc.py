@@ -89,7 +89,7 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
 
 
 def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether raw contents are read right when the inputs are sorted by name, as a server may assume."""
+    """Say whether raw contents are read correctly when the inputs are sorted by name, as a server may assume."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return is_met(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
 

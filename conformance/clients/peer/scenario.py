@@ -71,7 +71,7 @@ class ReceivedRequest:
 
 
 def _find_json_length(received: ClientRequest) -> int:
-    """Return the declared length of the JSON, at most that of the body."""
+    """Return the declared length of the JSON, at most the length of the body."""
     stated = received.header(INFERENCE_HEADER) or ""
     length = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 12 else len(received.body)
     return 0 if received.is_over_grpc else min(length, len(received.body))

@@ -27,7 +27,7 @@ class PortError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A port, the server behind it, and the tap for its connections.
+    """A port, the server to which it forwards, and the tap for its connections.
 
     Attributes:
         port: 0 for a free port.
