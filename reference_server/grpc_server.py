@@ -179,7 +179,7 @@ def options(max_message: int) -> list[tuple[str, int]]:
 
 
 def take_turn(size: int) -> AbstractContextManager[object]:
-    """Return the lock for a call with a message of `size` bytes: shared by long ones, none for short ones."""
+    """Return the lock for a call with a message of `size` bytes: long messages share one, short messages need none."""
     return _long if size > workers.SHORT else nullcontext()
 
 

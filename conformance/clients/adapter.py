@@ -214,7 +214,7 @@ class LoggingAdapter:
         """Do nothing: the creator of the adapter closes it."""
 
     def _log_requests(self, call: AdapterCall) -> None:
-        """Log the requests that came until now: later ones say nothing about this call."""
+        """Log the requests that came until now: later requests say nothing about this call."""
         if (scenario := self.peer.scenario) is not None:
             call.requests = tuple(scenario.end())
             barrier = scenario.script.barrier

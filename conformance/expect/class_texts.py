@@ -161,7 +161,7 @@ def find_scores_by_value(classes: Sequence[ClassText], scores: Scores) -> list[N
 
 
 def are_highest(values: Sequence[Number] | None, scores: Scores) -> bool:
-    """Whether `values` are the highest scores, sorted in descending order; equal ones in any order."""
+    """Whether `values` are the highest scores, sorted in descending order; equal scores in any order."""
     return values is not None and list(values) == sorted(to_python_numbers(scores), reverse=True)[: len(values)]
 
 

@@ -85,7 +85,7 @@ def _describe_kind(expected: Tensor, output: Output) -> Difference:
 
 
 def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
-    """Return the expected and the actual elements: all of a small tensor, or those around the first wrong one."""
+    """Return the expected and the actual elements: all of a small tensor, or those around the first wrong element."""
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
     byte = _describe_first_byte(right[0], wrong[0])

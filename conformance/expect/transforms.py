@@ -90,7 +90,7 @@ _TEXT_TRANSFORMS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
 
 
 def _describe_zero_tail(expected: Array, actual: Array) -> str:
-    """Describe the number of correct elements, if all later ones are zero."""
+    """Describe the number of correct elements, if all later elements are zero."""
     right, came = expected.reshape(-1), actual.reshape(-1)
     if right.size < 2 or right.dtype.kind == "O":
         return ""

@@ -122,7 +122,7 @@ class Case:
 
 
 def load_all() -> tuple[Case, ...]:
-    """Return all cases, the valid ones first, each group sorted by name.
+    """Return all cases, the valid cases first, each group sorted by name.
 
     Raises:
         FileNotFoundError: the installation is incomplete.

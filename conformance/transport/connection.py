@@ -46,7 +46,7 @@ class PersistentConnection:
         return found
 
     def close(self) -> None:
-        """Close the connection; the next message opens a new one."""
+        """Close the connection; the next message opens a new connection."""
         self._stack.close()
         self._current = None
 

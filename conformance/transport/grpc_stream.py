@@ -37,7 +37,7 @@ class GoAway:
 
 
 def cut_frames(octets: bytearray) -> Iterator[bytes]:
-    """Remove and yield complete frames one at a time, so that an error in one does not affect earlier ones.
+    """Remove and yield complete frames one at a time, so that an error in one frame does not affect earlier frames.
 
     Raises:
         FrameError: the next frame exceeds the agreed length; raised before the frame is complete.

@@ -1,4 +1,4 @@
-"""Sends messages with httpcore: persistent connections, a new one after an error, size limits, no decoding.
+"""Sends messages with httpcore: persistent connections, a new connection after an error, size limits, no decoding.
 
 httpx's own client is not used. The suite needs no redirects, cookies, credentials or proxies that the user did not
 configure, and it needs one limit for a whole exchange (`http_pool.py`).

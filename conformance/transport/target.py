@@ -58,11 +58,11 @@ class Target(TargetClient):
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """A cached pool of threads: starting new ones for each call takes longer than many answers."""
+        """A cached pool of threads: starting new threads for each call takes longer than many answers."""
         return ThreadPoolExecutor(MAX_IN_FLIGHT)
 
     def close(self) -> None:
-        """Close every connection; later messages open new ones."""
+        """Close every connection; later messages open new connections."""
         super().close()
         if "_threads" in vars(self):
             vars(self).pop("_threads").shutdown()

@@ -166,7 +166,7 @@ class TargetClient:
             self.lost, self._wait_budget = None, WaitBudget(self.settings.timeout)
 
     def close(self) -> None:
-        """Close every connection; later messages open new ones."""
+        """Close every connection; later messages open new connections."""
         for one in ("_http", "_connection", "_grpc"):
             if one in vars(self):
                 vars(self).pop(one).close()

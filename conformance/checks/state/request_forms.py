@@ -81,7 +81,7 @@ def make_form_row(name: str, form: AnyForm, *values: Any, fits: bool = False) ->
 
 
 def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:
-    """Return a request with `length` elements that depend on the salt; a raw one needs a model with one input."""
+    """Return a request with `length` elements that depend on the salt; a raw request needs a model with one input."""
     tensors = make_salted_tensors(model, length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors

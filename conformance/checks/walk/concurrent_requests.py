@@ -47,7 +47,7 @@ def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
 
 
 def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequest = make_request) -> Message:
-    """Return the request with other tensors: almost equal ones under the same id, more elements, or fewer."""
+    """Return the request with other tensors: almost equal tensors under the same id, more elements, or fewer."""
     if kind == "near":
         return ask(step, main.model, main.salt, change_last_element(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"

@@ -89,5 +89,5 @@ def make_plain_step(step: Step, neutral: Step) -> Step:
 
 
 def interleave_plain_steps(steps: Iterable[Step], neutral: Step) -> list[Step]:
-    """Return the steps with a plain one after each, to show that the connection still works."""
+    """Return the steps with a plain step after each, to show that the connection still works."""
     return [one for step in steps for one in (step, make_plain_step(step, neutral))]

@@ -90,7 +90,7 @@ def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tup
 
 
 def _choose_count(step: Step, place: int, inputs: int) -> int:
-    """Return the element count of an input: the step's if its `place` selects this input, else a small one."""
+    """Return the element count of an input: the step's count if its `place` selects this input, else a small count."""
     at = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], place)
     return int(step["count"]) if at == place else 2 + place
 

@@ -204,7 +204,7 @@ def _describe_earlier_steps(earlier: Sequence[SaltedStep]) -> str:
 
 
 def _take_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-    """Take steps, starting on a new connection; return the failure of the last one, or None.
+    """Take steps, starting on a new connection; return the failure of the last step, or None.
 
     A plain request on another connection goes first, to clear state that an earlier trial left in the server.
     """

@@ -43,7 +43,7 @@ def encode_delimited(number: int, octets: bytes) -> bytes:
 
 
 def encode_text(number: int, value: str) -> bytes:
-    """Encode a string field; an empty one is omitted, which parses the same."""
+    """Encode a string field; an empty string is omitted, which parses the same."""
     return encode_delimited(number, value.encode()) if value else b""
 
 
