@@ -3,8 +3,8 @@
     report = conformance.judge("http://host:8000")
     assert report.passed, str(report)
 
-What `__init__.pyi` declares beside the version is imported when it is asked for: pytest imports this package wherever
-it is installed.
+The names that `__init__.pyi` declares, except the version, are imported on first use, because pytest imports this
+package wherever it is installed.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """`python -m reference_server`: serve until SIGTERM or SIGINT.
 
-Prints one line, its URL, when it accepts connections; with `--grpc-port` a second one, `grpc HOST:PORT`. Nothing else
-unless something goes wrong.
+Prints its URL on one line when it accepts connections, and with `--grpc-port` a second line, `grpc HOST:PORT`. It
+prints nothing else unless something goes wrong.
 """
 
 from __future__ import annotations

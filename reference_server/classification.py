@@ -55,7 +55,7 @@ def top(row: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def find_not_lower(row: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return the indices of the elements at least as high as the `count`-th highest; all indices if that one is NaN.
+    """Return the indices of all elements that are not lower than the `count`-th highest; all indices if that is NaN.
 
     The indices are in ascending order.
     """

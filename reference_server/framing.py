@@ -51,6 +51,6 @@ class BinaryData:
         return taken
 
     def finish(self) -> None:
-        """Refuse leftover bytes: some declared size is wrong, so any tensor may be wrong."""
+        """Refuse surplus bytes: some declared size is wrong, so any tensor may be wrong."""
         if self._remaining:
             raise InferenceError(f"{len(self._remaining)} bytes of the body follow the binary data of the last input")

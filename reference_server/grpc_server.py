@@ -49,7 +49,7 @@ class GrpcServer:
         Args:
             models: models by name.
             host: an IP address.
-            port: 0 for a free one.
+            port: 0 for a free port.
             max_message: gRPC refuses a request message of more bytes, compressed or not, with RESOURCE_EXHAUSTED.
 
         Raises:
@@ -118,7 +118,7 @@ def make_unknown_handler(path: str) -> Callable[[Any, Any], Awaitable[None]]:
 
 
 def answer(models: Models, method: Method, octets: bytes) -> bytes:
-    """Answer a call: from the bytes of the request message to those of the response message."""
+    """Answer a call: convert the bytes of the request message to the bytes of the response message."""
     grpc_request.check_message(octets)
     octets_of_answer: bytes = method.call(
         models, grpc_methods.parse_message(method.request, octets)
@@ -179,7 +179,7 @@ def options(max_message: int) -> list[tuple[str, int]]:
 
 
 def take_turn(size: int) -> AbstractContextManager[object]:
-    """Return the lock for a call with a message of `size` bytes: shared by long ones, none for short ones."""
+    """Return the lock for a call with a message of `size` bytes: long messages share one, short messages need none."""
     return _long if size > workers.SHORT else nullcontext()
 
 

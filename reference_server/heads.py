@@ -52,7 +52,7 @@ def find_parse_refusal(data: bytes, has_other_method: bool) -> HeadRefusal:
 
     Args:
         data: the first bytes of the request.
-        has_other_method: the parser reports an unknown method; it does so for anything that is not HTTP.
+        has_other_method: whether the parser reports an unknown method, as it does for anything that is not HTTP.
     """
     line = REQUEST_LINE.match(data)
     if line is None:
@@ -129,7 +129,7 @@ class ChunkFrames:
         self._outside = 0  # bytes since the last progress of a chunk
 
     def begin_chunk(self) -> None:
-        """Record the end of a chunk's size line, including that of the last, empty chunk."""
+        """Record the end of a chunk's size line, including the line of the last, empty chunk."""
         self._is_in_chunk = self._has_new_line = self._has_moved = True
         self._taken = 0
 

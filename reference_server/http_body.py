@@ -31,7 +31,7 @@ class UnreadBodyError(InferenceError):
 
 
 async def read(request: Request, limits: Limits) -> bytes:
-    """Return the body; refuse one beyond the limits as early as possible, and one with an Upgrade header."""
+    """Return the body; refuse a body beyond the limits as early as possible, and a request with an Upgrade header."""
     limit = limits.body
     headers = request.headers
     if "upgrade" in headers:  # the HTTP parser stops at the head of such a request

@@ -43,7 +43,7 @@ class Duration:
         self.ns += ns
 
     def to_dict(self) -> dict[str, int]:
-        """Return it in the format of the extension."""
+        """Return the count and the time in the format of the extension."""
         return {"count": self.count, "ns": self.ns}
 
 
@@ -91,7 +91,7 @@ class Statistics:
                 of_batch[name].add(ns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them in the format of the extension, without the model's name and version."""
+        """Return the statistics in the format of the extension, without the model's name and version."""
         with self.lock:
             return {
                 "last_inference": self.last,

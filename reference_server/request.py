@@ -147,13 +147,13 @@ def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
 def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bool:
     """Say whether an output is returned as binary data.
 
-    `binary_data` decides if present. Disputed is an output listed without it under `binary_data_output: true`;
-    Triton, Binary Tensor Data Extension, "Binary Tensor Request" can be read in two ways:
+    `binary_data` decides if present. For an output listed without it under `binary_data_output: true`, Triton, Binary
+    Tensor Data Extension, "Binary Tensor Request" can be read in two ways:
 
     - `binary_data_output` applies to all outputs unless `binary_data` on one overrides it: binary data;
     - a listed output without `binary_data` requests JSON (Triton and KServe answer so).
 
-    This server follows the first, the only one that agrees with the text about the request-level parameter.
+    This server follows the first reading: only that agrees with the text about the request-level parameter.
     """
     return bool(binary_data_output if binary_data is None else binary_data)
 

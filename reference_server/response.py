@@ -87,7 +87,7 @@ def dump_in_parts(value: Any) -> Iterator[str]:
 
 
 class PartedResponse(Response):
-    """An answer; a long one is sent in parts, each after the previous one is sent."""
+    """An answer; a long answer is sent in parts, each after the previous part is sent."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Send the answer."""

@@ -1,8 +1,8 @@
 """Strict JSON according to RFC 8259: what Python's decoder accepts beyond it is refused.
 
-Refused are repeated members (it is ambiguous which value counts), NaN and Infinity, and signs of an attack: deep
-nesting, and more text, values, arrays or objects than the limits allow. A short text is parsed at once, a long one in
-slices, so that it does not block other requests.
+This module refuses repeated members (it is ambiguous which value counts), NaN and Infinity, and signs of an attack:
+deep nesting, and more text, values, arrays or objects than the limits allow. A short text is parsed at once, a long
+text in slices, so that it does not block other requests.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ def flatten(data: list[Any], shape: tuple[int, ...]) -> list[Any]:
 
 
 def refuse_misfit(items: list[Any], fits: Callable[[Any], bool], expected: str) -> None:
-    """Refuse the data if an element does not fit; the message names the first one."""
+    """Refuse the data if an element does not fit; the message names the first such element."""
     for index, item in enumerate(items):
         if not fits(item):
             raise InferenceError(f"data element {index} is {format_value(item)}, expected {expected}")

@@ -43,7 +43,7 @@ def judge(
             `reference` for the bundled server. None if `config` names the target, or only gRPC is judged.
         models: deployed models to judge by comparison with their own plain answers, in addition to the model roles
             that the target fills; `all` stands for all models that the target lists.
-        profile: `quick` for the few rows that see most faults, or `certify` for every row.
+        profile: `quick` for the few rows that reveal most faults, or `certify` for every row.
         extensions: the extensions to judge, whether offered or not; `protocol` is the protocol without extensions.
             Empty selects the offered ones.
         grpc: the gRPC address of the server, as `host:port`, to judge gRPC as well.

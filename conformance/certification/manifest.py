@@ -48,7 +48,7 @@ class Manifest:
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
         key: of the signature: `id`, `public_key`, and whether it is `lasting`.
         party: what was judged, a server or a client.
-        alias_of: `name` and `version` that it reports if the label differs, and the `reason`.
+        alias_of: `name` and `version` that the product reports if the label differs, and the `reason`.
         third_party: who made the run if it was not the vendor: `name`, `contact` and `key`.
         placements: role -> placement, as plain data, if the target's models are not named like the roles.
         models: judged deployed model -> its table, as `config.given_inputs` reads it; None if none was judged.
@@ -216,7 +216,7 @@ def _find_product_faults(made: Manifest, found: ReportedProduct) -> Iterator[str
 
 
 def _is_same(made: Manifest, found: ReportedProduct) -> bool:
-    """Say whether a label equals what the product reports, ignoring spelling differences."""
+    """Return whether a label equals the reported name and version, ignoring spelling differences."""
     is_version = _normalise_version(made.product_version) == _normalise_version(found.version)
     return _normalise_name(made.product) == _normalise_name(found.name) and is_version
 
@@ -243,5 +243,5 @@ def get_today() -> date:
 
 
 def is_expired(expires: str, day: date | None = None) -> bool:
-    """Say whether a certification that expires on `expires` is expired on `day`; None means today."""
+    """Return whether a certification that expires on `expires` is expired on `day`; None means today."""
     return (day or get_today()) > date.fromisoformat(expires)

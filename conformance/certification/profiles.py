@@ -43,7 +43,7 @@ def list_extensions(profile: str, *, grpc: bool) -> list[str]:
 
 
 def is_certifiable(standing: str, profile: str, report: Mapping[str, Any]) -> bool:
-    """Say whether a report qualifies its server for a standing."""
+    """Return whether a report qualifies its server for a standing."""
     if standing == INTEROPERABLE:
         return bool(report["interoperable"]) and not list_unmet_musts(profile, report, INTEROPERABLE)
     return report["verdict"] == standing and (standing == PARTIAL or not list_unmet_musts(profile, report))
@@ -112,7 +112,7 @@ def _find_demands(profile: str, report: Mapping[str, Any]) -> tuple[Collection[s
 
 
 def _need_other_extensions(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
-    """Say whether every row needs an extension that is not in the profile."""
+    """Return whether every row needs an extension that is not in the profile."""
     beyond = {name for name in PROFILES["full"] if name not in demanded}
     return bool(rows) and all(_find_missing_extension(row) in beyond for row in rows)
 

@@ -122,7 +122,7 @@ def judge_recording(
 
 
 def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how a report differs from the one that judging its recording again gives."""
+    """Yield how a report differs from the report that judging its recording again produces."""
     ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (rejudged, report))
     if len(theirs) != len(report["rows"]):
         yield "the report has a row twice"

@@ -1,9 +1,9 @@
 """The adapter of a client under test: a program that receives its tasks (inferences) as JSON lines.
 
 `AdapterProcess` starts the adapter on first use, validates each line that it answers against
-`schemas/adapter.schema.json`, limits each wait, and keeps the end of its standard error. Credentials of its command are
-masked in everything that it writes. An adapter that breaks is
-killed together with its child processes. The next inference starts it again.
+`schemas/adapter.schema.json`, limits each wait, and keeps the end of its standard error. Credentials of the command are
+masked in everything that the adapter writes. An adapter that breaks is killed together with its child processes, and
+the next inference starts it again.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Adapter(Protocol):
 
         Raises:
             AdapterHangsError: no answer within the time of the inferences plus a margin.
-            AdapterLostError: it broke too often in a row and is not restarted.
-            AdapterError: it broke in any other way.
+            AdapterLostError: the adapter broke too often in a row and is not restarted.
+            AdapterError: the adapter broke in any other way.
         """
 
     def close(self) -> None:
@@ -132,8 +132,8 @@ class AdapterProcess:
         """Stop an adapter that breaks within the block, and keep the end of its standard error.
 
         Raises:
-            AdapterLostError: it has already broken too often.
-            AdapterError: it broke within the block.
+            AdapterLostError: the adapter has already broken too often.
+            AdapterError: the adapter broke within the block.
         """
         if len(self._breaks) >= MAX_SUCCESSIVE_BREAKS:
             last = self._breaks[-1]
@@ -157,9 +157,9 @@ class AdapterCall:
         at_once: whether the inferences were to be in flight at the same time.
         timeout: seconds for each inference.
         results: None if the adapter broke.
-        error: why it broke, or None.
+        error: why the adapter broke, or None.
         requests: in order, each with the index of its inference.
-        is_together: whether all requests were in flight at once; None if nothing waited for that.
+        is_together: whether all requests were in flight at once; None if the script did not wait for all of them.
     """
 
     transport: str
@@ -214,7 +214,7 @@ class LoggingAdapter:
         """Do nothing: the creator of the adapter closes it."""
 
     def _log_requests(self, call: AdapterCall) -> None:
-        """Log the requests that came until now: later ones say nothing about this call."""
+        """Log the requests that came until now: later requests say nothing about this call."""
         if (scenario := self.peer.scenario) is not None:
             call.requests = tuple(scenario.end())
             barrier = scenario.script.barrier

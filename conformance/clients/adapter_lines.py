@@ -31,7 +31,7 @@ MAX_TEXT_CHARS = 200  # of each text with which an adapter describes its client
 
 
 def make_hello(seq: int) -> bytes:
-    """Return the `hello` line, the first one of a conversation."""
+    """Return the `hello` line, the first line of a conversation."""
     return _format_line({"seq": seq, "command": "hello", "protocol": PROTOCOL})
 
 

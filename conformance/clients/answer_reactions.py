@@ -19,8 +19,8 @@ class AnswerReactions:
     """The reactions of one client.
 
     Attributes:
-        repeats: how often a failed request came again at most, by requirement; `after`: what it had in place of a
-            right answer.
+        repeats: requirement -> the highest number of repetitions of a failed request; `after`: requirement -> the
+            error status of that request, or "no answer".
         resets: the number of connections that the client reset after a whole answer with success.
     """
 
@@ -30,14 +30,14 @@ class AnswerReactions:
     _failed: dict[bytes, tuple[int, str]] = field(default_factory=dict)
 
     def note_request(self, recorded: RecordedExchange) -> None:
-        """Count a request that is the same as one that has just failed."""
+        """Count a request that repeats a request that has just failed."""
         count, outcome = self._failed.get(_compute_digest(recorded), (0, ""))
         name = f"{REPEATS}{GRPC_SUFFIX}" if recorded.received.is_over_grpc else REPEATS
         if count > self.repeats.get(name, 0):
             self.repeats[name], self.after[name] = count, outcome
 
     def note_answer(self, recorded: RecordedExchange) -> None:
-        """Note whether a request has failed; one that has not ends a series of repetitions."""
+        """Note whether a request has failed; a success ends a series of repetitions."""
         key, answer = _compute_digest(recorded), recorded.answer
         if answer is not None and answer.status is not None and answer.status < MIN_ERROR_STATUS:
             self._failed.clear()

@@ -77,7 +77,7 @@ class Client:
 
         Raises:
             NotApplicable: the client reports that it cannot make this inference.
-            Unmet: it returns neither outputs nor an error.
+            Unmet: the client returns neither outputs nor an error.
         """
         return self.infer_all([inference], script, timeout=timeout)[0]
 
@@ -88,8 +88,8 @@ class Client:
 
         Raises:
             NotApplicable: the client reports that it cannot make one of them.
-            Unmet: it sends a request, and returns neither outputs nor an error.
-            AdapterLostError: earlier inferences took their whole time, and so did a plain one.
+            Unmet: the client sends a request, and returns neither outputs nor an error.
+            AdapterLostError: earlier inferences took their whole time, and so did a plain inference.
             AdapterError: the adapter broke in another way, or reports "cannot" after its client sent the request.
             ValueError: two inferences use the same model.
         """
@@ -117,7 +117,7 @@ class Client:
         return observations
 
     def _infer_plainly(self, inference: Inference) -> bool:
-        """Have the client make an inference at a new peer address, and count it; return whether it can make it."""
+        """Have the client make an inference at a new peer address; return whether the client can make it."""
         self._peer.disturb(self.transport)
         self._peer.refresh(self.transport)
         scenario = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
@@ -129,7 +129,7 @@ class Client:
             return True
 
     def _infer_and_count_waits(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
-        """Have the client make the inferences of a scenario, and count them if they took their whole time."""
+        """Have the client make the inferences of a scenario; count a wait if they took their whole time."""
         address = self._peer.get_address(self.transport)
         allowed = timeout * (1 if at_once else len(scenario.inferences))
         try:

@@ -1,4 +1,4 @@
-"""Expectations of errors: a client returns one to its caller in time, with the server's message or status."""
+"""Expectations of errors: a client returns an error to its caller in time, with the server's message or status."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def expect_in_time(seen: Observation) -> None:
     """Expect that the client returns within the timeout of the caller.
 
     Raises:
-        Unmet: it returned later.
+        Unmet: the client returned later.
     """
     if seen.result.elapsed > seen.timeout + GRACE_S:
         raise UnmetError(
@@ -65,7 +65,7 @@ def expect_text(seen: Observation, *texts: str) -> None:
     underscores, as libraries spell it.
 
     Raises:
-        Unmet: neither does.
+        Unmet: neither contains any of the texts.
     """
     error_text = f"{seen.result.error or ''} {seen.result.status}"
     if not any(text in error_text or _is_code(text, seen.result) for text in texts):

@@ -49,7 +49,7 @@ def expect_request(seen: Observation, unheard: str = VALUES) -> None:
 
 
 def expect_answered(seen: Observation) -> None:
-    """Expect that the client sent a request that could be answered; rows about requests judge why it did not.
+    """Expect that the client sent a request that could be answered; other rows judge the requests themselves.
 
     Raises:
         Blocked: no whole request was received, and the caller got an error.
@@ -92,10 +92,10 @@ def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VAL
 
 
 def expect_same_options(before: Observation, after: Observation) -> None:
-    """Expect that two requests of which the caller asks the same ask the server the same.
+    """Expect that two requests with the same intent of the caller request the same of the server.
 
     Raises:
-        Unmet: the second one has an id, a version, outputs or forms that the first one has not.
+        Unmet: the second request has an id, a version, outputs or forms that the first one has not.
     """
     first, last = before.requests[-1], after.requests[-1]
     for fault in find_option_faults(first.received, last.received):
@@ -157,7 +157,7 @@ def expect_readable(seen: Observation, *names: str) -> None:
     """Expect that the client's library can read these outputs.
 
     Raises:
-        NotApplicable: it cannot read one of them.
+        NotApplicable: the library cannot read one of them.
     """
     for name in names:
         if reason := _find_unreadable(seen, name):
@@ -165,7 +165,7 @@ def expect_readable(seen: Observation, *names: str) -> None:
 
 
 def expect_success(seen: Observation, requirement: str | None = None) -> None:
-    """Expect that the client returns no error, since the answer is correct; else the requirement fails.
+    """Expect that the client returns no error, since the answer is correct; otherwise `requirement` fails.
 
     Raises:
         Blocked: no request was sent.
@@ -208,7 +208,7 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
 
 
 def is_class(given: Class, expected: ClassText) -> bool:
-    """Whether a parsed class is right: integers exactly, floats within tolerance; no label equals an empty one."""
+    """Whether a parsed class is as expected: integers exactly, floats within tolerance; an empty label means none."""
     value = expected.value
     score = int(value) if _INTEGER.fullmatch(value) else float(value)
     same_place = given.index == expected.index and (given.label or "") == (expected.label or "")
@@ -278,7 +278,7 @@ def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> 
 
 
 def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference | None:
-    """Return the first zero whose sign differs: near enough, and another element."""
+    """Return the first zero with the wrong sign, which a comparison within tolerance does not find."""
     one = None if given is None else given.tensor
     if one is None or not lookup(expected.datatype).is_float:
         return None

@@ -152,7 +152,7 @@ class Introduction:
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Introduction:
-        """Return the introduction of an object by `to_dict`."""
+        """Rebuild an introduction from the result of `to_dict`."""
         name, version, language = (str(entry[key]) for key in ("name", "version", "language"))
         return cls(name, version, language, tuple(map(str, entry["transports"])))
 

@@ -31,7 +31,7 @@ _NamedFault = tuple[str, Fault]
 def find_differences(received: ClientRequest, inference: Inference) -> tuple[Violation, ...]:
     """Return how a request differs from the inference that the client was to make. Pure, never raises.
 
-    Accepts any value for what the caller left open. Returns only the first difference of each requirement.
+    Options that the caller left open may have any value. Returns only the first difference of each requirement.
     """
     if received.is_over_grpc:
         call = parsed_call.parse(received)
@@ -141,7 +141,7 @@ class OutputOptions(NamedTuple):
     Attributes:
         forms: the forms that the request allows; more than one if the request is ambiguous.
         classes: the count, as written; None requests the tensor.
-        is_left_open: whether it has no form of its own under a `binary_data_output` that may hold for it.
+        is_left_open: whether the request sets no form for this output, while its `binary_data_output` may apply.
     """
 
     forms: frozenset[Form]
@@ -214,7 +214,7 @@ def _read_parameter_form(value: Any) -> frozenset[Form]:
 
 
 def find_output_faults(asks: RequestOptions, inference: Inference) -> Iterator[Fault]:
-    """Yield how the options of a request differ from those of its caller.
+    """Yield how the options of a request differ from the caller's options.
 
     Skips an id that is not a string and classes that are not a count: the rules report them.
     """
@@ -236,7 +236,7 @@ def find_output_faults(asks: RequestOptions, inference: Inference) -> Iterator[F
 
 
 def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[Fault]:
-    """Yield what a request asks for that an earlier one, of which its caller asked the same, did not ask for."""
+    """Yield the options of a request that an earlier request with the same intent did not have."""
     (version, first), (later_version, last) = _read_options(before), _read_options(after)
     if later_version != version:
         yield Fault(f"the version {format_value(version)}, as before", format_value(later_version))
@@ -254,7 +254,7 @@ def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[
 
 
 def _read_options(received: ClientRequest) -> tuple[str, RequestOptions | None]:
-    """Return the version that a request names, and what it asks for; None if it cannot be read."""
+    """Return the version that a request names, and its options, or None if the options cannot be read."""
     if received.is_over_grpc:
         call = parsed_call.parse(received)
         return ("", None) if call is None else (call.message.model_version, read_call_options(call.message))

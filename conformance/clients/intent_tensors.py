@@ -38,7 +38,7 @@ class TensorFault(NamedTuple):
 def find_value_faults(
     inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any], *, is_json: bool
 ) -> Iterator[TensorFault]:
-    """Yield how the inputs of a request differ from those of the caller, whatever their order.
+    """Yield how the inputs of a request differ from the caller's tensors, whatever their order.
 
     Compares elements bit by bit, except NaN; in JSON the sign of 0 is a requirement of its own. The rules report inputs
     without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
@@ -47,7 +47,7 @@ def find_value_faults(
         inputs: the inputs of the request.
         inference: the inference of the caller.
         data: elements of non-binary inputs as sent, by input index.
-        is_json: whether these are JSON.
+        is_json: whether these elements are JSON.
     """
     if not all(one.name for one in inputs):
         return
@@ -88,7 +88,7 @@ def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool)
 
 
 def _is_swapped(array: Array, wanted: Tensor) -> bool:
-    """Whether elements are those of the caller in the opposite byte order."""
+    """Whether elements equal the caller's elements in the opposite byte order."""
     if wanted.datatype == "BYTES":
         return False
     swapped = array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype)
@@ -133,7 +133,7 @@ def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference
     """Return a fault if the binary data have another order than the inputs in the JSON; else None.
 
     Args:
-        data: the bytes behind the JSON; over gRPC all entries concatenated.
+        data: the bytes after the JSON; over gRPC all entries concatenated.
         binary: the binary inputs, in the order of the JSON.
         inference: the inference of the caller.
     """

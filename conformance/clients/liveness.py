@@ -35,9 +35,10 @@ class Liveness:
         """Count inferences that the client made together.
 
         Args:
-            results: empty if the adapter hung; what the client cannot do says nothing of its waits.
-            requests: their requests; those that a script leaves without an answer are no waits of the client.
-            allowed: seconds that the caller gave them together.
+            results: empty if the adapter hung. If the client cannot make one of the inferences, nothing is counted.
+            requests: of the inferences. If a script left one of them unanswered, or closed its connection, nothing is
+                counted.
+            allowed: seconds that the caller allowed for all inferences together.
         """
         if any(not one.answer.is_kept for one in requests) or any(result.cannot for result in results):
             return
@@ -53,7 +54,7 @@ class Liveness:
             infer_plainly: makes an inference; returns whether the client can make it.
 
         Raises:
-            AdapterLostError: the client has waited again, now or earlier.
+            AdapterLostError: the plain inference was a wait as well, now or earlier.
         """
         if not self._lost and self._budget.is_low:
             waits = self._budget.waits

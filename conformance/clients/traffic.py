@@ -1,4 +1,4 @@
-"""Judges the requests of watched clients as they arrive, and returns results for each client, like those of a run.
+"""Judges the requests of watched clients as they arrive, and returns check results for each client.
 
 There is a check for each requirement that can be judged from a request alone.
 """
@@ -26,8 +26,8 @@ _CHECK: Final = "client.watched-"
 _GRPC_SUFFIX: Final = "-over-grpc"
 CLAIM: Final = "Every request of this client that this requirement is about meets it."
 
-# Omits requirements that need the intent of the caller or the result that the client returns. Of the last two something
-# is observed, and nothing is judged.
+# Omits requirements that need the intent of the caller or the result that the client returns. The last two are observed
+# and never fail.
 CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CLIENT-SENDS-POST": "request-is-a-post-to-its-model",
@@ -81,9 +81,9 @@ def list_requirements(transport: str) -> list[Requirement]:
 
 UNNAMED: Final = "unnamed"
 OTHERS: Final = "others"
-MAX_CLIENTS: Final = 100  # further ones are counted together as `OTHERS`
+MAX_CLIENTS: Final = 100  # further clients are counted together as `OTHERS`
 MAX_NAME_CHARS: Final = 80
-# The requirements for a request whose body was too long to keep.
+# The only requirements that are judged on a request whose body was too long to keep.
 HEAD_ONLY_REQUIREMENTS: Final = ("CLIENT-SENDS-POST",)
 
 Describe = Callable[[RecordedExchange, Violation], Failure]
@@ -110,9 +110,9 @@ class Sender:
 
     Attributes:
         requests: number of inference requests, by transport.
-        by_head: number of those too long to be judged completely.
+        by_head: number of requests that were too long to be judged completely.
         tallies: the counts, by requirement.
-        reactions: what the client makes of answers.
+        reactions: how the client reacts to answers.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Sender:
 
     @property
     def count(self) -> int:
-        """The number of inference requests that it sent."""
+        """The number of inference requests that the client sent."""
         return sum(self.requests.values())
 
 
@@ -132,7 +132,7 @@ class FirstViolation:
     """The first request of a client that violates a requirement.
 
     Attributes:
-        outcome: the outcome that results from it.
+        outcome: the outcome that results from the violation.
     """
 
     client: str

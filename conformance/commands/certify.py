@@ -128,7 +128,7 @@ def _expect_day(text: str) -> None:
 
 
 def _load_target_file(options: argparse.Namespace) -> TargetConfig:
-    """Load the target configuration of the user; without a file, return an empty one."""
+    """Load the target configuration of the user; without a file, return an empty configuration."""
     try:
         file = config.load(Path(options.target_config)) if options.target_config else TargetConfig()
     except SettingsError as error:

@@ -35,7 +35,7 @@ def run(_: argparse.Namespace) -> None:
 
 
 def exec_program(arguments: Sequence[str]) -> None:
-    """Replace this process by pytest, to test the client whose adapter the command behind `--` starts.
+    """Replace this process by pytest, to test the client whose adapter the command after `--` starts.
 
     Args:
         arguments: pytest options, `--`, and the command. This returns if the options ask for help.

@@ -61,7 +61,7 @@ def make_settings(options: argparse.Namespace, url: str, grpc: str | None = None
 
 @contextmanager
 def serve_reference(url: str) -> Iterator[str]:
-    """Yield a URL; for `reference`, start the bundled server for the block, and yield the URL of that.
+    """Yield a URL; for `reference`, run the bundled server during the block, and yield the URL of that server.
 
     Raises:
         UserError: the bundled server does not start.

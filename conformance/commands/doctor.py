@@ -112,7 +112,7 @@ def _list_extensions(found: DiscoveryResult) -> Iterator[str]:
 
 
 def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each extension: the models on which it works, and the reason for each other one."""
+    """Yield a line for each extension: the models on which it works, and the reason for each other model."""
     alone = {model: model_discovery.try_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
@@ -133,7 +133,7 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
-    """Yield the lines with the commands to run next: first the few rows that see most, then all."""
+    """Yield the lines with the commands to run next: first the few rows that reveal most, then all rows."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []

@@ -68,7 +68,7 @@ def _parse_file(file: Path) -> Any:
 
 
 def _load_schema() -> dict[str, Any]:
-    """Return the schema of evidence with that of reports, which describes the failure, embedded in it."""
+    """Return the schema of evidence with the schema of reports, which describes the failure, embedded in it."""
     schema = schemas.load_schema("evidence")
     return {**schema, "$defs": {**schema["$defs"], "report": schemas.load_schema("report")}}
 

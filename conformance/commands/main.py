@@ -97,7 +97,7 @@ def _import_command(name: str) -> ModuleType:
 
 
 def _parse_arguments(arguments: Sequence[str], after: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments; unknown ones are a usage error of the subcommand."""
+    """Parse the arguments; unknown arguments are a usage error of the subcommand."""
     parser = build_parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(after=after))
     options.parser.expect_known(unknown)

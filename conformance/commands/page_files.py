@@ -13,7 +13,7 @@ FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".
 
 
 def expect_known_suffix(path: Path | None) -> None:
-    """Expect that the suffix of a path is that of a page format; None: the page is printed.
+    """Expect that the suffix of a path belongs to a page format; None: the page is printed.
 
     Raises:
         ReportError: the suffix is unknown.
@@ -27,8 +27,8 @@ def deliver(page: SimplePage, path: Path | None, render_as_html: Callable[[], st
 
     Args:
         page: the page.
-        path: where to write it; None: nowhere.
-        render_as_html: renders the HTML if it is a page of another kind.
+        path: the file to write; None returns the page.
+        render_as_html: renders the HTML file; None renders `page`.
 
     Raises:
         ReportError: the page cannot be written.

@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
     usage_status = 2
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Allow no abbreviations, and store this parser as `parser`: that of a subcommand replaces the main one."""
+        """Allow no abbreviations, and store this parser as `parser`: a subcommand's parser replaces the main parser."""
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
         self.set_defaults(parser=self)
 

@@ -80,7 +80,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
-    """Validate the options, and the command behind them, if any.
+    """Validate the options, and the command after them, if any.
 
     Raises:
         UserError: an option is invalid.

@@ -1,4 +1,4 @@
-"""Waits for the end of a watch: of a command, of a time, of all traffic, or by an interrupt."""
+"""Waits for the end of a watch: the end of a command, the end of a time, no more traffic, or an interrupt."""
 
 from __future__ import annotations
 

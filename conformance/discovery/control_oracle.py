@@ -1,9 +1,9 @@
 """The control requests of deployed models: the test oracle if the function of a model is unknown.
 
-A control request sends the same inputs in the plainest form, without options: JSON both ways over HTTP, typed contents
-over gRPC, as far as these can represent the tensors. Each is sent once and its answer is cached. Answers to all other
-forms of the request are compared with it. Outputs that differ between two equal requests are not compared. All others
-are compared within the tolerance for JSON; see `find_differing_outputs`.
+A control request sends the same inputs in the plainest form, without options: JSON in both directions over HTTP, typed
+contents over gRPC, as far as these can represent the tensors. Each is sent once and its answer is cached. Answers to
+all other forms of the request are compared with that answer. Outputs that differ between two equal requests are not
+compared. All others are compared within the tolerance for JSON; see `find_differing_outputs`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.wire.request import Message
 from conformance.wire.response import Output as Found
 from conformance.wire.tensor import Tensor
 
-# Before a row fails: the number of its latest control requests to repeat, and of extra repetitions of the last one.
+# Before a row fails: how many of its latest control requests are repeated, and how many extra times the last one is.
 MAX_REPEATED = 8
 REPETITIONS = 16
 
@@ -32,7 +32,7 @@ class ControlOracle:
     """Control requests to the models of one target over one transport, and their answers.
 
     Attributes:
-        is_over_grpc: whether they are sent as gRPC calls.
+        is_over_grpc: whether control requests are sent as gRPC calls.
     """
 
     target: Target
@@ -46,8 +46,8 @@ class ControlOracle:
 
         Raises:
             DeclinedError: the model does not accept these inputs.
-            NotApplicable: it is not deterministic.
-            Blocked: it answers no plain request, or its answer cannot be parsed.
+            NotApplicable: the model is not deterministic.
+            Blocked: the model answers no plain request, or its answer cannot be parsed.
         """
         if model.name in self._unsteady:
             raise NotApplicableError(f"{model.name} is not deterministic")
@@ -116,7 +116,7 @@ def find_differing_outputs(first: Reply, second: Reply, names: Sequence[str] | N
 
 
 def _has_other_values(first: Reply, second: Reply, names: Sequence[str]) -> bool:
-    """Whether outputs in both answers have different values; a missing output does not count, as a server fault."""
+    """Whether outputs of both answers have different values; a missing output is a server fault, and not counted."""
     pairs = [
         (first.answer.output(name), second.answer.output(name)) for name in find_differing_outputs(first, second, names)
     ]

@@ -1,6 +1,6 @@
 """A deployed model without a role: its metadata define its signature, and its own answers are the oracle.
 
-It runs those checks of the roles that need only a signature (`spec.fit`). The expected outputs are the answer to a
+It gets those checks of the roles that need only a signature (`spec.fit`). The expected outputs are the answer to a
 plain request with the same inputs (`discovery.control_oracle`). Discovery once finds inputs that the model accepts
 (`roles.guessed_inputs`), and tests whether it accepts similar ones and is deterministic. Values that JSON cannot
 represent travel as binary data: FP16, and NaN and non-UTF-8 strings in the outputs of the model.
@@ -29,7 +29,7 @@ from conformance.wire.tensor import Tensor, decode, find_first_difference
 DATA, TENSORS = "data", "tensors"
 MAX_DRAWS = 6  # inputs that a row tries until one is discriminating
 FEW_ELEMENTS = 16  # a row that requests at most this many works with any number of elements
-MAX_CLASSES = 100  # requested of a model with more classes, if all are wanted
+MAX_CLASSES = 100  # the number of classes to request at most, if all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
 # Attributes of a model that `to_dict` copies, with tuples as lists.
 PLAIN_FIELDS = (
@@ -47,7 +47,7 @@ class Oracle(Protocol):
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it sends gRPC calls."""
+        """Whether control requests are gRPC calls."""
 
     def outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the deterministic outputs of a model for inputs in any order."""
@@ -74,7 +74,7 @@ class DeployedModel(Model):
         refusal: why it answers no plain request, without advice.
         missing: `DATA` or `TENSORS`, which a user has to provide; empty if nothing is missing or that would not help.
         json_trouble: why it answers no request in JSON, although it answers with binary data; else empty.
-        demands: the optional part of a request that it requires, in JSON or at all; empty for none.
+        demands: the optional part of a request that the model requires, in JSON requests or in all; empty if none.
         samples: the inputs that a user gives, if there are several.
         varies: whether it accepts other inputs of the same shapes, and answers some of them differently.
         takes_counts: whether it accepts another size of the first variable dimension.
@@ -122,7 +122,7 @@ class DeployedModel(Model):
             yield self.draw(self.salt + step)
 
     def limit_length(self, length: int) -> int:
-        """Return the number of elements to send, at most that of inputs known to be accepted."""
+        """Return the number of elements to send, at most as many as inputs known to be accepted have."""
         if not self.takes_counts:
             return min(length, FEW_ELEMENTS)
         specs = {spec.name: spec.shape for spec in self.role.inputs}
@@ -187,7 +187,7 @@ class DeployedModel(Model):
         return len(output.shape) > 1 or self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return the number of classes to request: at most those of the output, or of one item of a batch."""
+        """Return the number of classes to request: at most as many as the output, or one item of a batch, has."""
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
@@ -217,17 +217,17 @@ class DeployedModel(Model):
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether its own plain answers are the only oracle."""
+        """Whether the model's own plain answers are the only oracle."""
         return True
 
     @property
     def declared_outputs(self) -> tuple[str, ...]:
-        """The names of the outputs in its metadata; if there are none, those that it returns."""
+        """The names of the outputs in the metadata; if there are none, of the outputs that the model returns."""
         return tuple(self.declared) or self.outputs
 
     @property
     def is_json_capable(self) -> bool:
-        """Whether a plain request travels as JSON both ways."""
+        """Whether a plain request and its answer are JSON."""
         return not self.json_trouble and not self.sends and not self.binary_only
 
     @property
@@ -286,7 +286,7 @@ class DeployedModel(Model):
         return RequestedOutput(name, True if name in self.kept_binary else ABSENT)
 
     def plain(self) -> InferRequest:
-        """Return the plain request: JSON both ways, except for values that JSON cannot represent."""
+        """Return the plain request: JSON in both directions, except for values that JSON cannot represent."""
         return self.request(self.tensors, send=self.sends, outputs=self.build_outputs_member())
 
     def plainest(self) -> InferRequest:
@@ -301,7 +301,7 @@ class DeployedModel(Model):
         """Return a request like `Model.request`.
 
         Raises:
-            NotApplicable: the request needs JSON for values that JSON cannot represent, so that a refusal is right.
+            NotApplicable: the request needs JSON for values that JSON cannot represent, so that a server may refuse it.
             Blocked: the request uses JSON, and the model answers no plain JSON request; or it answers no request.
         """
         if self.control is not None and self.trouble:
@@ -328,7 +328,8 @@ class DeployedModel(Model):
     def items(self) -> list[Tensor]:
         """Return candidates of the only input for a raw request: one item if it may be a batch.
 
-        If the metadata do not distinguish a batch from a length, there are two; callers use the first that is answered.
+        If the metadata do not distinguish a batch from a length, there are two candidates; callers use the first that
+        the model answers.
         """
         (tensor,), shape = self.draw(self.salt), self.role.inputs[0].shape
         if len(tensor.shape) > len(shape) or (shape[:1] == (-1,) and len(shape) > 1):
@@ -338,11 +339,11 @@ class DeployedModel(Model):
     # --- expected outputs ---
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the expected outputs for inputs in any order: those of the control request.
+        """Return the expected outputs for inputs in any order: the outputs of the control request.
 
         Raises:
-            NotApplicable: the model rejects these inputs, answers all alike, or is not deterministic.
-            Blocked: it answers no plain request.
+            NotApplicable: the model rejects these inputs, answers all inputs alike, or is not deterministic.
+            Blocked: the model answers no plain request.
         """
         if not self.varies:
             raise NotApplicableError(
@@ -371,7 +372,7 @@ class DeployedModel(Model):
         """Return the deterministic outputs, of `names` or of all.
 
         Raises:
-            NotApplicable: there are none.
+            NotApplicable: none of the outputs is deterministic.
         """
         wanted = self.outputs if names is None else names
         found = tuple(name for name in wanted if name not in self.unsteady)
@@ -438,7 +439,7 @@ def _load_tensor(data: Mapping[str, Any]) -> Tensor:
 
 
 def _has_no_batch_dimension(shape: Sequence[int], declared: Sequence[int]) -> bool:
-    """Whether the first dimension cannot be a batch: it is the only one, or fixed in the metadata."""
+    """Whether the first dimension cannot be a batch: it is the only dimension, or fixed in the metadata."""
     return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 
@@ -467,7 +468,7 @@ def is_ordinary(array: np.ndarray[Any, Any]) -> bool:
 
 
 def has_classes(tensor: Tensor) -> bool:
-    """Whether an output may be classified: strings, NaN and empty outputs crashed servers, and large ones take long."""
+    """Whether an output may be classified: strings, NaN and empty outputs crashed servers; large outputs take long."""
     return tensor.datatype in SCORE_DATATYPES and 0 < tensor.elements <= MAX_SCORES and is_ordinary(tensor.array)
 
 

@@ -67,9 +67,9 @@ class UnknownInputsError(SettingsError):
 
 
 class WrongMetadataError(SettingsError):
-    """The metadata of a model are wrong, so that nothing can be sent to it.
+    """The metadata of a model are wrong, so that nothing can be sent to the model.
 
-    The checks of metadata judge that.
+    The checks of metadata judge this fault.
     """
 
 
@@ -89,8 +89,8 @@ def discover_models(
         names: the names of the models.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         given: model -> inputs from the user, used instead of guesses.
-        lenient: describe an unusable model with its trouble instead of raising, for models not named by the user; one
-            with wrong metadata always is.
+        lenient: describe an unusable model with its trouble instead of raising, for models not named by the user. A
+            model with wrong metadata is always described.
         progress: receives progress messages.
 
     Raises:
@@ -135,7 +135,7 @@ def _discover_or_describe(target: Target, name: str, given: UserInputs, *, lenie
 
 
 def discover_model(target: Target, name: str, given: UserInputs) -> DeployedModel:
-    """Return a model with inputs that it accepts, or with its trouble.
+    """Return a model with inputs that it accepts, or with the reason why it cannot be used (`trouble`).
 
     Raises:
         TargetLost: the target does not answer.
@@ -205,7 +205,7 @@ def _parse_specs(name: str, listed: Any) -> list[TensorSpec]:
 
 
 def _parse_spec(model: str, item: Any) -> TensorSpec:
-    """Parse a tensor of the metadata; an invalid shape becomes that of a single element."""
+    """Parse a tensor of the metadata; an invalid shape becomes the shape of a single element."""
     item = item if isinstance(item, dict) else {}
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
     if not isinstance(name, str) or not isinstance(datatype, str) or datatype not in DATATYPES:
@@ -250,7 +250,7 @@ def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs
 def _find_cause_of_refusals(
     target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]
 ) -> DeployedModel:
-    """Find inputs that the model accepts although it answers no usable plain JSON request; else return it unchanged.
+    """Find inputs that a model accepts although it answers no usable plain JSON request; else return it unchanged.
 
     Either it requires an optional part of a request (`demands`), or its answer cannot be parsed.
     """
@@ -321,7 +321,7 @@ def _replace_declared_outputs(model: DeployedModel, reply: Reply) -> DeployedMod
 
 
 def _detect_output_properties(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
-    """Detect binary-only and unsteady outputs, by a second plain request and one for binary data."""
+    """Detect binary-only and unsteady outputs, by a second plain request and a request for binary data."""
     full = ask(target, model.full())
     binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
     if binary_only != model.binary_only:
@@ -361,7 +361,7 @@ def _fits_json(full: Reply, name: str) -> bool:
 
 
 def _build_user_samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[Tensor, ...], ...]:
-    """Return the inputs that a user gives, if there are several; inputs not given are the same in each."""
+    """Return the samples that a user gives, if there are several; inputs not given are the same in each sample."""
     count = max((len(entry.samples) for entry in given.values()), default=1)
     specs = model.role.inputs
     rows = (build_user_tensors(specs, given, place) for place in range(count if count > 1 else 0))

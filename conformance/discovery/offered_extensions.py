@@ -100,7 +100,7 @@ class Probe:
     """An answer to a request that uses an extension.
 
     Attributes:
-        plain: the answer to the same request without it, if a server may ignore the extension; else None.
+        plain: the answer to the same request without the extension, if a server may ignore the extension; else None.
     """
 
     reply: Reply
@@ -115,7 +115,7 @@ class Probe:
 
 
 def send_probe(target: Target, request: InferRequest | Message, plain: InferRequest | Message) -> Probe:
-    """Send a request with an option, and, if it is answered, the plain one."""
+    """Send a request with an option, and, if that is answered, the plain request."""
     reply = target.infer(request)
     return Probe(reply, target.infer(plain) if is_answered(reply) else None)
 
@@ -163,7 +163,7 @@ def _find_models(target: Target, roles: Sequence[str]) -> Iterator[Model]:
 
 
 def _probe_binary(target: Target) -> Iterator[Probe]:
-    """Probe binary data both ways, then each way alone: a server may support only inputs or only outputs."""
+    """Probe binary data in both directions, then in each alone: a server may support only inputs or only outputs."""
     for model in _find_models(target, _BINARY_PROBE_ROLES):
         for want in ("binary", None):
             yield Probe(target.infer(model.request(send="binary", want=want)))

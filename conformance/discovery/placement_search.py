@@ -1,8 +1,8 @@
 """Finds the deployed models that fill roles, by metadata and an inference for each.
 
-A model with the name of a role fills it, right or wrong. Any other model fills it if its metadata list the role's
-tensors, under any names, and its answer to a plain request is right. For classification roles, the labels must match
-as well.
+A model with the name of a role fills that role, whether its answers are correct or not. Any other model fills a role if
+its metadata list the role's tensors, under any names, and its answer to a plain request is correct. For classification
+roles, the labels must match as well.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def list_models(target: Target) -> list[str]:
 
 
 def find_models(target: Target) -> list[str]:
-    """Return the names of listed models, and of unlisted ones with the name of a role."""
+    """Return the names of listed models, and of unlisted models with the name of a role."""
     found = list_models(target)
     own = [role for role in load_roles() if role not in found and target.get(f"/v2/models/{role}").succeeded]
     return list(dict.fromkeys([*found, *own]))

@@ -66,7 +66,7 @@ def _find_roles(target: Target, progress: Progress) -> dict[str, str]:
 
 
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:
-    """Set the roles of a map; expect that the target serves all of their models."""
+    """Set the roles from `placements`; expect that the target serves all of their models."""
     target.placements = placements
     target.roles = {role: placement.model for role, placement in placements.items()}
     for number, (role, name) in enumerate(target.roles.items(), 1):

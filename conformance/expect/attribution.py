@@ -1,7 +1,7 @@
 """Attributes unreadable outputs to the base protocol, so that no other requirement is reported as unmet.
 
 A check about binary data or classes also finds a wrong tensor if the answer is not JSON, has other outputs than
-requested, or has one without a shape. The report should then name that fault.
+requested, or has an output without a shape. The report should then name that fault.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def attribute_silence(reply: Reply) -> str:
 def attribute_broken_request(found: BrokenRequest) -> str:
     """Return the requirement that a server breaks if it neither answers nor refuses a request outside of rows.
 
-    A live server that closes the connection without an answer fails to report an error; any other one stops answering.
-    Clients may send all of these requests.
+    A live server that closes the connection without an answer fails to report an error. In all other cases the server
+    stops answering. Clients may send all of these requests.
     """
     ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
     return (
@@ -87,7 +87,7 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
 
 
 def _attribute_message(reply: Reply, output: Output | None) -> str | None:
-    """Return the same for an answer over gRPC, where an output can be unreadable in only two ways."""
+    """Do as `attribute_unreadable_output` for an answer over gRPC, where only two faults are possible."""
     if output is None:
         return (
             "OIP-OUTPUT-MEMBERS"

@@ -1,6 +1,6 @@
 """Parses classes as texts, `value:index[:label]`, and compares them with the scores that they rank. Sans-I/O.
 
-`parse` is strict. `parse_leniently` also accepts malformed texts, so that a check of something else can judge a server
+`parse` is strict. `parse_leniently` also accepts malformed texts, so that checks of values or order can judge a server
 whose only fault is the format. A list of classes can have wrong values, wrong indices, or a wrong order.
 `find_scores_by_index` and `find_scores_by_value` use one of these at a time, so that the faults can be told apart.
 Scores are one-dimensional arrays; comparisons are exact in their datatype.
@@ -78,9 +78,9 @@ def parse(text: str) -> ClassText:
 
 
 def parse_leniently(text: str) -> ClassText | None:
-    """Parse a class from a possibly malformed text; None if there is none.
+    """Parse a class from a possibly malformed text; None if the text contains no class.
 
-    Accepts also other separators, the index first, and a decimal comma.
+    Also accepts other separators, the index before the value, and a decimal comma.
     """
     text = _DECIMAL_COMMA.sub(r"\1.", text)
     try:
@@ -135,7 +135,7 @@ def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
 
 
 def find_highest(scores: Scores, count: int) -> list[int]:
-    """Return the indices of the `count` highest scores, highest first; of equal ones the lowest index first."""
+    """Return the indices of the `count` highest scores, highest first; of equal scores the lowest index first."""
     values = to_python_numbers(scores)
     return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:count]
 
@@ -161,12 +161,12 @@ def find_scores_by_value(classes: Sequence[ClassText], scores: Scores) -> list[N
 
 
 def are_highest(values: Sequence[Number] | None, scores: Scores) -> bool:
-    """Whether `values` are the highest scores, sorted in descending order; equal ones in any order."""
+    """Whether `values` are the highest scores, sorted in descending order; equal scores in any order."""
     return values is not None and list(values) == sorted(to_python_numbers(scores), reverse=True)[: len(values)]
 
 
 def has_highest_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether the classes' values, as written, are the highest scores in the right order."""
+    """Whether the classes' values, as written, are the highest scores in descending order."""
     places = find_highest(scores, len(classes))
     values = to_python_numbers(scores)
     return len(places) == len(classes) and all(
@@ -180,7 +180,7 @@ def has_matching_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
     return values is not None and all(map(is_same_value, [entry.value for entry in classes], values))
 
 
-# --- rules: each detects one fault, and tolerates those of other rules -----------------------------------------------
+# --- rules: each detects one fault, and tolerates the faults that other rules detect ---------------------------------
 
 
 def is_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
@@ -201,7 +201,7 @@ def is_ordered_without_repeats(classes: Sequence[ClassText], scores: Scores) -> 
 
 
 def has_right_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether values match indices; correct values in correct order also pass, because the indices are wrong."""
+    """Whether values match indices; correct values in correct order also pass: the fault is in the indices."""
     return has_matching_indices(classes, scores) or has_highest_values(classes, scores)
 
 
@@ -214,7 +214,7 @@ def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def has_close_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether each value is that of the nearest float score, except for its last bits."""
+    """Whether each value equals the nearest float score, except for the last bits."""
     values = to_python_numbers(scores)
     room = MAX_ULPS * np.spacing(np.abs(scores)).astype("<f8")
     places = [(entry, find_nearest(entry, scores)) for entry in classes]
@@ -222,12 +222,12 @@ def has_close_values(classes: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether values match indices; correct indices in correct order also pass, because the values are wrong."""
+    """Whether values match indices; correct indices in correct order also pass: the fault is in the values."""
     return has_matching_indices(classes, scores) or are_highest(find_scores_by_index(classes, scores), scores)
 
 
 def is_ranked_per_item(items: Sequence[Item]) -> bool:
-    """Whether every batch item is ranked separately: its values are its own, and its indices are relative to it.
+    """Whether every batch item is ranked separately, with its own scores and with indices that count within the item.
 
     Indices with the same offset everywhere pass, and so do plain ranks (0, 1, 2, ...): an index that is wrong in every
     output is no fault of batching. The scores of all items must be at least 1 apart, so that an imprecise value still
@@ -252,6 +252,6 @@ def _is_of_another_item(entry: ClassText, place: int, items: Sequence[Item]) -> 
 
 
 def _find_index_offset(entry: ClassText, scores: Scores) -> int | None:
-    """Return the offset of an index from that of its value's score; None if the value is not a score."""
+    """Return the difference of an index and the index of the score with its value; None if no score has the value."""
     place = find_nearest(entry, scores)
     return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

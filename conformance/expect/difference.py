@@ -1,8 +1,8 @@
 """Compares an output with the expected tensor, and finds the first difference.
 
-Binary values are compared bitwise; all NaNs are equal, whatever their payload. A decimal number in JSON only has to be
-near: no document defines how many digits a server writes, and correct servers differ in the last one. Integers,
-booleans and strings are exact in JSON as well.
+Binary values are compared bitwise; all NaNs are equal, whatever their payload. Decimal numbers in JSON are compared
+within a tolerance: no document defines how many digits a server writes, and correct servers differ in the last digit.
+Integers, booleans and strings are exact in JSON as well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def find_difference(
     """Return how an output differs from the expected tensor, or None.
 
     Args:
-        expected: the right tensor.
+        expected: the expected tensor.
         output: the output of that name, or None.
         body: the body of the answer.
         through_json: whether the values were JSON in the request or the answer; None: depends on the output's own form.
@@ -71,7 +71,7 @@ def _describe_cause(expected: Tensor, output: Output, body: bytes) -> str:
 
 
 def _describe_kind(expected: Tensor, output: Output) -> Difference:
-    """Describe a wrong datatype or shape; a correct one of the two is left out."""
+    """Describe a wrong datatype, a wrong shape, or both."""
     wanted, found = [], []
     if output.datatype != expected.datatype:
         wanted.append(f"datatype {expected.datatype}")
@@ -85,7 +85,7 @@ def _describe_kind(expected: Tensor, output: Output) -> Difference:
 
 
 def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
-    """Return the expected and the actual elements: all of a small tensor, or those around the first wrong one."""
+    """Return the expected and the actual elements: all of a small tensor, or those around the first wrong element."""
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
     byte = _describe_first_byte(right[0], wrong[0])

@@ -22,7 +22,7 @@ from conformance.wire.tensor import Tensor
 
 
 def expect(reply: Reply, requirement: str | None = None) -> Expectation:
-    """Start expectations about a reply; a failure concerns `requirement`, or the check's first."""
+    """Start expectations about a reply; a failure concerns `requirement`, or the first requirement of the check."""
     return Expectation(reply, requirement)
 
 
@@ -67,7 +67,7 @@ class Expectation:
         return self
 
     def forms(self, forms: Mapping[str, str], asked: str = "") -> Expectation:
-        """Expect each named output in its form, `binary` or `json`; ignore one with both data and size, or neither.
+        """Expect each named output in its form, `binary` or `json`; ignore outputs with both data and size, or neither.
 
         `asked` describes how the request selects the forms.
         """

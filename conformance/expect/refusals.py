@@ -1,4 +1,4 @@
-"""Expectations about refusals: the request is rejected, and the server keeps answering. For HTTP and gRPC alike."""
+"""Expectations about refusals over HTTP and gRPC: the request is rejected, and the server keeps answering."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from conformance.wire.tensor import Tensor
 def expect_refusal(target: Peer, model: Model, message: Message, fault: str = "") -> Reply:
     """Expect that a message is refused for its fault, and that the server then answers a valid request.
 
-    Both use separate connections. The areas `errors` and `grpc` judge the form of the refusal, with the same messages.
+    The two messages use separate connections. The areas `errors` and `grpc` judge the form of the refusal, with the
+    same messages.
     """
     reply = target.send(message, fresh=True)
     expect(reply).refused(fault)
@@ -54,7 +55,7 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
     Args:
         target: the server.
         model: the requested model.
-        requirement: violated if it does not; depends on the preceding messages, refused or legal.
+        requirement: violated if the model does not answer; depends on the preceding messages, refused or legal.
     """
     try:
         for request in target.build_good_requests(model):
@@ -71,7 +72,7 @@ def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
     """Return whether an optional request was refused; in that case the server must keep answering.
 
     Raises:
-        Unmet: the server does not, or the call ended with neither an answer nor a status.
+        Unmet: the server does not keep answering, or the call ended with neither an answer nor a status.
     """
     if attribution.attribute_call_end(reply):
         expect(reply).refused()

@@ -1,4 +1,4 @@
-"""Detects whether a wrong tensor is a transformation of the right one: byte-swapped, reordered, rounded, truncated.
+"""Detects whether a wrong tensor is the expected tensor, transformed: byte-swapped, reordered, rounded, truncated.
 
 The result is only a hint for developers of servers, and decides nothing.
 """
@@ -29,7 +29,7 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
     """Describe briefly how the expected tensor was transformed into the actual one; empty if unknown.
 
     Args:
-        expected: the right elements.
+        expected: the expected elements.
         actual: the received elements, of the same type and shape.
         datatype: their datatype in the protocol.
     """
@@ -90,7 +90,7 @@ _TEXT_TRANSFORMS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
 
 
 def _describe_zero_tail(expected: Array, actual: Array) -> str:
-    """Describe the number of correct elements, if all later ones are zero."""
+    """Describe the number of correct elements, if all later elements are zero."""
     right, came = expected.reshape(-1), actual.reshape(-1)
     if right.size < 2 or right.dtype.kind == "O":
         return ""

@@ -29,7 +29,7 @@ class UnmetError(Exception):
         expected: the required behaviour, briefly.
         actual: the server's behaviour.
         reply: the exchange that proves it, if any.
-        requirement: its ledger id; None means the first that the check covers.
+        requirement: the ledger id of the requirement; None means the first requirement of the check.
         offset: the offset of the first wrong byte in the answer's body, or None.
         since: the number of the first exchange that leads to this one, if known.
         tensor: the expected tensor, if values are wrong.
@@ -83,7 +83,7 @@ def is_met(expectation: Callable[[], object]) -> bool:
 
 @contextmanager
 def attribute_to(requirement: str | None) -> Iterator[None]:
-    """Attribute failures in the context to one requirement; None means the check's first.
+    """Attribute failures in the context to one requirement; None means the first requirement of the check.
 
     Raises:
         Unmet: an expectation in the context is unmet.

@@ -89,7 +89,7 @@ def _link(target: Entry) -> Span:
 
 
 def _describe_verdict(target: Entry) -> str:
-    """Return the verdict of a target as text; a nonconformant one may be interoperable."""
+    """Return the verdict of a target as text; a nonconformant target may be interoperable."""
     return describe_verdict(WORDS[target["verdict"]], target.get("interoperable"))
 
 

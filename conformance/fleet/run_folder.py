@@ -108,7 +108,7 @@ def read_records(folder: Path) -> list[RunRecord]:
 
 
 def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
-    """Return the last run to resume it, or start a new one.
+    """Return the last run to resume it, or start a new run.
 
     A new one starts if the last is finished or of another suite, or if `anew` is set.
 

@@ -75,7 +75,7 @@ class ClientJudge(RowJudge):
         self._liveness = {transport: Liveness(TIMEOUT) for transport in TRANSPORTS}
 
     def __call__(self, check: Check, row: Row) -> CheckResult:
-        """Return the result of a check on one row; one that fails ends there, and covers only what it fails."""
+        """Return the result of a check on one row; the result of a failed row has only the unmet requirement."""
         found = super().__call__(check, row)
         return replace(found, requirements=[found.failure.requirement]) if found.failure else found
 

@@ -225,7 +225,7 @@ def build_control_request(asked: RequestContent, target: Target, model: Model) -
 
 
 def _make_control_for_another_model(asked: RequestContent, target: Target) -> InferRequest | None:
-    """Return a request with as many elements to another model, one that accepts JSON."""
+    """Return a request with as many elements to another model, which accepts JSON."""
     for role in STAND_IN_ROLES:
         if model := target.model(role):
             return model.request([model.tensor([1] * asked.elements)], send="json", request_id=asked.id or None)

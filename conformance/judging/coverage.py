@@ -102,7 +102,7 @@ def _iterate_unjudged_run_rows(results: Iterable[CheckResult]) -> Iterator[Unjud
 def _iterate_rows_not_run(
     rows: Iterable[tuple[Check, Row]], filled: Collection[str], chosen: Collection[tuple[str, str]]
 ) -> Iterator[UnjudgedRow]:
-    """Yield the rows that did not run: the rows of the roles, say, if only deployed models are judged."""
+    """Yield the rows that did not run, for example the rows of the roles if only deployed models are judged."""
     for check, row in rows:
         names, role = check.requirements(row), check.find_role(row)
         if role is not None and role not in filled:

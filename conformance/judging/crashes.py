@@ -1,7 +1,7 @@
 """Crashes of the server: the one row that fails for a crash, and the message of the unjudged rows after it.
 
 A request is taken to have crashed the server if its connection closes and later connections are refused. Usually that
-row has failed already, by its own requirement. Otherwise the row fails in which the server is found gone. No row fails
+row has failed already, by its own requirement. Otherwise the row that finds the server gone fails. No row fails
 if the network loses packets, or if the server never answered at all.
 """
 
@@ -68,14 +68,14 @@ class CrashTracker:
     def find_crash(self, unmet: UnmetError | None) -> TargetLostError | None:
         """Return the loss of the target if the request of a blocked row ended it, else None.
 
-        A server that dies slowly accepts a moment later the request whose failure blocks the row.
+        A dying server may still accept a request for a moment; the failure of that request then blocks the row.
         """
         if unmet is None or unmet.reply is None or not unmet.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
             return None
         return self._find_loss(unmet.reply)
 
     def _find_loss(self, reply: Reply) -> TargetLostError | None:
-        """Return why the target is gone after a request without an answer, or None if it is still there."""
+        """Return why the target is gone after a request without an answer, or None if it is still reachable."""
         is_call = reply.is_over_grpc
         try:
             with self.target.scope("whether the target is still there"):
@@ -107,7 +107,7 @@ def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:
 
 
 def _find_earlier_error(lost: TargetLostError) -> UnmetError | None:
-    """Return the `UnmetError` during whose handling the target was lost, or None; the first without an answer."""
+    """Return the `UnmetError` during whose handling the target was lost, or None; of several, the first unanswered."""
     found, error = list[UnmetError](), lost.__context__
     while error is not None:
         found += [error] if isinstance(error, UnmetError) else []

@@ -103,7 +103,7 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def write_body(folder: Path, name: str, body: bytes) -> None:
-    """Write a body as `NAME.bin`, or a long one in excerpts as `NAME.head.bin`, `NAME.tail.bin` and `NAME.json`.
+    """Write a body as `NAME.bin`, or excerpts of a long body as `NAME.head.bin`, `NAME.tail.bin` and `NAME.json`.
 
     Raises:
         OSError: a file cannot be written.

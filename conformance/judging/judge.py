@@ -52,8 +52,8 @@ _SPELLING = "OIP-WRITTEN"
 _STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
-# The outcomes that a row must have when it is sent again: whether under the other client name, where it must pass, or
-# under its own, where it must fail. A server that fails at random has such a series in one of 256 rows at most.
+# How a row is repeated. True: under the other client name, where it must pass; False: under its own, where it must
+# fail. A server that fails at random gives this series of outcomes in at most one of 256 rows.
 _TRIALS_UNDER_OTHER_NAME = (True, True, False, False, True, False, True, False)
 
 
@@ -201,7 +201,7 @@ class Judge(RowJudge):
         return client_names.choose_names(self.seed, format_key(check.id, row.id))
 
     def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
-        """Attribute the error to the client name if the row passes under the other one; return whether it was.
+        """Attribute the error to the client name if the row passes under the other name; return whether it does.
 
         Only a MUST is attributed: a server may give advice to one client alone. A row with an unanswered request is
         not sent again, because it may hang again. The row must pass under the other name and fail under its own each

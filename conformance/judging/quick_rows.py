@@ -1,6 +1,6 @@
-"""The rows of the profile quick: a small set that sees most faults, which every profile runs first.
+"""The rows of the profile `quick`: a small set that reveals most faults. Every profile runs this set first.
 
-`python -m tests.support.quick_rows` chooses them, in the order of what they tell.
+`python -m tests.support.quick_rows` chooses the rows, the most revealing first.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def _load_places() -> dict[tuple[str, str], int]:
 
 
 def find_place(check: Check, row: Row) -> int | None:
-    """Return the place of a row in the set; None if it is not part of it."""
+    """Return the index of a row in the set; None if the row is not in the set."""
     name = row.id if row.model is None else row.id.removesuffix(f"@{row.model}")
     return _load_places().get((check.id, name))
 
 
 def sort_for_run(cases: Iterable[Case]) -> list[Case]:
-    """Sort rows into the order in which they run; rows outside the set keep theirs."""
+    """Sort rows into the order in which they run; rows outside the set keep their order."""
     return sorted(cases, key=lambda case: find_turn(*case))
 
 

@@ -56,7 +56,7 @@ class RawInterpretation:
             return False
 
     def _is_right_when_swapped(self, model: DeployedModel) -> bool:
-        """Whether answers are right in the other byte order only; an identity model is right in both orders."""
+        """Whether answers are correct only in the other byte order; those of an identity model are correct in both."""
         plain = replace(model, salt=1)
         straight, turned = plain.sample(), [_swap_bytes(tensor) for tensor in plain.sample()]
         right = plain.expected(straight)

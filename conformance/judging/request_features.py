@@ -89,7 +89,7 @@ def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
 
 
 def _list_features(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
-    """Return the features of the inference requests that use the transport of the first one."""
+    """Return the features of the inference requests that use the transport of the first request."""
     sent = [exchange for exchange in exchanges if _is_inference(exchange)]
     if not sent:
         return None

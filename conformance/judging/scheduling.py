@@ -28,7 +28,7 @@ from conformance.transport.exchange import Call
 
 # Rows started or done before their turn, per connection: enough to avoid idle time, few enough to keep in memory.
 ROWS_PER_CONNECTION = 2
-# Approximate CPU time of the suite per exchange; with more connections than latency / this, connections wait for it.
+# Approximate CPU time of the suite per exchange. More than latency / OWN_EXCHANGE_S connections would wait for the CPU.
 OWN_EXCHANGE_S = 0.003
 MIN_LATENCY_S = 0.01  # a target that answers faster is judged on one connection
 MAX_CONNECTIONS = 16
@@ -83,7 +83,7 @@ class ConcurrentScheduler:
 
     @property
     def waited_s(self) -> float:
-        """The seconds that the other sessions spent in waits for answers that did not come whole."""
+        """The seconds that the other sessions spent waiting for answers that never became complete."""
         return sum(session.target.waited_s for session in self.others)
 
     def close(self) -> None:

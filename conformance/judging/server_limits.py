@@ -137,7 +137,7 @@ class ServerLimits:
         return f"the target takes no ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
-        """Say whether the server refuses a plain request for its characters, however JSON spells them."""
+        """Return whether the server refuses a plain request for its characters, however JSON spells them."""
         if not (_is_declined(self._send_control(unusual)) and self._send_control(usual).succeeded):
             return False
         escaped = _escape_letters(unusual)

@@ -1,9 +1,8 @@
 """Rows that are judged with short waits, once a few requests of the target took the whole timeout.
 
 A row that had no answer in a short wait is repeated with the whole timeout, so no server fails for being slow. Once a
-row of a requirement had no answer in the whole timeout, later rows of the requirement are not repeated: a request that
-breaks it fails, which cannot change the verdict of the requirement, and what cannot be judged for want of an answer is
-blocked.
+row of a requirement had no answer in the whole timeout, later rows of the requirement are not repeated: another failure
+cannot change the verdict of the requirement, and rows that cannot be judged without the answer are blocked.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.target import Target
 from conformance.transport.wait_budget import is_wait
 
-# Rows of a requirement that failed after the whole timeout: later ones are not repeated.
+# After this many rows of a requirement have failed with the whole timeout, later rows are not repeated.
 MAX_UNANSWERED_ROWS: Final = 1
 
 
@@ -80,7 +79,7 @@ class ShortWaits:
     def detect(self, check: Check, row: Row) -> Iterator[None]:
         """Detect short waits of a check body.
 
-        A body that passes needs no answer to the requests that had none: what it judges was answered right.
+        A body that passes does not depend on the missing answers: all answers that it judges were correct.
 
         Raises:
             ShortWaitError: a short wait ended without a whole answer, and the body does not pass.

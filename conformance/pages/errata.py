@@ -80,7 +80,7 @@ def render(servers: Sequence[ServerResult]) -> str:
     """Return the page, ending in a newline.
 
     Args:
-        servers: the servers whose results it shows.
+        servers: the servers whose results the page shows.
     """
     by_kind = {kind: [found for found in load() if found.kind == kind] for kind in KINDS}
     return pages.render_template(

@@ -117,7 +117,7 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
 def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
     """Deselect rows that must never be sent, and sort the others.
 
-    The rows that tell most come first, rows that have crashed servers come late, and hostile rows last.
+    The most revealing rows come first, rows that have crashed servers come late, and hostile rows last.
     """
     kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:

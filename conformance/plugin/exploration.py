@@ -13,7 +13,7 @@ MAX_EXAMPLES = 50
 
 
 def choose_seed(config: pytest.Config, given: int | None) -> int:
-    """Configure Hypothesis and return its seed: from the controller or the user, or a new one."""
+    """Configure Hypothesis and return its seed: from the controller or the user, or a new seed."""
     import hypothesis  # lazy: only this profile needs it
 
     hypothesis.settings.register_profile(

@@ -46,7 +46,7 @@ def print_header(run: BaseRun, reporter: Any) -> None:
 
 
 def print_summary(run: BaseRun, reporter: Any) -> None:
-    """Print the summary and unmet requirements; what to fix first comes last, where users see it."""
+    """Print the summary and unmet requirements; those to fix first are printed last, where users see them."""
     conclusion = run.conclusion
     if conclusion is None or not (conclusion.results or conclusion.robustness):
         return

@@ -46,7 +46,7 @@ def find_status(result: CheckResult) -> tuple[str, str, str]:
 
 
 def mark_report(report: pytest.TestReport) -> None:
-    """Mark a pytest report as one of a row, in any phase (setup, call or teardown)."""
+    """Mark a pytest report as the report of a row, in any phase (setup, call or teardown)."""
     report.of_conformance = True  # type: ignore[attr-defined]
 
 
@@ -104,7 +104,7 @@ STAND_IN_NAME = "oip-conformance-junit"
 
 
 class _JunitStandIn:
-    """Receives reports in place of the writer, and drops those of rows."""
+    """Receives reports in place of the writer, and drops reports of rows."""
 
     def __init__(self, log: LogXML) -> None:
         self._log = log

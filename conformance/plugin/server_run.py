@@ -233,7 +233,7 @@ class ServerRun(BaseRun):
 
     @property
     def waited_s(self) -> float:
-        """The seconds spent in all sessions, of all processes, in waits for answers that did not come whole."""
+        """The seconds that all sessions of all processes spent waiting for answers that never became complete."""
         own = self._started_session.target.waited_s
         return own + self.waited_by_workers_s + (self._scheduler.waited_s if self._scheduler else 0.0)
 

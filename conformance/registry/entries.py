@@ -108,7 +108,7 @@ class Entry:
 
     @property
     def grpc_note(self) -> str:
-        """Which transport was judged beside or instead of HTTP; empty if HTTP alone was."""
+        """A note that gRPC was judged, in addition to HTTP or alone; empty if only HTTP was judged."""
         is_alone = self.is_client and HTTP not in self.folder.report["target"]["transports"]
         return ("gRPC alone" if is_alone else "gRPC, too") if self.is_over_grpc else ""
 

@@ -1,8 +1,8 @@
 """Groups the failing rows of a run by requirement, most urgent first.
 
 1. Requirements whose failure pattern covers at least as many rows as any requirement has unexplained rows.
-2. Other requirements: the protocol before its extensions, then by the share of their rows that fail, where few rows say
-   less than many. Requirements that only golden cases miss come after the others.
+2. Other requirements: the protocol before its extensions, then by the share of their rows that fail; a share of few
+   rows has less weight. Requirements that only golden cases miss come after the others.
 3. Requirements whose rows the patterns of other requirements explain.
 
 A golden case tests many requirements at once. Its row joins the block of a requirement that a dedicated check misses
@@ -22,7 +22,7 @@ from conformance.spec.outcome import Outcome
 
 GOLDEN_PREFIX = "golden."  # prefix of the ids of checks that test many requirements at once
 EXTENSION_ORDER = (PROTOCOL, *EXTENSIONS, ROBUSTNESS)
-# One row of one that fails says less than nine of ten: as many rows are added to those that pass.
+# So many passing rows are added to each share, because one failing row of one is weaker evidence than nine of ten.
 ADDED_ROWS = 3
 NO_VERDICT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
 

@@ -102,7 +102,7 @@ class Bug:
         requirement: the unmet requirement.
         rows: the rows that do not meet it, at least one.
         suite: the version of the suite that judged.
-        role: the model role of the example; None for a model of the server's own, or none.
+        role: the model role of the example; None for a deployed model without a role, or no model.
     """
 
     server: str

@@ -238,7 +238,7 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
 
 
 def _group_by_area(reports: Sequence[Report]) -> dict[str, list[Requirement]]:
-    """Return the requirements by area, in the order of the installed ledger; unknown ones come last."""
+    """Return the requirements by area, in the order of the installed ledger; unknown requirements come last."""
     verdicts = [map_verdicts(report) for report in reports]
     entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
     areas: dict[str, list[Requirement]] = {}

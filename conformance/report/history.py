@@ -155,7 +155,7 @@ def _build_run(file: str, report: Report, earlier: Report | None) -> Run:
 
 
 def _find_unmet_requirements(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
-    """Yield the requirements unmet in some run, in the order of the installed ledger; unknown ones come last."""
+    """Yield the requirements unmet in some run, in the order of the installed ledger; unknown ids come last."""
     verdicts = [map_verdicts(report) for report in reports]
     levels = {entry["id"]: entry["level"] for report in reports for entry in report["requirements"]}
     for name in order_requirements(levels):

@@ -1,4 +1,4 @@
-"""The matrix of a comparison as plain data: requirements by servers, with what each cell opens to.
+"""The matrix of a comparison as plain data: requirements by servers, with the details of each cell.
 
 A row is a requirement, a column a report; versions of one server are adjacent. Nothing is escaped here; the page does
 that.
@@ -66,12 +66,12 @@ class Cell:
         anchor: the address of the cell within the page.
         unmet, judged: the numbers of rows that do not meet the requirement, and that have a verdict on it.
         lines: the rows that need an explanation, merged where they are equivalent.
-        observed: what the server does, with the number of rows, where the documents leave it open.
+        observed: the observed behaviors that the documents leave open, each with its number of rows.
         since: the versions with the same outcome, and the one before them.
         before: the word for the outcome in the version before, if it differs.
         bug_report: the URL of the bug report; empty if there is none.
         issues: the URLs of the issues in which the server's maintainers follow it up.
-        same_as: the index of the next version's column if its rows say the same; the cell then refers to it.
+        same_as: the index of the next version's column if its rows are equivalent; the cell then refers to that column.
     """
 
     place: int
@@ -96,7 +96,7 @@ class Cell:
 
     @property
     def has_details(self) -> bool:
-        """Whether the cell opens to a panel of its own: not if it is simply met, or not judged."""
+        """Whether the cell has a panel with details: not if the requirement is simply met, or not judged."""
         is_met = self.kind == Outcome.PASS and not (self.observed or self.before)
         return bool(self.lines or (self.judged and not is_met))
 
@@ -157,7 +157,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where a page that contains a matrix has more.
+    """The links from a matrix to other pages.
 
     Attributes:
         find_page: returns the URL of a requirement's page, or an empty text.
@@ -187,7 +187,7 @@ def build_matrix(comparison: Comparison, reports: Sequence[tuple[str, Report]], 
     Args:
         comparison: all of it, or its differences.
         reports: the compared pairs of a file name and a report, in the same order.
-        links: where the page has more on requirements and bugs.
+        links: the links to pages about requirements and bugs.
     """
     columns = _build_columns(comparison.titles, reports)
     builder = _CellBuilder(comparison, columns, [report for _, report in reports], links or Links())
@@ -230,7 +230,7 @@ def _build_columns(titles: Sequence[str], reports: Sequence[tuple[str, Report]])
 
 
 class _CellBuilder:
-    """Builds rows of the matrix from what is known of each column, looked up by requirement."""
+    """Builds the rows of the matrix from the data of each column, looked up by requirement."""
 
     def __init__(
         self, comparison: Comparison, columns: Sequence[Column], reports: Sequence[Report], links: Links
@@ -326,7 +326,7 @@ class _CellBuilder:
     def _describe_since(
         self, place: int, older: Sequence[int], kinds: Sequence[str], words: Sequence[tuple[str, str]]
     ) -> str:
-        """Return since which judged version the outcome is what it is; empty for a server of one version."""
+        """Return the judged version since which the outcome is the same; empty for a server with one version."""
         word = words[place][0]
         if not older:
             return ""
@@ -351,7 +351,7 @@ def _group_by_requirement(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple[str, int]]]]:
-    """Return for each column what it does, by requirement; the observations of several checks are added up."""
+    """Return the observations of each column by requirement; those of several checks are added up."""
     found: list[dict[str, Counter[str]]] = [{} for _ in comparison.titles]
     for entry in comparison.observations:
         for own, seen in zip(found, entry.cells, strict=True):
@@ -360,14 +360,14 @@ def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple
 
 
 class _RowCounts(dict[str, tuple[int, int]]):
-    """The numbers of unmet and judged rows by requirement; none for others."""
+    """The numbers of unmet and judged rows by requirement; 0 for requirements without rows."""
 
     def __missing__(self, name: str) -> tuple[int, int]:
         return 0, 0
 
 
 def _count_rows(report: Report) -> _RowCounts:
-    """Count the rows of each requirement: that which a row does not meet, or else the row's first."""
+    """Count the rows by requirement: each row counts for its unmet requirement, or else for its first."""
     counts = _RowCounts()
     for row in report["rows"]:
         if row["outcome"] not in NO_VERDICT:

@@ -47,7 +47,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def make_empty_folder(folder: Path, error: type[UserError]) -> None:
-    """Create a folder, or accept an existing empty one.
+    """Create a folder, or accept an existing empty folder.
 
     Raises:
         UserError: of the given type: the folder is not empty, or cannot be created.

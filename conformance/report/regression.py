@@ -18,7 +18,7 @@ Rows = Mapping[tuple[str, str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """The differences of a report from an earlier one; each entry is a line.
+    """The differences of a report from an earlier report; each entry is a line.
 
     Attributes:
         new: rows that fail and did not fail before, or were not judged before.

@@ -105,13 +105,13 @@ def count_unmet_rows(report: Report) -> Counter[str]:
 
 
 def order_requirements(names: Collection[str]) -> list[str]:
-    """Sort requirements into the order of the installed ledger; unknown ones come last."""
+    """Sort requirements into the order of the installed ledger; unknown requirements come last."""
     known = ledger.load()
     return [*(name for name in known if name in names), *(name for name in names if name not in known)]
 
 
 def find_statement(name: str) -> str:
-    """Return the statement of a requirement in the installed ledger; empty for an unknown one."""
+    """Return the statement of a requirement in the installed ledger; empty for an unknown requirement."""
     entry = ledger.load().get(name)
     return entry.statement if entry else ""
 

@@ -1,4 +1,4 @@
-"""What a report judges: over which transports, and the MUSTs of which extensions."""
+"""Describes the scope of a report: its transports, and the extensions whose MUSTs are judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def describe_transports(report: Report) -> str:
 
 
 def describe_scope(report: Report) -> str:
-    """Return what is judged as a sentence: the reason for the number of MUSTs that apply."""
+    """Return a sentence about the scope of a report, which explains the number of applicable MUSTs."""
     transports = describe_transports(report)
     if not transports:
         return ""

@@ -76,7 +76,7 @@ def describe_disturbance(row: str, connections: int) -> Iterator[str]:
 
 
 def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
-    """Yield how long the run waited for answers that did not come whole, and what it did not wait for."""
+    """Yield how long the run waited for answers that never became complete, and how many rows it did not repeat."""
     if seconds >= MIN_SHOWN_WAIT_S:
         yield f"The run waited {seconds:.0f} s for answers that did not arrive completely."
     if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):

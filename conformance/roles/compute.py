@@ -1,4 +1,4 @@
-"""The computations of the roles' models, from which the suite derives right answers. `roles.toml` describes them.
+"""The computations of the roles' models, which give the expected answers. `roles.toml` describes them.
 
 Each function takes the input arrays by name, and returns the output arrays in declared order.
 """

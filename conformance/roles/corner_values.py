@@ -5,7 +5,7 @@ subnormals, signed zeros, infinities, NaN. Integers are numbers. Floating-point 
 subnormals and NaN must have exactly these bits. BYTES are elements.
 
 Sources: Open Inference Protocol, REST, "Tensor Data Types"; IEEE 754 for the patterns; Triton, Binary Tensor Data
-Extension, "Binary Tensor Request", for BYTES (any bytes, behind a length of four bytes).
+Extension, "Binary Tensor Request", for BYTES (any bytes, after a length of four bytes).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ FLOAT_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     },
 }
 
-# Bit patterns without a JSON form, or with one that does not preserve them: only for binary data.
+# Bit patterns without a JSON form, or with a JSON form that does not preserve them: only for binary data.
 BINARY_ONLY_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     "FP16": {"zeros": (0x0000, 0x8000), "infinities": (0x7C00, 0xFC00), "nan": (0x7E00, 0xFE00, 0x7C01, 0x7FFF)},
     "BF16": {"zeros": (0x0000, 0x8000), "infinities": (0x7F80, 0xFF80), "nan": (0x7FC0, 0xFFC0, 0x7F81, 0x7FFF)},
@@ -92,12 +92,12 @@ BINARY_ONLY_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     },
 }
 
-# Bit patterns that JSON carries and that clients lose: those that need nine digits, and the sign of zero.
+# Bit patterns that JSON can represent but some clients lose: numbers that need nine digits, and the sign of zero.
 DIGITS_AND_SIGNS: Mapping[str, Sequence[int]] = {
     "FP32": (0x447A0001, 0x447A0003, 0x447A3FFF, 0x80000000, 0x00000000),
     "FP64": (0x3FB999999999999A, 0x3FD3333333333334, 0x8000000000000000, 0x0000000000000000),
 }
-# FP16 and BF16: subnormals, limits, neighbours of one, both zeros. What JSON says of them is exact.
+# FP16 and BF16: subnormals, limits, neighbours of one, both zeros. Their decimal numbers in JSON are exact.
 HALF_PRECISION: Mapping[str, Sequence[int]] = {
     "FP16": (0x0155, 0x83FF, 0x0400, 0x7BFF, 0x3C01, 0xBBFF, 0x8000, 0x0000),
     "BF16": (0x0055, 0x807F, 0x0080, 0x7F7F, 0x3F81, 0xBF7F, 0x8000, 0x0000),

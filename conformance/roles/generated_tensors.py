@@ -1,8 +1,8 @@
 """Tensors that Hypothesis drew once and the suite stores, so that every run of a version sends the same.
 
-`generated_tensors.json` maps a way of sending and a role to its tensors: the shape, then the binary form of the
-elements as hexadecimal digits, or a list of those of each BYTES element; `tests/support/generated_tensors.py` writes
-it.
+`generated_tensors.json` maps a way of sending and a role to tensors. Each tensor is its shape and its binary form in
+hexadecimal digits; a BYTES tensor has a list, with the digits of each element. `tests/support/generated_tensors.py`
+writes the file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def load_tensors(role: Role, sending: Sending) -> tuple[Tensor, ...]:
     """Return the tensors for the first input of a role.
 
     Raises:
-        KeyError: none were drawn for it.
+        KeyError: no tensors were drawn for the role and this way of sending.
     """
     return tuple(_parse_tensor(role.inputs[0], *entry) for entry in _load_file()[sending][role.name])
 

@@ -64,7 +64,7 @@ class ExpectedOutput:
     """One expected output of the answer.
 
     Attributes:
-        form: its form; "either" if the documents leave it open.
+        form: the form of the output; "either" if the documents leave it open.
         values: elements in row-major order, or None for a classification.
         binary: the tensor as binary data, whatever the form, or None for a classification. Any NaN matches a NaN.
         classes: elements of a classification in row-major order, or None.
@@ -117,12 +117,12 @@ class Case:
 
     @property
     def valid(self) -> bool:
-        """Whether a server must answer it."""
+        """Whether a server must answer the request."""
         return self.fault is None
 
 
 def load_all() -> tuple[Case, ...]:
-    """Return all cases, the valid ones first, each group sorted by name.
+    """Return all cases, the valid cases first, each group sorted by name.
 
     Raises:
         FileNotFoundError: the installation is incomplete.

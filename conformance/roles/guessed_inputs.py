@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 
 
 class UserTensor(NamedTuple):
-    """An input from the user: flat elements; an empty datatype means that of the metadata.
+    """An input from the user: flat elements; an empty datatype means the datatype in the metadata.
 
     `data` holds the elements of one tensor, or a list for each of several alternative tensors.
     """
@@ -167,7 +167,7 @@ def _build_tensor(spec: TensorSpec, shape: Shape, values: _ElementFunctions, n: 
 
 
 def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, place: int = 0) -> dict[str, Tensor]:
-    """Return the user's tensors by name; of several samples the one at index `place`.
+    """Return the user's tensors by name; of several samples the sample at index `place`.
 
     Raises:
         UserInputError: an input of the user is not a tensor of the model.
@@ -196,7 +196,7 @@ _WIDTH = 16  # floating-point elements of variations are eighths, up to twice th
 
 
 def vary(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
-    """Return other inputs of the same shapes for each salt; the unchanged ones for 0.
+    """Return other inputs of the same shapes for each salt; for 0 the inputs unchanged.
 
     Integers stay between the minimum and maximum of the accepted ones, or are 0 and 1; strings get a number appended.
     """

@@ -1,4 +1,4 @@
-"""A role on one target: builds requests for its model, and computes the right answers."""
+"""A role on one target: builds requests for its model, and computes the expected answers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Model:
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether only its own answers to plain requests tell the right answers."""
+        """Whether the expected answers are known only from the model's own answers to plain requests."""
         return False
 
     @property
@@ -132,7 +132,7 @@ class Model:
 
     @property
     def declared_outputs(self) -> tuple[str, ...]:
-        """The output names in its metadata."""
+        """The output names in the metadata of the model."""
         return tuple(spec.name for spec in self.role.outputs)
 
     def limit_length(self, length: int) -> int:
@@ -140,7 +140,7 @@ class Model:
         return length
 
     def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
-        """Return inputs of this number of elements, or items for a batching model; different for each salt."""
+        """Return inputs with `length` elements, or items for a batching model; different for each salt."""
         return [
             _build_salted_tensor(spec, (length, *spec.shape) if self.role.batching else (length,), salt)
             for spec in self.role.inputs
@@ -160,7 +160,7 @@ class Model:
         """Return the outputs that can be classified, the most informative first.
 
         Raises:
-            NotApplicable: there are none.
+            NotApplicable: no output can be classified.
         """
         return [spec.name for spec in self.role.outputs]
 
@@ -170,7 +170,7 @@ class Model:
         return self.role.batching
 
     def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
-        """Return inputs with this number of items, if they may be a batch of any size; a role's stay unchanged."""
+        """Return inputs with this number of items, if they may be a batch of any size; for a role unchanged."""
         del items
         return tensors
 
@@ -204,7 +204,7 @@ class Model:
         return prod(shape[1:] if self.role.batching else shape)
 
     def build_ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
-        """Return elements for one input, in which close ones differ; different for each salt."""
+        """Return elements for one input, in which nearby elements differ; different for each salt."""
         return make_ramp(self.role.inputs[place].datatype, count, salt)
 
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
@@ -213,7 +213,7 @@ class Model:
         return Tensor.from_values(spec.name, spec.datatype, values, None if shape is None else tuple(shape))
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs, in declared order, for inputs in any order."""
+        """Return the expected outputs, in declared order, for inputs in any order."""
         arrays = {tensor.name: tensor.array for tensor in tensors}
         ordered = {spec.name: arrays[spec.name] for spec in self.role.inputs}
         results = COMPUTE[self.role.compute](self.role, ordered)

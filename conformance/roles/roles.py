@@ -51,7 +51,7 @@ class Role:
 
     @property
     def is_optional(self) -> bool:
-        """Whether a server without it can still be judged completely, unless only this role covers a MUST.
+        """Whether a server without this role can still be judged completely, unless only this role covers a MUST.
 
         No document of the protocol names BF16, and not every server can deploy a model without dimensions.
         """
@@ -67,7 +67,7 @@ def load() -> Mapping[str, Role]:
 
 @cache
 def map_identities() -> Mapping[str, str]:
-    """Return the role that returns tensors of a datatype unchanged, for each datatype that has one."""
+    """Return, for each datatype, the role that returns tensors of this datatype unchanged, if there is one."""
     every = ((name, f"identity_{name.lower()}") for name in DATATYPES)
     return {name: role for name, role in every if role in load()}
 

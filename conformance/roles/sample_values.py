@@ -72,7 +72,7 @@ def _find_value_function(datatype: str) -> Callable[[int, int], Any]:
 
 
 def make_ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
-    """Return elements in which close ones differ, integers in every byte; `salt` is 0 .. 255."""
+    """Return elements in which nearby elements differ, integers in every byte; `salt` is 0 .. 255."""
     k = np.arange(count, dtype=np.int64) % PERIOD
     if datatype == "BOOL":
         return np.asarray((k * k + salt) % 3 == 0)

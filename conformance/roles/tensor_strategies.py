@@ -98,7 +98,7 @@ def _draw_octets(size: int) -> SearchStrategy[bytes]:
 
 
 def _from_octets(datatype: str, octets: bytes, *, json: bool) -> Array:
-    """Convert bytes to writable elements; with `json` each non-finite one becomes the number 1."""
+    """Convert bytes to writable elements; with `json` each non-finite element becomes the number 1."""
     if datatype == "BOOL":
         return (np.frombuffer(octets, dtype=np.uint8) & 1).astype(bool)
     array = np.frombuffer(octets, dtype=DATATYPES[datatype].dtype).copy()

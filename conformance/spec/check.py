@@ -45,10 +45,10 @@ class Row:
         values: arguments of the body after target and model.
         role: the model role of this row, if rows differ.
         answers: the requirements of this row, if rows differ.
-        needs: extensions that the row requires besides that of its requirements, for example binary data to send.
-        fit: the deployed models that can be used for it, if rows differ.
+        needs: extensions that the row requires besides the extension of its requirements, for example binary data.
+        fit: the deployed models that can be used for the row, if rows differ.
         model: the name of the deployed model to judge, whatever it computes.
-        dangerous: its requests have crashed servers; it runs last, and only on request.
+        dangerous: whether the row's requests have crashed servers; the row then runs last, and only on request.
     """
 
     id: str
@@ -106,7 +106,7 @@ class Check:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it judges gRPC, alone or together with HTTP."""
+        """Whether the check judges gRPC, alone or together with HTTP."""
         return GRPC in self.over
 
     def requirements(self, row: Row) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ def _build_row(case: Row | tuple[Any, ...] | str) -> Row:
 
 
 def list_rows(checks: Iterable[Check]) -> list[tuple[Check, Row]]:
-    """Every check with each of its rows, in order."""
+    """Return every check with each of its rows, in order."""
     return [(item, row) for item in checks for row in item.rows]
 
 

@@ -55,8 +55,8 @@ class Gap:
     """The unjudged part of one requirement.
 
     Attributes:
-        rows: the number of rows; 0 if only the client's own requests could show it.
-        needs: the roles whose models would allow judging them, the one with most rows first.
+        rows: the number of unjudged rows; 0 if only the client's own requests could show the requirement.
+        needs: the roles whose models would allow judging these rows, the role with most rows first.
     """
 
     rows: int
@@ -73,8 +73,8 @@ class Deployment:
     """The gain of deploying a model for one role.
 
     Attributes:
-        musts: the unjudged MUSTs that it adds to those of earlier deployments.
-        rows: the number of rows about MUSTs that need it.
+        musts: the MUSTs that could be judged with this deployment, and not with the earlier ones alone.
+        rows: the number of rows about MUSTs that need the role.
     """
 
     role: str
@@ -93,7 +93,8 @@ class Coverage:
     Attributes:
         gaps: by requirement, for all levels.
         unjudged: the MUSTs without a judged row.
-        deployments: a small set of models that cover them, the largest gain first; then those with most waiting rows.
+        deployments: a small set of models that covers the unjudged MUSTs, the largest gain first; then other models, by
+            their number of waiting rows.
         waiting: the number of rows about MUSTs without a model.
         left_out: the number of rows about MUSTs that the profile skips.
         profile: the name of the profile.

@@ -61,7 +61,7 @@ class Sentence:
         gist: a summary of the requirement; empty if there is an anchor.
         anchor: the anchor of the section; empty if there are words.
         unjudged: why no requirement cites it; empty if one does.
-        gap: what the suite should judge by it, but does not.
+        gap: the part of the sentence that the suite should judge, but does not.
     """
 
     key: str
@@ -112,7 +112,7 @@ def get_sentence(key: str) -> Sentence:
     """Return one sentence.
 
     Raises:
-        KeyError: no document has a sentence of this key; the message names it.
+        KeyError: no document has a sentence of this key; the message names the key.
     """
     if key not in load_sentences():
         raise KeyError(f"unknown sentence {key!r}")

@@ -1,11 +1,11 @@
 """Defines which deployed models a row can use, by their signature, whatever they compute.
 
-A row that needs a known computation has a role and no fit. One that depends only on a signature has a fit:
+A row that needs a known computation has a role and no fit. A row that depends only on a signature has a fit:
 
     @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O", role="identity_uint8", fit=ANY)
 
 It then runs on its role's model, if there is one, and on each deployed model that fits. Such a model is its own oracle:
-the answer to a plain request with the same inputs is the correct one (`discovery` stores it).
+the answer to a plain request with the same inputs is the expected answer (`discovery.control_oracle` caches it).
 """
 
 from __future__ import annotations
@@ -106,5 +106,5 @@ SEVERAL_OUTPUTS = Fit(min_outputs=2)
 SCORED = Fit(outputs=SCORE_DATATYPES)
 TEXTS = Fit(some_input=frozenset({"BYTES"}))
 VARIABLE_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True)
-# What may be sent as a raw request of any length. It may be a batch as well, so that a refusal is right.
+# Models whose input can be a raw request of any length. The length may be a batch size, so a server may refuse it.
 RAW_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True, max_inputs=1, max_rank=1)

@@ -149,7 +149,7 @@ class Requirement:
 
 @cache
 def load() -> Mapping[str, Requirement]:
-    """Return every requirement by id, those of servers first, in the order of the files; read-only, read once."""
+    """Return every requirement by id, read once and read-only, in the order of the files: those for servers first."""
     return MappingProxyType({entry.id: entry for entry in _build_requirements()})
 
 
@@ -160,7 +160,7 @@ def load_for_party(party: Party) -> list[Requirement]:
 
 @cache
 def compute_version() -> str:
-    """Return a digest of the server requirements: of each its id, level, concern, extension, statement.
+    """Return a digest of the server requirements: the id, level, concern, extension and statement of each.
 
     Suites with the same digest have the same requirements, whatever else differs.
     """
@@ -184,7 +184,7 @@ def get_requirement(requirement_id: str) -> Requirement:
 
 
 def normalise_id(name: str) -> str:
-    """Normalise the case of an id to that of the ledger."""
+    """Normalise the upper and lower case of an id as in the ledger."""
     return name.upper().replace(GRPC_SUFFIX.upper(), GRPC_SUFFIX)
 
 

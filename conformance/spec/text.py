@@ -42,7 +42,7 @@ def _escape_character(character: str) -> str:
 
 
 def format_shape(shape: Sequence[int] | None) -> str:
-    """Format a shape for a message; None is an invalid one."""
+    """Format a shape for a message; None stands for an invalid shape."""
     return "no valid shape" if shape is None else f"shape {list(shape)}"
 
 

@@ -242,7 +242,7 @@ def filter_by_extension(results: Sequence[CheckResult], name: str) -> list[Check
 
 
 def find_extensions(result: CheckResult) -> set[str]:
-    """Return the extensions of a result: of its first requirement for a server, of all for a client.
+    """Return the extensions of a result: for a server of its first requirement, for a client of all requirements.
 
     A client's failure counts only for the failed requirement.
     """
@@ -300,7 +300,7 @@ def _conclude_requirement(entry: ledger.Requirement, results: Sequence[CheckResu
 
 
 def find_outcome(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
-    """Return the outcome of a result for one of its requirements; None if another one failed first."""
+    """Return the outcome of a result for one of its requirements; None if another requirement failed first."""
     if result.failure is None:
         if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
             return Outcome.PASS

@@ -10,14 +10,14 @@ from typing import Final
 
 # Requests that take the whole timeout before waits are shortened.
 MAX_WHOLE_WAITS: Final = 2
-# A short wait is this multiple of the slowest answer so far, and at least this part of the timeout: 1 s of 10 s.
+# A short wait is SLOWEST_ANSWERS times the slowest answer so far, and at least MIN_PART of the timeout (1 s of 10 s).
 SLOWEST_ANSWERS: Final = 10
 MIN_PART: Final = 0.1
 
 
 @dataclass(slots=True)
 class AnswerTimes:
-    """The times of a target, which all sessions of a run share.
+    """The answer times of a target, shared by all sessions of a run.
 
     Attributes:
         slowest_s: seconds of the slowest whole answer.
@@ -37,7 +37,7 @@ class AnswerWait:
     """The wait for the answers of one target.
 
     Attributes:
-        short_s: seconds of silence that replace the timeout, or None. It may change between two requests.
+        short_s: seconds of silence that replace the timeout; None: the timeout applies. May change between requests.
     """
 
     times: AnswerTimes = field(default_factory=AnswerTimes)

@@ -1,7 +1,7 @@
-"""Requests outside of rows that break: during discovery, or when the suite tests whether a model answers.
+"""Describes requests that break outside of rows: in discovery, or when the suite tests whether a model answers.
 
-A server may answer such a request or refuse it, even if it refuses everything unknown. If it does neither, this module
-reports it, because no row judges these exchanges.
+A server may answer such a request or refuse it. If a server does neither, the request counts as broken and is
+reported separately, because no row judges these exchanges.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from conformance.wire.request import Message
 
 NOT_IMPLEMENTED, UNAVAILABLE = 501, 503
 MAX_KEPT_BYTES = 64 * 1024  # bytes of a body that are passed to workers and kept in evidence
-# The statuses of an answer and of a refusal, by whether the transport is gRPC.
+# Whether the transport is gRPC -> the expected status of an answer and of a refusal, in words.
 _RIGHT_STATUSES = {False: ("a 2xx status", "a 4xx status"), True: ("the status OK", "one such as INVALID_ARGUMENT")}
 
 
@@ -27,7 +27,7 @@ class BrokenRequest:
     Attributes:
         scope: the purpose of the request.
         second_reply: the reply to the repeated request; equal to `reply` if it was not repeated.
-        lost: why the target became unreachable after it; empty if it did not.
+        lost: why the target became unreachable after this request; empty if it stayed reachable.
     """
 
     scope: str
@@ -43,7 +43,7 @@ class BrokenRequest:
 
     @property
     def expected(self) -> str:
-        """The correct outcome, for a person."""
+        """The outcome that was expected, in words."""
         answered, refused = _RIGHT_STATUSES[self.reply.is_over_grpc]
         return (
             f"a refusal with {refused}"
@@ -53,7 +53,7 @@ class BrokenRequest:
 
     @property
     def outcome(self) -> str:
-        """The actual outcome, for a person."""
+        """The actual outcome, in words."""
         return f"{self.reply.outcome()}; {self.lost}" if self.lost else self.reply.outcome()
 
     def to_dict(self) -> dict[str, Any]:

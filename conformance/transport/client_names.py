@@ -1,4 +1,4 @@
-"""User-Agent values of common clients. Most rows use one, so that no server can treat the suite specially.
+"""User-Agent values of common clients. Most rows send one of them, so that no server can treat the suite specially.
 
 The run's seed, which the report holds, assigns names to rows. Source: RFC 9110, 10.1.5 "User-Agent".
 """
@@ -19,7 +19,7 @@ HEADER: Final = "User-Agent"
 # The default seed: runs without an explicit seed send the same requests each time.
 DEFAULT_SEED: Final = 0
 MAX_SEED: Final = 2**32 - 1
-# One row in this many uses the suite's own name.
+# One of this many rows, on average, uses the suite's own name.
 _OWN_NAME_INTERVAL = 4
 
 
@@ -51,9 +51,9 @@ COMMON_NAMES: Final[Mapping[str, ClientName]] = {
 
 
 def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
-    """Return the client name of a row, and the one for its retry after a failure.
+    """Return two client names for a row: the first for its requests, the second for its retry after a failure.
 
-    One of the two is the suite's own name. Without a seed it is the first.
+    One of the two is the suite's own name. Without a seed, the suite's own name is the first.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
     usual = tuple(COMMON_NAMES.values())[number // _OWN_NAME_INTERVAL % len(COMMON_NAMES)]

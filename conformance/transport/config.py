@@ -24,7 +24,7 @@ from conformance.wire.request import Names
 
 @dataclass(frozen=True, slots=True)
 class TargetConfig:
-    """The settings that a file has for a target; None or empty if it does not set them.
+    """The settings of a target from one file; None or empty if the file does not set them.
 
     Attributes:
         headers: each as "Name: value", with the final value to send; never part of an error message.
@@ -47,10 +47,11 @@ class TargetConfig:
 
 
 def load(path: Path) -> TargetConfig:
-    """Read the file.
+    """Read the settings from the file.
 
     Raises:
-        SettingsError: it cannot be read, is not TOML, does not fit the schema, or names what does not exist.
+        SettingsError: the file cannot be read, is not TOML, does not fit the schema, or names a variable, file, role
+            or tensor that does not exist.
     """
     entries = read_entries(path)
     try:
@@ -63,7 +64,7 @@ def read_entries(path: Path) -> dict[str, Any]:
     """Return the entries of the file unchanged, without expanding environment variables or reading other files.
 
     Raises:
-        SettingsError: it cannot be read, is not TOML, or does not fit the schema.
+        SettingsError: the file cannot be read, is not TOML, or does not fit the schema.
     """
     try:
         entries = files.parse_toml(files.read_text(path))

@@ -24,7 +24,7 @@ class PersistentConnection:
         """Send a message, and read its answer.
 
         The server may have closed a kept connection in the meantime (RFC 9112, 9.3). In that case the message is sent
-        once more on a new one.
+        once more on a new connection.
         """
         was_kept = self._current is not None
         found = self._send_once(message, manner)
@@ -39,14 +39,14 @@ class PersistentConnection:
         found = connection.receive(message)
         if found.status is None and broken:
             found = replace(found, failure=broken)
-        # A second refusal is kept for the next request, so that it does not depend on time whether it is seen.
+        # The next request reads a second refusal: whether the suite notices the refusal must not depend on timing.
         is_spoilt = connection.has_more and not connection.has_second_refusal
         if found.failure or is_spoilt or not connection.is_kept or manner.closing:
             self.close()
         return found
 
     def close(self) -> None:
-        """Close the connection; the next message opens a new one."""
+        """Close the connection; the next message opens a new connection."""
         self._stack.close()
         self._current = None
 

@@ -56,7 +56,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _list_secret_parts(name: str, value: str) -> Iterator[str]:
-    """Yield the secret parts of a value: all of it without its scheme, passwords, and the values behind equal signs."""
+    """Yield the secret parts of a value: the whole without its scheme, passwords, and values after equal signs."""
     bare = _strip_scheme(name, value)
     yield bare
     if not is_credential(name):
@@ -103,5 +103,5 @@ def hide(text: str, secrets: Iterable[str]) -> str:
 
 
 def hide_bytes(data: bytes, secrets: Iterable[str], sent: bytes = b"") -> bytes:
-    """Return the bytes with secrets masked, the length unchanged; `sent` is what a server may legitimately repeat."""
+    """Return the bytes with secrets masked, at the same length; a server may repeat the request, `sent`."""
     return make_mask(tuple(secrets)).hide(data, sent)

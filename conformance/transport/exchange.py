@@ -17,7 +17,7 @@ from conformance.wire.response import Answer, parse
 class FailureKind(StrEnum):
     """The kinds of failures during the transfer of a request or its answer."""
 
-    TIMEOUT = "timeout"  # no connection, no answer, or no further byte of it before the timeout
+    TIMEOUT = "timeout"  # the timeout passed without a connection, an answer, or the next byte of an answer
     CLOSED = "closed"  # the connection ended before the first byte of an answer
     BROKEN = "broken"  # the connection was reset, or ended inside an answer
     MALFORMED = "malformed"  # the received bytes violate the specification of the transport
@@ -51,19 +51,19 @@ class Exchange:
 
     Attributes:
         number: the index of this exchange in its check, from 0.
-        url: where the request went, without credentials.
+        url: the URL of the request, without credentials.
         status: None if no answer came; over gRPC the HTTP status that the code maps to.
         headers: of the answer, in wire order, with the case of the server.
         body: of the answer, after HTTP's framing and without any decoding.
-        failure: what went wrong during the transfer, or None. A truncated body has a status and a failure.
+        failure: the failure of the transfer, or None. An exchange with a truncated body has a status and a failure.
         elapsed: seconds.
         note: how the message was sent, if not in one piece.
         code: the name of the gRPC status code; empty over HTTP. `details` is the message of the status.
         version: the HTTP version of the answer.
         go_ahead: the reaction to `Expect: 100-continue`, if the body was held back; else None.
-        manner: the send options, where they could be chosen; a recording has none.
+        manner: the send options; the default if the way of sending has none, and in a recording.
         is_chunked: whether the request went out in chunks.
-        connection: the number of its connection, if other exchanges may share it; else 0.
+        connection: the number of the connection, if other exchanges may share the connection; else 0.
         as_octets: raw bytes were sent instead of the message; the note describes them.
         call: the index of its call in its check, from 0. Exchanges of one call were concurrent, or sequential on one
             connection.

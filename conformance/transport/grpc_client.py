@@ -1,7 +1,7 @@
 """Makes gRPC calls on bytes, each with a deadline; a failure closes the connection.
 
-Messages stay bytes, so that an answer that cannot be parsed is evidence as well. A call that ends without a status from
-the server has no answer: none is invented (`grpc_connection`, `grpc_ending`).
+Messages stay bytes, so that an answer that cannot be parsed is evidence as well. The client invents no status for a
+call that ends without a status from the server (`grpc_connection`, `grpc_ending`).
 """
 
 from __future__ import annotations

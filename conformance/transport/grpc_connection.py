@@ -152,11 +152,11 @@ class GrpcConnection:
     def call(self, streams: Sequence[Stream], limit: int, until: float) -> None:
         """Make calls, as many concurrently as the server allows, and wait for the end of each.
 
-        They fail after `timeout` seconds without progress on a stream; other frames do not count.
+        The calls fail after `timeout` seconds without progress on a stream; other frames do not count.
 
         Args:
-            streams: hold what is to be sent, and receive the answers.
-            limit: bytes to read of all answers together, before they count as endless.
+            streams: hold the data to send, and receive the answers.
+            limit: the number of bytes of all answers together beyond which the answers count as endless.
             until: the deadline of all calls, on the monotonic clock.
         """
         started = time.monotonic()

@@ -25,7 +25,7 @@ class FrameError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GoAway:
-    """The peer accepts no further streams.
+    """A GOAWAY frame: the peer accepts no further streams.
 
     Attributes:
         last: the last stream that the peer has begun, or may begin.
@@ -37,7 +37,7 @@ class GoAway:
 
 
 def cut_frames(octets: bytearray) -> Iterator[bytes]:
-    """Remove and yield complete frames one at a time, so that an error in one does not affect earlier ones.
+    """Remove and yield complete frames one at a time, so that an error in one frame does not affect earlier frames.
 
     Raises:
         FrameError: the next frame exceeds the agreed length; raised before the frame is complete.
@@ -85,7 +85,7 @@ def read_declared_length(data: bytes | bytearray) -> int:
 
 
 def is_grpc(content_type: str = "application/grpc") -> bool:
-    """Return whether a content type belongs to gRPC; a missing one does (gRPC over HTTP2, "Responses")."""
+    """Return whether a content type is gRPC's; without one, an answer counts as gRPC (gRPC over HTTP2, "Responses")."""
     return content_type.lower().startswith("application/grpc")
 
 

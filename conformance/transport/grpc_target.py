@@ -70,6 +70,6 @@ class GrpcTarget:
         return make_infer_message(request)
 
     def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return requests of which a server must answer at least one: typed contents if possible, then raw ones."""
+        """Return valid requests, of which a server must answer at least one: typed contents if possible, then raw."""
         typed = (model.request(send="json"),) if model.is_json_capable else ()
         return (*typed, model.request(send="binary"))

@@ -1,12 +1,11 @@
-"""Converts exchanges to entries of the HTTP Archive format 1.2 and back; without secrets.
+"""Converts exchanges to entries of an HTTP Archive (HAR 1.2), without secrets, and entries back to exchanges.
 
 Members that HAR does not define begin with an underscore: the position of a message in the run (`_scope`, `_call`,
 `_place`), how it was sent (`_note`), the reaction to a body that was held back (`_go_ahead`), and failures (`_failure`
-in words, `_failure_kind` for programs, `_short_wait` if the wait was shortened, `_lost`, `_died`), and whether requests
-before its scope had hung (`_hung`). A gRPC call is an
-entry as well: its bodies are the serialized messages, its status is the HTTP status that its code maps to, and `_grpc`
-holds code and message. If gRPC was judged, `log` has a `_grpc` with the address. `har_bodies` defines how bodies are
-written.
+in words, `_failure_kind` for programs, `_short_wait` if the wait was shortened, `_lost`, `_died`). `_hung` says whether
+earlier requests had hung. A gRPC call is an entry as well: its bodies are the serialized messages, its status is the
+HTTP status that its code maps to, and `_grpc` holds code and message. If gRPC was judged, `log` has a `_grpc` with the
+address. `har_bodies` defines how bodies are written.
 
 Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
 """
@@ -49,7 +48,7 @@ class Bodies(Protocol):
 
 
 def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
-    """Yield an entry for each exchange of a call; one entry for a call that found no server."""
+    """Yield an entry for each exchange of a call; a call without exchanges, because no server was found, has one."""
     url = settings.find_base_url(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
         started = datetime.now(UTC) - timedelta(seconds=exchange.elapsed)
@@ -163,7 +162,7 @@ def format_head(log: Mapping[str, Any]) -> str:
 
 
 def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
-    """Parse an entry into an exchange; a body that was stored in part is an `Excerpt`.
+    """Parse an entry into an exchange; a body that was stored only in part becomes an `Excerpt`.
 
     Raises:
         ValueError, LookupError, TypeError: the entry is malformed.

@@ -1,4 +1,4 @@
-"""Bodies in a recording: as text if possible, else base64. A longer body is stored once, with its digest.
+"""Stores bodies in a recording: as text if possible, else as base64; each longer body once, with its digest.
 
 A repeated body is stored as its digest only (`_sha256`). A body beyond a limit is stored as length, digest, head and
 tail (`_length`, `_sha256`, `_head`, `_tail`): enough to compare it with another, but not to judge it.
@@ -19,7 +19,7 @@ KIB: Final = 1024
 MIN_SHARED_BYTES: Final = 4 * KIB
 # Bytes of all bodies of a recording together; a certification of everything needs 90 MB.
 MAX_TOTAL_BYTES: Final = 384 * KIB * KIB
-# Brackets in a body that is written as text: readers count those of a line before they parse it.
+# The maximum number of brackets in a body that is written as text: readers count the brackets of a line before parsing.
 _MAX_BRACKETS: Final = 100_000
 _NO_TEXT: Final = re.compile(rb"[^\t\n\r -~]")
 
@@ -30,11 +30,11 @@ class BodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """The limit of what is stored of a body, in bytes.
+    """The number of bytes of a body that a recording stores.
 
     Attributes:
         whole: the length up to which a body is stored whole.
-        head: bytes stored from the beginning of a longer one; `tail`: from its end.
+        head: the number of bytes stored from the beginning of a longer body; `tail`: from its end.
     """
 
     whole: int
@@ -68,7 +68,7 @@ class Excerpt(bytes):
         return found
 
     def is_of(self, body: bytes) -> bool:
-        """Return whether this entry stands for the given body."""
+        """Return whether this is the excerpt of the given body."""
         return self.length == len(body) and self.digest == sha256(body).hexdigest()
 
 

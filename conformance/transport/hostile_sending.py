@@ -14,7 +14,7 @@ from conformance.wire.request import Message
 
 
 class ConnectionEnd(Enum):
-    """The client's action on its connection after it has sent everything."""
+    """The client's treatment of its connection after it has sent everything."""
 
     OPEN = auto()  # it stays open, as if more data followed
     DONE = auto()  # its sending side is closed, and the answer is read
@@ -30,7 +30,7 @@ class Octets:
         filling: bytes that follow, repeated `times` times.
         tail: the last bytes.
         described: a short description for failure messages.
-        most: the maximum of answers to read.
+        most: the maximum number of answers to read.
     """
 
     head: bytes
@@ -47,7 +47,7 @@ class Octets:
         return len(self.head) + self.times * len(self.filling) + len(self.tail)
 
 
-# A server whose timeout equals ours gets this much longer to report it.
+# The suite waits this multiple of its timeout, so that a server with an equal timeout can still report it.
 TIMEOUT_FACTOR = 1.5
 _RESET = TransportFailure(FailureKind.CLOSED, "reset by the client")
 

@@ -1,4 +1,4 @@
-"""Sends messages with httpcore: persistent connections, a new one after an error, size limits, no decoding.
+"""Sends messages with httpcore: persistent connections, a new connection after an error, size limits, no decoding.
 
 httpx's own client is not used. The suite needs no redirects, cookies, credentials or proxies that the user did not
 configure, and it needs one limit for a whole exchange (`http_pool.py`).
@@ -85,7 +85,7 @@ class HttpClient:
         return exchange
 
     def _has_ended_unused(self, exchange: Exchange) -> bool:
-        """Return whether a connection ended without a byte of an answer, which is allowed for a kept one."""
+        """Return whether a connection ended without a byte of an answer, as a kept connection may."""
         failure = exchange.failure
         return failure is not None and failure.kind in _CONNECTION_ENDS and not self._clock.received_bytes
 
@@ -192,7 +192,7 @@ class HttpClient:
 
 
 def _is_malformed(error: BaseException | None) -> bool:
-    """Return whether h11 raised the error: httpcore uses one class for that and for a silent close."""
+    """Return whether h11 raised the error: httpcore raises the same class for a malformed answer and a silent close."""
     while error is not None:
         if isinstance(error, h11.RemoteProtocolError):
             return True

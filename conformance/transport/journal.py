@@ -1,4 +1,4 @@
-"""The recording during a run: each process streams calls to files, which are merged into one at the end.
+"""Writes the recording of a run: each process appends calls to its files, which are merged into one at the end.
 
 A process has two files. The first has a line for each entry: its position in the run, a tab, and the entry. The second
 holds concatenated bodies, to which the lines refer by offset.
@@ -54,7 +54,7 @@ class Journal:
         folder: of the evidence; created if missing.
         process: identifies this process among those of the run.
         settings: of the target, which define the secrets to hide.
-        requests: the limit of what is stored of request bodies.
+        requests: how many bytes of a request body are stored.
     """
 
     def __init__(self, folder: Path, process: str, settings: Settings, requests: BodyLimit = REPEATABLE_LIMIT) -> None:

@@ -29,10 +29,10 @@ COOKIE_HEADER: Final = "set-cookie"
 HIDDEN: Final = "..."
 PIECE_BYTES: Final = 8
 MIN_SECRET_DIGITS: Final = 16  # digits in a row; numbers that servers compute share fewer with a secret
-_PROVEN_WEIGHT: Final = MIN_SECRET_DIGITS - PIECE_BYTES + 1  # sufficient weight: pieces of weight one in so many digits
+_PROVEN_WEIGHT: Final = MIN_SECRET_DIGITS - PIECE_BYTES + 1  # the weight to mask a run: the pieces in so many digits
 _DIGITS: Final = frozenset(b"0123456789abcdef .:,+e")
 _LOOKUP_PIECES: Final = 512 * 1024  # pieces per lookup
-_MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a coded body
+_MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a compressed body
 _WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _SCHEMAS: Final = ("error", "model_metadata", "request", "response", "server_metadata")
 

@@ -49,10 +49,10 @@ class Peer(Protocol):
         """Send all messages at the same time; replies are in the same order."""
 
     def reset_silence(self) -> None:
-        """Give a target that fell silent another chance; one that died stays lost."""
+        """Give a target that fell silent another chance; a target that died stays lost."""
 
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""
 
     def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return requests of which a server must answer at least one, the simplest first."""
+        """Return valid requests, the simplest first; a server must answer at least one of them."""

@@ -1,4 +1,4 @@
-"""Reads the recording of a run: its calls can replace a target.
+"""Reads the recording of a run, whose calls can be replayed in place of a target.
 
 A recording of this suite has a header line, a line for each entry, and a final line, so that its reader holds one entry
 at a time. An uncompressed archive may have another layout, as other tools write it; it is read whole.
@@ -29,7 +29,9 @@ def find_recording(folder: Path) -> Path:
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]]]:
-    """Return the `log` members of an archive and an iterator over its entries, whose end adds further members.
+    """Return the `log` members of an archive, and an iterator that yields its entries.
+
+    At its end the iterator adds the members that follow the entries to the `log` members.
 
     Raises:
         UnreadableError: immediately or during iteration: the file cannot be read, or is not an archive.

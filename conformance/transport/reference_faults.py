@@ -31,9 +31,10 @@ class Fault:
         name: on the command line of the reference server.
         summary: how the server behaves with the fault, in one sentence.
         area: the subject that groups the faults.
-        steps: the functions of the server that it replaces.
-        breaks: ids of the requirements that it breaks, the main one first; empty if unknown.
-        walks: the kind of request with which the walk reveals it, if it needs two features at once; else empty.
+        steps: the functions of the server that the fault replaces.
+        breaks: ids of the requirements that the fault breaks, the main one first; empty if unknown.
+        walks: the kind of request with which the checks of `walk` reveal a fault that needs two features at once; else
+            empty.
         is_over_grpc: whether it is visible over gRPC only.
     """
 
@@ -48,7 +49,7 @@ class Fault:
 
 @cache
 def load() -> Mapping[str, Fault]:
-    """Return every fault by name, in the server's order, as a read-only mapping. The server is started once for it.
+    """Return every fault by name, in the server's order, as a read-only mapping; the first call starts the server.
 
     Raises:
         NoFaultsError: the server does not list its faults.

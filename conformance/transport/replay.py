@@ -71,7 +71,7 @@ class ReplayTarget(Target):
         return [replace(one, message=sent) for sent, one in zip(call.messages, found.exchanges, strict=False)]
 
     def _find_difference(self, sent: Message, recorded: Message) -> str | None:
-        """Return which part of a message differs from the recorded one, or None; ignore headers of the target."""
+        """Return which part of a message differs from the recorded one, or None; ignore the user's headers."""
         if (sent.method, self.settings.find_base_url(sent) + sent.path) != (recorded.method, recorded.path):
             return "path"
         if sent.headers != recorded.headers[: len(sent.headers)]:

@@ -143,12 +143,12 @@ class Settings:
 
     @property
     def deadline(self) -> float:
-        """The maximum of seconds for one whole exchange, which ends endlessly slow answers."""
+        """The maximum number of seconds for a whole exchange, so that endlessly slow answers end as well."""
         return DEADLINE_TIMEOUTS * self.answer_timeout
 
     @property
     def answer_timeout(self) -> float:
-        """The maximum of seconds without a byte of an answer."""
+        """The maximum number of seconds without a byte of an answer."""
         return self.timeout if self.wait.short_s is None else self.wait.short_s
 
     @property
@@ -195,10 +195,10 @@ def make_settings(
         url: the HTTP URL; empty or the gRPC URL if only gRPC is judged.
         headers: each as "Name: value".
         ca_file: certificates to verify TLS with.
-        insecure: do not verify.
+        insecure: accept any certificate.
         timeout: in seconds.
         grpc: `host:port`, prefixed with `grpcs://` for TLS.
-        rate: maximum of requests a second; None: no limit.
+        rate: the maximum number of requests per second; None: no limit.
 
     Raises:
         SettingsError: a URL, address or header is invalid, or a timeout or rate is not positive.

@@ -1,4 +1,4 @@
-"""Sends bytes unchanged, which an HTTP library would normalise: segments, chunks, pipelines.
+"""Sends requests in chosen TCP segments, chunks and pipelines, which an HTTP library would normalise.
 
 h11 parses the answers and reports malformed ones.
 """
@@ -66,7 +66,7 @@ class Connection:
     """A connection that sends bytes unchanged.
 
     Attributes:
-        is_kept: whether the connection stays open after the last answer; it does not after HTTP/1.0 (RFC 9112 9.3).
+        is_kept: whether the connection stays open after the last answer; never after HTTP/1.0 (RFC 9112 9.3).
     """
 
     def __init__(self, settings: Settings, raw: socket.socket) -> None:
@@ -79,7 +79,7 @@ class Connection:
 
     @property
     def has_more(self) -> bool:
-        """Whether surplus bytes followed the last answer; they answer no later request."""
+        """Whether surplus bytes followed the last answer, which must not be read as the next answer."""
         return bool(self._surplus)
 
     @property

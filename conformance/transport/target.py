@@ -26,7 +26,7 @@ from conformance.transport.wait_budget import is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
 
-# More than any check sends at once, so that no message waits for another.
+# The maximum number of messages in flight: more than any check sends, so that no message waits for another.
 MAX_IN_FLIGHT = 256
 T = TypeVar("T")
 
@@ -58,11 +58,11 @@ class Target(TargetClient):
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """A cached pool of threads: starting new ones for each call takes longer than many answers."""
+        """A cached pool of threads: starting new threads for each call takes longer than many answers."""
         return ThreadPoolExecutor(MAX_IN_FLIGHT)
 
     def close(self) -> None:
-        """Close every connection; later messages open new ones."""
+        """Close every connection; later messages open new connections."""
         super().close()
         if "_threads" in vars(self):
             vars(self).pop("_threads").shutdown()
@@ -119,7 +119,7 @@ class Target(TargetClient):
         return request.message()
 
     def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return requests of which a server must answer at least one: JSON if possible, then binary both ways."""
+        """Return valid requests, of which a server must answer at least one: JSON if possible, then all binary."""
         send: Form = "json" if model.is_json_capable else "binary"
         return model.request(send=send, outputs=model.build_outputs_member()), model.request(want="binary")
 
@@ -128,7 +128,7 @@ class Target(TargetClient):
         return self.send(Message(path, method="GET"))
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message over HTTP or gRPC; `fresh` opens a new connection, which is the rule outside of rows.
+        """Send a message over HTTP or gRPC; `fresh` opens a new connection, as each message outside of rows does.
 
         A kept connection may be closed at any time, so that a failed request on it would prove nothing.
         """
@@ -176,7 +176,7 @@ class Target(TargetClient):
         return self._call(messages, lambda: self._retry_until_back(exchanges), chunked=chunked)
 
     def send_after_go_ahead(self, message: Message, *, chunks: ChunkFormat | None = None) -> Reply:
-        """Hold the body back behind `Expect: 100-continue`, until the server requests it or the wait ends.
+        """Send a head with `Expect: 100-continue`, and its body when the server requests it or the wait ends.
 
         The exchange records the server's reaction. After a final answer the body is not sent.
         """
@@ -233,7 +233,7 @@ class Target(TargetClient):
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order.
 
-        Over HTTP each uses a separate connection; gRPC calls share one, as those of a client do.
+        Over HTTP each message has a separate connection; gRPC calls share one, as the calls of a gRPC client do.
         """
         messages = [self._sign(message) for message in messages]
         if all(message.method == GRPC_METHOD for message in messages):

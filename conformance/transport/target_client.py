@@ -1,6 +1,6 @@
-"""The calls of a target: scoped, numbered and recorded; and the detection of a lost target.
+"""Makes, numbers and records the calls to a target, and detects when the target is lost.
 
-The base of `target.Target`.
+`target.Target` is based on it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TargetClient:
         lost: why the target has become unreachable, or None; `has_died`: see `TargetLostError`.
         last: the most recent exchange, or None; `has_answered`: whether any answer ever came.
         latency: seconds of the fastest answer during discovery, over any transport; None before.
-        waited_s: seconds spent in waits for answers that did not come whole.
+        waited_s: seconds spent waiting for answers that never came, or never became complete.
         broken: requests outside of rows that broke and are not judged yet.
         client: the client name of messages in the scope.
         journal: records every call, if set.
@@ -103,11 +103,11 @@ class TargetClient:
         """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
 
         Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
-        the previous record continues. `outside_rows` is for requests that no row judges: one that is neither answered
-        nor refused is repeated once, and noted in `broken`. `short_wait` replaces the timeout for answers, in seconds;
-        scopes inside have the whole timeout. `is_brief` shortens waits if the target has hung, in a scope that is not
-        repeated. `breaks_off` ends a scope with `HungError` once the target has hung. The calls of a scope with a
-        `short_wait` or `breaks_off` are recorded at its end, unless `discard_calls` is called before.
+        the previous record continues. `outside_rows` is for requests that no row judges: a request that is neither
+        answered nor refused is repeated once, and noted in `broken`. `short_wait` replaces the timeout for answers, in
+        seconds; scopes inside have the whole timeout. `is_brief` shortens waits if the target has hung, in a scope that
+        is not repeated. `breaks_off` ends a scope with `HungError` once the target has hung. The calls of a scope with
+        a `short_wait` or `breaks_off` are recorded at its end, unless `discard_calls` is called before.
         """
         before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
         hanging = self._held, self._has_hung, self._breaks_off
@@ -125,7 +125,7 @@ class TargetClient:
                 self.record(call)
 
     def discard_calls(self) -> None:
-        """Drop the calls of a scope with a short wait: it is going to be repeated, and that is recorded."""
+        """Drop the calls of a scope with a short wait: the scope is repeated, and the repetition is recorded."""
         self._held = None
 
     @contextmanager
@@ -161,12 +161,12 @@ class TargetClient:
         return self.lost is not None
 
     def reset_silence(self) -> None:
-        """Give a target that fell silent another chance; one that died stays lost."""
+        """Give a target that fell silent another chance; a target that died stays lost."""
         if not self.has_died:
             self.lost, self._wait_budget = None, WaitBudget(self.settings.timeout)
 
     def close(self) -> None:
-        """Close every connection; later messages open new ones."""
+        """Close every connection; later messages open new connections."""
         for one in ("_http", "_connection", "_grpc"):
             if one in vars(self):
                 vars(self).pop(one).close()
@@ -299,7 +299,7 @@ class TargetClient:
         return not is_wait(repeated)
 
     def _probe_behind_gateway(self, message: Message) -> None:
-        """Find out whether a gateway status concerns one request, or the server behind the gateway is gone."""
+        """Find out whether a gateway status concerns one request, or the gateway has lost its server."""
         self.settings.rate_limit.wait()
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):

@@ -12,9 +12,9 @@ from typing import Final
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.wire.request import Message
 
-# Waits in a row before a simple request is sent; if that is a wait as well, the target is lost.
+# Waits in a row before a simple request is sent; if that request has no complete answer either, the target is lost.
 PROBE_AFTER_WAITS: Final = 3
-# Waits without an answered inference: a server that answers nothing else counts as silent.
+# Waits since the last answered inference, after which the target is lost unless it still answers an inference.
 MAX_WAITS: Final = 5
 # The same limits as multiples of the timeout: a run without answers ends within a minute, at a timeout of 10 s.
 PROBE_AFTER_TIMEOUTS: Final = 2.5
@@ -28,9 +28,9 @@ class WaitBudget:
     """Counts waits in a row; requests that were sent together count once.
 
     Attributes:
-        timeout: maximum of seconds of silence in one exchange.
-        waits: their number since the last answered inference; `seconds`: the time spent in them. Other answers do not
-            reset them, because a server with hanging models gives those as well.
+        timeout: the maximum number of seconds of silence in one exchange.
+        waits: the number of waits since the last answered inference; `seconds`: their total time. Other answers do not
+            reset the two, because a server whose models hang may still answer other requests.
         is_silent: no byte of an answer arrived in the last wait.
         answered: the last inference with a successful answer, which a working server must be able to repeat.
     """

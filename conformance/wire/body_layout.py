@@ -14,7 +14,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_name
 from conformance.wire.response import Answer
 
-MAX_ELEMENTS = 64  # of a BYTES tensor, that get separate fields
+MAX_ELEMENTS = 64  # the number of elements of a BYTES tensor that get separate fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Field:
     """A part of a body.
 
     Attributes:
-        start, end: its offsets; `end` is exclusive.
+        start, end: the offsets of the part; `end` is exclusive.
         size: bytes of each element if all have the same size; else 0.
     """
 

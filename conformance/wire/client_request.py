@@ -23,7 +23,7 @@ class ClientRequest:
         body: without HTTP's framing, with content codings still applied; for a call the serialized message.
         version: the HTTP version of the request line.
         is_chunked: whether the body came in chunks.
-        trouble: why it is not a complete HTTP request (an invalid head, a truncated body), as one line; else empty.
+        trouble: why this is not a complete HTTP request (an invalid head, a truncated body), as one line; else empty.
     """
 
     method: str
@@ -36,12 +36,12 @@ class ClientRequest:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it is a call over gRPC."""
+        """Whether the request is a call over gRPC."""
         return self.method == GRPC_METHOD
 
     @property
     def is_inference(self) -> bool:
-        """Whether it is an inference request, even a malformed one; the rules ignore all other requests."""
+        """Whether this is an inference request, even a malformed one; the rules ignore all other requests."""
         if self.is_over_grpc:
             return self.path.endswith(("/ModelInfer", "/ModelStreamInfer"))
         return self.path.partition("?")[0].rstrip("/").endswith(INFER)

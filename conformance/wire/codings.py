@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from conformance.wire.finding import Finding, format_value
 
 MAX_DECODED_BYTES: Final = 256 * 1024 * 1024
-MAX_GZIP_MEMBERS: Final = 64  # maximum in one gzip body; each copies the remaining bytes
+MAX_GZIP_MEMBERS: Final = 64  # in one gzip body; decoding a member copies the remaining bytes
 HEADER: Final = "Content-Encoding"
 IDENTITY: Final = "identity"
 
@@ -33,7 +33,7 @@ class DecodedBody(NamedTuple):
 
 class _InflatedBody(NamedTuple):
     body: bytes
-    is_whole: bool  # it is complete, without trailing bytes
+    is_whole: bool  # whether the compressed data are complete, without trailing bytes
 
 
 class _TooLargeError(Exception):
@@ -53,12 +53,12 @@ def are_known(announced: str | None) -> bool:
 def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int | None = None) -> DecodedBody:
     """Decode a body according to its Content-Encoding, and report faults.
 
-    A coding other than gzip and deflate, or a body beyond the limit, gives no body, but is not a fault.
+    For a coding other than gzip and deflate, and for a body beyond the limit, the result has neither body nor fault.
 
     Args:
         body: as received.
         announced: the value of Content-Encoding.
-        is_text: whether the decoded body must be JSON; only then can one unannounced coding more be detected.
+        is_text: whether the decoded body must be JSON; only then can an additional, unannounced coding be detected.
         limit: maximum size in bytes; None: `MAX_DECODED_BYTES`.
     """
     limit = MAX_DECODED_BYTES if limit is None else limit

@@ -1,7 +1,7 @@
 """The datatypes of the protocol, as one table.
 
 Open Inference Protocol, REST, "Tensor Data Types": thirteen names with their sizes. Triton adds BF16, which no document
-of the extension names; it stands last and is not among `OIP_DATATYPES`.
+of the binary data extension names; BF16 is the last entry of the table, and not in `OIP_DATATYPES`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Datatype:
         has_json_form: whether elements can be JSON. "FP16 and BF16 data must be sent as binary" (Triton).
         json_tolerance: the relative error up to which a decimal number in JSON counts as equal.
         is_standard: whether the Open Inference Protocol names it.
-        words: the little-endian integer dtype of its size, if numpy supports its elements in native byte order only.
+        words: the little-endian integer dtype of the same size, for a datatype that numpy supports only in native byte
+            order; else None.
     """
 
     name: str

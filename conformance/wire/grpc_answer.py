@@ -1,7 +1,7 @@
 """Parses a ModelInferResponse: each output becomes an array, from raw or typed contents. Never raises.
 
-Faults of the forms themselves (both at once, a surplus entry, the field of another datatype) are left to checks that
-examine the message. This parser reads each output by its most plausible interpretation.
+Faults of the forms themselves (raw and typed contents at once, a surplus entry, the field of another datatype) are left
+to checks that examine the message. This parser reads each output by its most plausible interpretation.
 
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
@@ -77,7 +77,7 @@ def _estimate_strings(message: Pb) -> int:
 
 
 def _map_raw_entries(message: Pb, entries: int) -> dict[int, int]:
-    """Map outputs to entries of raw_output_contents; if there are too few, they belong to outputs without contents."""
+    """Map outputs to entries of raw_output_contents; fewer entries may belong to the outputs without typed contents."""
     outputs = range(len(message.outputs))
     if entries < len(message.outputs):
         outputs_without = [index for index in outputs if not message.outputs[index].contents.ListFields()]

@@ -1,6 +1,6 @@
 """Encodes inference requests for gRPC: the same requests as over HTTP, as protobuf messages. Sans-I/O.
 
-An input that is binary data over HTTP goes into `raw_input_contents`; one that is JSON goes into typed `contents`.
+An input that is binary data over HTTP goes into `raw_input_contents`; a JSON input goes into typed `contents`.
 Parameters that only HTTP has (`binary_data`, `binary_data_output`) are left out. `edit` changes the message before
 serialization, so that it can be made invalid.
 
@@ -74,7 +74,7 @@ def _add_input(request: Pb, item: Input, names: Names) -> None:
 
 
 def fill_contents(contents: Pb, tensor: Tensor, field: str = "") -> None:
-    """Write a tensor's elements to the field of its datatype, or to `field`; without elements it stays empty."""
+    """Write a tensor's elements to the field of its datatype, or to `field`."""
     contents.SetInParent()
     getattr(contents, field or CONTENTS_FIELDS[tensor.datatype]).extend(tensor.array.reshape(-1).tolist())
 

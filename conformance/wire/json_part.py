@@ -1,4 +1,4 @@
-"""Finds the end of a body's JSON, by the inference header or by parsing, and the tensors that it describes.
+"""Finds the end of a body's JSON, by the inference header or by parsing, and the tensors that the JSON describes.
 
 Shared by responses and requests; `member` selects `outputs` or `inputs`. Never raises.
 """
@@ -18,7 +18,7 @@ from conformance.wire.request import INFERENCE_HEADER
 
 BLANKS: Final = b" \t\r\n"
 MAX_TENSORS: Final = 1000
-Reader = Callable[[int], ParsedJson]  # the JSON of the body up to a place
+Reader = Callable[[int], ParsedJson]  # parses the body up to an offset
 
 
 def find_items(
@@ -66,9 +66,9 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
 
 
 def _find_usual_end(body: bytes, header: str | None, read: Reader) -> int | None:
-    """Return where the JSON ends if it ends at the header's offset, or with the body; None if that is to be searched.
+    """Return the end of the JSON if one object ends exactly at the header's offset, or at the end of the body.
 
-    One object that is valid JSON ends with its last brace, so that nothing has to be searched.
+    If not, return None: the end has to be searched.
     """
     end = len(body)
     if header is not None:

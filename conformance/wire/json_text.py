@@ -30,12 +30,12 @@ _FATAL = frozenset({"json-invalid", "json-too-deep", "json-too-large"})
 _EXACT = 2.0**53
 _BEYOND_INTEGERS = 2.0**66
 # A fast path: replace each digit by 0. If the text then contains none of these sequences, every number with a point is
-# exactly a double. This search takes a tenth of the time of one for a class of characters.
+# exactly a double. This search takes a tenth of the time of a regular expression.
 _DIGITS_ALIKE: Final = bytes.maketrans(b"123456789E+", b"000000000e-")
 _INEXACT: Final = (b"0" * 16, b"0e0", b"0e-")
 _HUGE = 10**400
-# A string is matched whole, so that its content is not taken for structure; an unterminated one extends to the end of
-# the text. Possessive repetition keeps the search linear for any text.
+# A string is matched whole, so that its content is not taken for structure; an unterminated string extends to the end
+# of the text. Possessive repetition keeps the search linear for any text.
 _STRING = rb'"(?:[^"\\]++|\\.)*+"?'
 _NON_FINITE = re.compile(_STRING + rb"|(-?Infinity|NaN)", re.DOTALL)
 _LONG_NUMBER = re.compile(_STRING + rb"|([0-9]{4000,})", re.DOTALL)
@@ -145,12 +145,12 @@ def _describe_unreadable_number(text: bytes) -> Finding:
 
 
 def _parse_integer(spelling: str) -> float | int:
-    """Convert a number without point and exponent; -0 keeps its sign, which an int has not."""
+    """Convert a number without point and exponent; -0 becomes a float, because an int would lose its sign."""
     return -0.0 if spelling == "-0" else int(spelling)
 
 
 def _parse_number(spelling: str) -> float | int:
-    """Convert a number with a point or an exponent; beyond 2^53 to an exact integer if it is one.
+    """Convert a number with a point or an exponent; an integer from 2^53 to 2^66 becomes an exact int.
 
     A float would round an INT64 written as 9007199254740993.0, and would turn 1e400, a number out of range, into
     Infinity. Values beyond every datatype become one constant, so that 1e999999999 costs nothing.

@@ -37,7 +37,7 @@ def write_first_escaped(text: str) -> str:
 
 
 def write_short_escapes(text: str) -> str:
-    r"""Return a JSON string in which a slash is escaped, too: `\/`."""
+    r"""Return a JSON string in which slashes are escaped as well, as `\/`."""
     return write_plain(text).replace("/", "\\/")
 
 

@@ -1,7 +1,7 @@
 """Detects binary data in another order than the tensors in the JSON, if their contents reveal it.
 
-BYTES elements have length prefixes, and BOOL elements are 0 or 1. If they do not fit in the order of the JSON, but all
-fit in another one, the client wrote them in that order.
+BYTES elements have length prefixes, and BOOL elements are 0 or 1. If the elements do not fit in the order of the JSON,
+but all fit in another order, the client wrote them in that other order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output, decode_output
 
-# Up to this number all orders are tried; beyond it, only likely ones.
+# Up to this number of tensors all orders are tried; for more tensors, only likely orders.
 _ALL_ORDERS: Final = 4
 _FRAMING: Final = frozenset({"bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"})
 _ELEMENTS: Final = frozenset({*_FRAMING, "bool-byte"})
@@ -23,7 +23,7 @@ _TRUTHS: Final = frozenset(b"\x00\xff01tfTFyYnN")
 
 
 def list_other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Yield other orders of these names, a bounded number."""
+    """Yield a bounded number of other orders of these names."""
     places = tuple(range(len(names)))
     by_name = sorted(places, key=lambda place: names[place])
     likely = (tuple(reversed(places)), tuple(by_name), tuple(reversed(by_name)), (*places[1:], *places[:1]))
@@ -52,7 +52,7 @@ def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> li
 def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
     """Return whether the only fault is a BOOL tensor that encodes true as another byte than 1.
 
-    The data of another tensor could look like that as well; the fault is then reported as this one, not as a wrong
+    Such bytes could also be the data of another tensor, in a wrong order. The BOOL encoding is then reported, not the
     order.
     """
     wrong = [one for one in tensors if any(finding.kind != "data-and-size" for finding in one.findings)]

@@ -82,7 +82,7 @@ class Output:
 def read_tensors(
     items: Mapping[int, Mapping[str, Any]], body: bytes, start: int, member: Member = "outputs"
 ) -> tuple[list[Output], int | None]:
-    """Parse and decode the tensors in `items`, by index; also return the offset of leftover bytes, if any.
+    """Parse and decode the tensors in `items`, by index; also return the offset of surplus bytes, if any.
 
     The binary data begin at `start`.
     """
@@ -96,7 +96,7 @@ def read_tensors(
 
 
 def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], member: Member = "outputs") -> Output:
-    """Parse the JSON object `item` of an output; `names` maps the names so far to their indices."""
+    """Parse the JSON object `item` of an output; `names` maps the names of earlier outputs to their indices."""
     findings: list[Finding] = []
 
     def report(kind: str, field: str, expected: str, actual: str) -> None:
@@ -204,7 +204,7 @@ def _parse_shape(shape: Any) -> tuple[int, ...] | None:
 
 
 def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output], int | None]:
-    """Assign spans to the binary outputs; return all outputs, and the offset of leftover bytes, if any.
+    """Assign spans to the binary outputs; return all outputs, and the offset of surplus bytes, if any.
 
     Assignment ends at the first output whose size is unknown or too large, because the next ones could begin anywhere.
     Source: triton-binary.order.
@@ -236,7 +236,7 @@ def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[in
 def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
     """Return the sizes that result from shape and datatype; for BYTES also from the length prefixes in the body.
 
-    If there is none, the declared size is used; None if that is missing as well.
+    If neither gives a size, the declared size is used; None if that is missing as well.
     """
     sizes: list[int | None] = []
     at: int | None = 0  # None: a BYTES tensor is incomplete, so that later ones cannot be located
@@ -255,7 +255,7 @@ def _sum_sizes(sizes: Sequence[int | None]) -> int | None:
 
 
 def _place_output(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
-    """Return a binary output with its span and the findings about its size, and the offset of the next one."""
+    """Return a binary output with its span and the findings about its size, and the offset of the next output."""
     field = f"{output.place}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
     own = size if native is None else native

@@ -32,7 +32,7 @@ class ParsedCall:
         message: the ModelInferRequest.
         body: its bytes, to which the offsets of findings refer.
         entries: the offsets of the entries of raw_input_contents in the body.
-        inputs: in the order of the message; `binary` are those in raw contents.
+        inputs: in the order of the message; `binary` is true for inputs in raw contents.
         findings: all findings, including those of the inputs.
     """
 
@@ -67,7 +67,7 @@ def parse(received: ClientRequest) -> ParsedCall | None:
 
 
 def _map_raw_entries(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding]]:
-    """Map inputs to entries of raw_input_contents; also return findings about the number of entries or the forms."""
+    """Map inputs to entries of raw_input_contents; also return findings about the number of entries or mixed forms."""
     if not entries:
         return {}, []
     here = [index for index, entry in enumerate(message.inputs) if _ELSEWHERE not in entry.parameters]
@@ -154,7 +154,7 @@ def _add_elements(one: Output, values: list[Any]) -> Output:
 
 
 def _find_other_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
-    """Assign the entries in another order, if they fit only in that one; otherwise return None."""
+    """Assign the entries in another order if they fit only that order; otherwise return None."""
     raw = [one for one in inputs if one.span is not None]
     if is_other_bool_encoding(raw, body):
         return None

@@ -177,10 +177,10 @@ def _find_json(body: bytes, header: str | None) -> tuple[int, ParsedJson, list[F
 
 
 def _parse_tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -> tuple[list[Output], int | None]:
-    """Parse the inputs; also return the offset of leftover bytes.
+    """Parse the inputs; also return the offset of surplus bytes, or None.
 
-    An input with both data and a size is binary if its size is needed to fill the body, and JSON if the body is full
-    without it.
+    An input with both data and a size is binary if its size is needed to fill the body, and JSON if the other sizes
+    fill the body.
     """
     inputs, leftover = read_tensors(items, body, end, "inputs")
     both = {one.index: finding for one in inputs for finding in one.findings if finding.kind == "data-and-size"}

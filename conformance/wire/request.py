@@ -101,7 +101,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class RequestedOutput:
-    """A requested output and its parameters; `ABSENT` leaves one out."""
+    """A requested output and its parameters; `ABSENT` omits a parameter."""
 
     name: str
     binary_data: Any = ABSENT
@@ -154,7 +154,7 @@ class InferRequest:
         outputs: None omits the member, which requests all outputs.
         id: None omits it.
         names: of the tensors on the server; applied when the request becomes a message.
-        model: the model's name, like `version` for gRPC, where they are not part of the path.
+        model: the model's name; used only over gRPC, where the path does not contain it. Likewise `version`.
     """
 
     path: str

@@ -22,7 +22,7 @@ from conformance.wire.request import INFERENCE_HEADER
 
 __all__ = ["Answer", "Output", "parse"]
 
-# Faults that make the tensor sizes unknown: with an inference header, leftover bytes are then no second fault.
+# Faults that make the tensor sizes unknown: with an inference header, surplus bytes are then no second fault.
 _HIDE_SIZES: Final = frozenset(
     {
         *("json-not-object", "json-too-large", "outputs-missing", "outputs-invalid", "outputs-too-many"),

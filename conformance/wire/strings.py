@@ -107,7 +107,7 @@ def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | No
 
 
 def _describe_fault(data: bytes, count: int) -> Finding:
-    """Return the finding why `data` is not `count` elements."""
+    """Return the finding that explains why `data` is not `count` elements."""
     starts = find_offsets(data)
     length = PREFIX.unpack_from(data, starts[-1])[0] if starts else 0
     end = starts[-1] + PREFIX.size + length if starts else 0

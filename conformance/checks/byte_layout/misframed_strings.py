@@ -44,7 +44,7 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 
 
 def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Message]:
-    """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers are right."""
+    """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers are correct."""
 
     def build(model: Model) -> Message:
         octets = bytes.fromhex(data)
@@ -110,7 +110,7 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 
 
 def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
-    """Return a builder of a good request with changed binary data in its first BYTES input; sizes are right."""
+    """Return a builder of a good request with changed binary data in its first BYTES input; sizes are correct."""
 
     def build(model: Model) -> Message:
         tensors = list(model.sample())

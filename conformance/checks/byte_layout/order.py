@@ -144,7 +144,7 @@ def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None)
 
 
 def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
-    """Return elements that were written in column-major order in their right order."""
+    """Return elements, which were written in column-major order, put into row-major order."""
     return elements.reshape(-1).reshape(elements.shape, order="F")
 
 

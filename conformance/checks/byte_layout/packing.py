@@ -122,7 +122,7 @@ def _expect_fp32_behind_bools(target: Target, multi: Model, count: int, side: Si
     """Expect the right FP32 tensor after `count` BOOL elements, in declared order; the other tensors are not judged.
 
     Raises:
-        Blocked: it is wrong after eight BOOL elements as well.
+        Blocked: the FP32 tensor is wrong after eight BOOL elements as well.
     """
 
     def is_wrong_behind_eight() -> bool:

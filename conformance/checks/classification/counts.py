@@ -135,7 +135,7 @@ def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, 
     """Choose a small and a large number of classes for two one-dimensional outputs that are no batches.
 
     Raises:
-        NotApplicable: there are no two such outputs.
+        NotApplicable: the model has fewer than two such outputs.
     """
     right = [
         tensor

@@ -107,7 +107,7 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
 def _expect_plain_output(
     target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
-    """Expect the plain output: the right one, or the one that the server returns without classification."""
+    """Expect the plain output to be correct, or to be as the server returns it without classification."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
     (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)

@@ -79,8 +79,8 @@ def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> Non
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
-        NotApplicable: there are no several items with different rankings.
-        Blocked: the classes of an item alone are wrong; other checks judge that.
+        NotApplicable: no inputs give several items with different rankings.
+        Blocked: the classes of an item alone are wrong; other checks judge this fault.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
@@ -273,7 +273,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the outputs are right over gRPC without classification."""
+    """Say whether the outputs are correct over gRPC without classification."""
     plain = target.infer(model.request(tensors, send=model.plain_send))
     return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 

@@ -141,7 +141,7 @@ def _expect_batched_shape(case: ClassifiedAnswer) -> None:
 
 
 def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> None:
-    """Expect a row for each item in the classes of several items, and also in those of a single item.
+    """Expect a row for each item in the classes, both for several items and for a single item.
 
     Raises:
         NotApplicable: the output may not be a batch: it has one dimension, its first dimension is fixed, or it is

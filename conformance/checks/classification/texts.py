@@ -147,11 +147,11 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
 def _expect_own_values(target: Target, model: Model) -> None:
     """Expect the values in classes of a deployed model to be those of the same output as binary data.
 
-    Their last bits are not compared: it may compute them otherwise each time.
+    The last bits are not compared: the model may compute slightly different values each time.
 
     Raises:
         NotApplicable: the output that is classified has no floats.
-        Blocked: it is wrong as binary data.
+        Blocked: the output is wrong as binary data.
     """
     tensors = fill_fractions(model.sample())
     case = ClassifiedAnswer.ask(target, model, tensors=tensors)

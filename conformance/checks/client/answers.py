@@ -88,7 +88,7 @@ def make_shape_rows() -> Iterator[Row]:
 
 
 def make_corner_value_rows() -> Iterator[Row]:
-    """Yield rows of corner values and of arbitrary bytes; in JSON, those that it can carry."""
+    """Yield rows of corner values and of arbitrary bytes; in JSON, only values that JSON can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
         outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
         yield make_reading_row(f"{datatype}-binary", "binary", outputs)

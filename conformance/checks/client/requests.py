@@ -259,7 +259,7 @@ def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Infer
     return [Inference(derive_model_name(name), (one,), (forms[k % len(forms)],)) for k, (name, one) in enumerate(pairs)]
 
 
-# What the caller asks for in one request, and in none before or after it.
+# Options that the caller sets in one request, and not in the requests before and after it.
 PASSING_OPTIONS: dict[str, dict[str, object]] = {
     "all-binary": {"all_outputs": "binary"},
     "all-json": {"all_outputs": "json"},
@@ -303,7 +303,7 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
 
 
 def make_concurrent_rows() -> Iterator[Row]:
-    """Yield rows with many inferences at once, on new connections and on those that served others before."""
+    """Yield rows with many inferences at once, on new connections and on connections that are used again."""
     kinds: Sequence[tuple[int, Form, bool]] = (
         (32, "binary", False),
         (64, "binary", False),
@@ -318,7 +318,7 @@ def make_concurrent_rows() -> Iterator[Row]:
 
 
 def make_concurrent_row(name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]) -> Row:
-    """Return a row with many inferences at once, whose inputs have so many elements."""
+    """Return a row with many inferences at once, whose inputs have these numbers of elements."""
     own = ("CLIENT-SENDS-OUTPUTS", *(("CLIENT-SENDS-RAW",) if is_raw else ()), "CLIENT-SENDS-VALUES")
     return Row(name, (name, count, form, is_raw, bursts, elements), answers=own)
 
@@ -330,7 +330,7 @@ LARGE_ELEMENTS = (6000, 6000)
 def make_concurrent_inferences(
     row: str, count: int, form: Form, *, is_raw: bool, elements: Sequence[int] = (300,)
 ) -> list[Inference]:
-    """Return inferences of two sizes, each with its own model, values and id; raw ones have no id."""
+    """Return inferences of two sizes, each with its own model, values and id; raw requests have no id."""
     names = [f"{row}-{k}" for k in range(count)]
     identities = [None if is_raw else f"id-{name}" for name in names]
     return [
@@ -340,7 +340,7 @@ def make_concurrent_inferences(
 
 
 def make_own_inputs(place: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
-    """Return inputs of about so many elements, with values of their own."""
+    """Return inputs with about these numbers of elements, whose values depend on the place."""
     return tuple(
         Tensor.from_values(f"IN{k}", "FP32", np.arange(count + 7 * (place % 2), dtype="<f4") + 1e5 * place + k / 2)
         for k, count in enumerate(elements)
@@ -370,9 +370,9 @@ def sends_each_of_many_at_once(
 
 @contextmanager
 def blame_company(client: Client, seen: Observation) -> Iterator[None]:
-    """Attribute a request that is wrong beside others, and right alone, to the values that the caller meant.
+    """Attribute a request that is wrong only beside concurrent requests to the requirement on the caller's values.
 
-    What such a request breaks first, its JSON or a length, is chance: its bytes are those of another.
+    Such a request has bytes of another one. Which requirement it breaks first, on its JSON or a length, is chance.
 
     Raises:
         Unmet: an expectation within the block is unmet.

@@ -92,7 +92,7 @@ def reads_several_outputs(client: Client, inference: Inference, script: Script) 
 
 
 def make_bool_rows() -> Iterator[Row]:
-    """Yield a row with both BOOL values for each form, and one with very many."""
+    """Yield a row with both BOOL values for each form, and a row with very many elements."""
     for form in FORMS:
         name = f"truths-{form}"
         inference = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
@@ -131,11 +131,11 @@ def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> Non
 
 
 def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> None:
-    """Expect that each inference gives its caller its own outputs.
+    """Expect that the caller of each inference gets the outputs of that inference.
 
     Raises:
         Blocked: no inference was sent, or the client does not read such outputs in a plain answer either.
-        Unmet: an inference gives its caller other outputs or an error, or only some were sent.
+        Unmet: a caller gets other outputs or an error, or only some inferences were sent.
     """
     is_any_sent = any(observation.requests for observation in observations)
     for observation in observations:

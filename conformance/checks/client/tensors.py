@@ -120,7 +120,7 @@ def expect_sendable(client: Client, observation: Observation) -> None:
     """Expect that a client that sent nothing has a form that can carry every input.
 
     Raises:
-        NotApplicable: it has none: it sends JSON alone, or typed contents.
+        NotApplicable: the client has no such form: it sends only JSON, or only typed contents.
     """
     error = observation.result.error
     is_carried = all(can_be_json(client, one) for one in observation.inference.inputs)

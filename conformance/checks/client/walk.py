@@ -54,7 +54,7 @@ class ClientWalker:
     """Has a client take the steps of one row.
 
     Attributes:
-        hangs: how many trials took the whole time of an inference.
+        hangs: the number of trials that took the whole time of an inference.
     """
 
     client: Client
@@ -63,10 +63,10 @@ class ClientWalker:
     hangs: int = 0
 
     def take_step(self, step: Step, salt: int) -> None:
-        """Have the client make the inferences of a step, and judge its requests and what it returns.
+        """Have the client make the inferences of a step, and judge its requests and results.
 
         Raises:
-            NotApplicable: the client cannot make one of them, or cannot read the outputs.
+            NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
             Blocked: an inference was not sent.
             Unmet: a request or a result is wrong.
         """
@@ -108,7 +108,7 @@ class ClientWalker:
             expect_outputs(seen, through_json=True, unread=unread)
 
     def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Return the failure of a step at another address of the peer if something failed; None if it has none."""
+        """Return the failure of a step, or None; after an earlier failure the peer has a new address."""
         if self.hangs >= MAX_HANGS:
             return None
         self.client = self.client.refresh()
@@ -124,7 +124,7 @@ class ClientWalker:
 
 
 def judge_step(walker: ClientWalker, step: Step) -> None:
-    """Take a step; after a failure that a single value causes, go on without it, so that it hides no other.
+    """Take a step; after a failure that a single value causes, go on without that value, so that it hides no other.
 
     Raises:
         NotApplicable: the client cannot make any such inference.
@@ -152,10 +152,10 @@ def _is_advice(unmet: UnmetError) -> bool:
 
 
 def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetError] | None:
-    """Take a step, or one nearby that the client can make; return the taken step with its failure, or None.
+    """Take a step, or a similar step that the client can make; return the taken step with its failure, or None.
 
     Raises:
-        NotApplicable: the client can make none of them.
+        NotApplicable: the client can make none of these steps.
         Blocked: an inference was not sent.
     """
     reason = NotApplicableError("the client can make no such inference")
@@ -172,7 +172,7 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
 
 
 def list_possible_steps(step: Step, axes: Axes) -> Iterator[Step]:
-    """Yield a step, then with each optional axis at its neutral value, then with more and more of them."""
+    """Yield a step, then variants with one optional axis at its neutral value, then with more and more such axes."""
     yield step
     special = [axis for axis in OPTIONAL if axis in axes.neutral and step[axis] != axes.neutral[axis]]
     candidates = [{**step, axis: axes.neutral[axis]} for axis in special]

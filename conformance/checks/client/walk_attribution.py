@@ -1,6 +1,7 @@
 """Find the requirement that a shrunk step of the walk for clients breaks, from the axes that are not neutral.
 
-A request shows by itself what it breaks. Of an answer that is read wrongly, the axis farthest from the tensors decides.
+A request shows by itself which requirement it breaks. For an answer that the client misreads, the axis farthest from
+the tensors decides.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from conformance.clients.expectations import OWN
 FRAMING, JSON, FORM = "CLIENT-READS-FRAMING", "CLIENT-READS-JSON", "CLIENT-READS-FORM"
 GOES_ON = "CLIENT-GOES-ON"
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
-# axis -> requirement; the first of these axes that is left decides.
+# axis -> requirement; the first of these axes that is not neutral decides.
 _OF_HTTP: Mapping[str, str] = {
     **dict.fromkeys(("connection", "accepts", "pieces", "framing", "header_case"), FRAMING),
     **dict.fromkeys(("extra", "numbers", "spaces", "escapes", "members"), JSON),

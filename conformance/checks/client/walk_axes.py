@@ -1,4 +1,4 @@
-"""The axes of the walk for clients: what the caller asks for, how the answer is written, what is before and beside.
+"""The axes of the walk for clients: the caller's options, the form of the answer, earlier and concurrent inferences.
 
 A step has a value of each axis; the first value of an axis is neutral. Every answer is one that the documents allow.
 """

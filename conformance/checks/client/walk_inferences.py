@@ -1,4 +1,4 @@
-"""The inference of a step of the walk, and the script that answers it: each value of each axis, as it is made."""
+"""Builds the inference of a step of the walk, and the script that answers it, from the values of the axes."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def make_call_style(step: Step) -> CallStyle:
 
 
 def make_earlier(step: Step, name: str, neutral: Step) -> tuple[Inference, Script]:
-    """Return the inference before that of a step, with the script that answers it."""
+    """Return the inference that precedes a step's inference, with the script that answers it."""
     kind, plain = step["before"], {**neutral, "datatypes": step["datatypes"], "shape": step["shape"]}
     for axis in ("send", "want", "contents"):
         if axis in step:

@@ -137,7 +137,7 @@ def refuses_wrong_answers(client: Client, inference: Inference, script: Script) 
 
 
 def make_wrong_element_rows() -> Iterator[Row]:
-    """Yield rows with an element that is none of its datatype, at either end of either of two outputs."""
+    """Yield rows with an element that is invalid for its datatype, at either end of either of two outputs."""
     for place, (output, element) in WRONG_PLACES.items():
         for datatype, fault, value in WRONG_ELEMENTS:
             name = f"{datatype}-{fault}-{place}"
@@ -292,7 +292,7 @@ def infer_and_close(client: Client, inference: Inference, script: Script, timeou
 
 
 def has_closed_unannounced(observation: Observation) -> bool:
-    """Say whether the peer has ended a connection over HTTP without a word in the answer before it."""
+    """Say whether the peer has ended an HTTP connection without announcing it in the answer before."""
     return any(
         isinstance(one.answer, HttpAnswer)
         and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER)

@@ -71,7 +71,7 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
 
 
 def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
-    """Say whether the elements come back right in smaller tensors."""
+    """Say whether the elements come back unchanged in smaller tensors."""
     parts = [tensor.array[start : start + PART_ELEMENTS] for start in range(0, tensor.elements, PART_ELEMENTS)]
     return all(is_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
@@ -135,7 +135,7 @@ FP32_WRONG_TOO = "the same FP32 elements are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
-    """Say whether the same elements are right as FP32 in binary data."""
+    """Say whether the server handles the same elements correctly as FP32 in binary data."""
     with np.errstate(invalid="ignore"):  # a signalling NaN
         wide = Tensor.from_values("INPUT", "FP32", elements.astype("<f4"))
     return is_right_alone(target, wide, "both")
@@ -183,7 +183,7 @@ def fp16_in_json_is_refused_or_right(
 
 
 def _expect_refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
-    """Expect a refusal or the right values; return which of them it is."""
+    """Expect a refusal or the correct values; return which of the two it is."""
     if reply.status is not None and reply.status >= 400:
         return "refused"
     expect_values(reply, model, tensors, through_json=True)

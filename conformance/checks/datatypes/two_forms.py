@@ -1,4 +1,4 @@
-"""A tensor is the same as JSON and as binary data, also one that Hypothesis draws."""
+"""A tensor is the same as JSON and as binary data, including tensors that Hypothesis draws."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
 
 
 def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[Tensor], nested: bool) -> str:
-    """Expect an answer to inputs without elements as JSON if there is one to the same as binary data."""
+    """Expect an answer to inputs without elements as JSON if the server answers the same inputs as binary data."""
     outputs = model.build_outputs_member()
     by_json = target.infer(model.request(tensors, send="json", nested=nested, outputs=outputs))
     by_binary = target.infer(model.request(tensors, send="binary", outputs=outputs))

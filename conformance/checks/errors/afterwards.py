@@ -85,7 +85,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
 
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
-    """Return the first good request that the server answers, and its reply; the last one if it answers none."""
+    """Return the first good request that the server answers, and its reply; the last request if it answers none."""
     for request in target.build_good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:

@@ -37,7 +37,7 @@ def change_data(
     first, or the first of the given datatypes.
 
     Raises:
-        NotApplicable: there would be no elements left.
+        NotApplicable: the changed data would have no elements.
     """
 
     def make(model: Model) -> Message:
@@ -53,10 +53,10 @@ def change_data(
 
 
 def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
-    """Return the place of the first input of these datatypes; of the first one if there are no datatypes.
+    """Return the index of the first input of these datatypes, or 0 if no datatypes are given.
 
     Raises:
-        NotApplicable: no input that is sent has one of them.
+        NotApplicable: no input that is sent has one of these datatypes.
     """
     for place, item in enumerate(request.inputs):
         if not datatypes or item.tensor.datatype in datatypes:
@@ -65,9 +65,9 @@ def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
 
 
 def exceed_integers(model: Model) -> Message:
-    """Return a JSON request whose first integer is too large for its datatype but has the right low bits.
+    """Return a JSON request whose first integer is too large for its datatype but has valid low bits.
 
-    A server that cuts it reads an integer that the model accepts.
+    A server that truncates the integer reads an integer that the model accepts.
     """
     request = model.request(send="json")
     place = _find_input_place(request, frozenset(INTEGERS))

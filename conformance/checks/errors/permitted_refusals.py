@@ -1,6 +1,6 @@
-"""The form of refusals that no document demands, of requests whose answer JSON may not be able to hold.
+"""The form of permitted refusals, of requests whose answer may be impossible to write as JSON.
 
-Other areas judge what such an answer holds. A server that finds out half-way has written a part of the answer already.
+Other areas judge the content of such answers. A server that notices the problem late has already sent a part of one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests that contradict the metadata: a server that accepts them still has to return right tensors."""
+"""Requests that contradict the metadata: a server that accepts them still has to return correct tensors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MismatchedRequest(Protocol):
         """Return the request."""
 
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the control: an equivalent request that conforms to the metadata, and its right outputs."""
+        """Return the control: an equivalent request that conforms to the metadata, and its expected outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class RecastMismatch:
     is_binary: bool
 
     def build_row(self, name: str) -> Row:
-        """Return the row of a check that sends it."""
+        """Return the row of a check that sends the request."""
         fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
         return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 
@@ -311,7 +311,7 @@ def _remove_repeats(request: InferRequest) -> InferRequest:
 
 
 def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error that wrong outputs raise; None if they are right."""
+    """Return the error that wrong outputs raise; None if the outputs are correct."""
     try:
         _expect_all(reply, expected)
     except UnmetError as unmet:
@@ -320,7 +320,7 @@ def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
 
 
 def _expect_all(reply: Reply, expected: Sequence[Tensor]) -> None:
-    """Expect each of these outputs at least once, and every occurrence to be right."""
+    """Expect each of these outputs at least once, and every occurrence to be correct."""
     for tensor in expected:
         expect(reply).output(tensor.name)
         for output in reply.answer.outputs:

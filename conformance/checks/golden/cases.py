@@ -66,14 +66,14 @@ def make_plain_message(case: Case, model: Model) -> Message:
 
 
 def make_usual_message(case: Case, model: Model) -> Message | None:
-    """Return the request of a case with its JSON in the usual spelling; None if it already has that."""
+    """Return the request of a case with its JSON in the usual spelling; None if the JSON already has it."""
     document = _parse_document(case)
     text = _format_json(sort_members(document))
     return make_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
 
 
 def sort_members(value: Any, only: Collection[str] = ()) -> Any:
-    """Return a document with the members of every object in `USUAL_ORDER`; `only` limits those of the outermost."""
+    """Return a document with the members of every object in `USUAL_ORDER`; `only` selects members of the outermost."""
     if isinstance(value, list):
         return [sort_members(item) for item in value]
     if not isinstance(value, dict):
@@ -131,7 +131,7 @@ def describe_answer(reply: Reply) -> str:
 
 
 def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput) -> None:
-    """Expect that an output of the answer is the right tensor, or has the right classes."""
+    """Expect that an output of the answer is the expected tensor, or has the expected classes."""
     if output.classes is not None:
         expect_classes(model, reply, output)
         return
@@ -298,7 +298,7 @@ def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
 
 
 def _is_written_wrong(target: Target, case: Case) -> bool:
-    """Say whether a raw BYTES case fails because the server writes BYTES wrong."""
+    """Say whether a raw BYTES case fails because the server writes BYTES incorrectly."""
     return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
         target, Tensor.from_values("INPUT", "BYTES", [case.body]), "written"
     )
@@ -316,7 +316,7 @@ def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
 
 
 def _expect_right_despite_fault(case: Case, model: Model, reply: Reply) -> None:
-    """Expect right tensors from a server that answers a request which it is advised to refuse."""
+    """Expect correct tensors from a server that answers a request which the suite advises to refuse."""
     for output in case.outputs:
         try:
             expect_output(case, model, reply, output)

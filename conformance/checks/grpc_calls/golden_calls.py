@@ -45,7 +45,7 @@ def make_message(case: GrpcCase, model: Model) -> Message:
 
 
 def _list_rows(*, refused: bool) -> Iterator[Row]:
-    """Yield a row for each golden call that a server must refuse, or for each other one."""
+    """Yield a row for each golden call that a server must refuse (`refused`), or for each of the others."""
     for case in load_all():
         if case.refused == refused:
             needs = CLASSES_OVER_GRPC if _has_classes(case) else ()

@@ -175,8 +175,8 @@ def _list_versions(target: GrpcTarget, model: Model) -> list[str]:
     """Return the versions of a model.
 
     Raises:
-        NotApplicable: metadata list none.
-        Blocked: there are no metadata.
+        NotApplicable: the metadata list no versions.
+        Blocked: the server returns no metadata.
     """
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
     message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
@@ -221,7 +221,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
 def _is_right_without_version(
     target: GrpcTarget, model: Model, send: Form, wanted: list[RequestedOutput] | None
 ) -> bool:
-    """Say whether the call is answered without a version; if it asks for no classes, also whether it is right."""
+    """Say whether the call is answered without a version, and, if it requests no classes, answered correctly."""
     reply = target.infer(model.request(send=send, outputs=wanted))
     return reply.succeeded if wanted else is_met(lambda: expect_right(reply, model, model.sample()))
 

@@ -70,7 +70,7 @@ def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
     """Return samples; for a deployed model, inputs whose answer shows whether the server exchanges them.
 
     Raises:
-        NotApplicable: there are none, or the model receives one input, or it always assigns inputs by order.
+        NotApplicable: no such inputs are found, the model receives one input, or it always assigns inputs by order.
     """
     if len(model.sample()) < 2 or model.by_place:
         raise NotApplicableError(f"{model.name} does not take several inputs by their names")
@@ -145,10 +145,10 @@ def raw_entries_follow_the_outputs(
 
 
 def _find_telling_inputs(model: Model) -> Sequence[Tensor]:
-    """Return samples; for a deployed model, inputs that give outputs which all differ.
+    """Return samples; for a deployed model, inputs whose outputs all differ from each other.
 
     Raises:
-        NotApplicable: there are none.
+        NotApplicable: no such inputs are found.
     """
     for tensors in model.draw_several() if model.is_own_oracle else ():
         outputs = [(one.datatype, one.shape, bytes(one.to_bytes())) for one in model.find_outputs(tensors)]

@@ -1,7 +1,8 @@
 """Tensors in typed and in raw contents.
 
 Identity models show that a tensor is returned unchanged. Models that compute (casts, lengths, sums by position) show
-that it was read right: with an identity model, a server that misreads and miswrites in the same way looks right.
+that the tensor was read correctly: with an identity model, a server that misreads and miswrites in the same way seems
+to be correct.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor],
 
 
 def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
-    """Say whether an output is right when it is the only one listed."""
+    """Say whether an output is correct when it is the only listed output."""
     if len(model.role.outputs) == 1:
         return False
     reply = target.infer(model.request(tensors, outputs=[output.name]))
@@ -330,7 +331,7 @@ def _expect_raw_floats(target: GrpcTarget, model: Model, short: Tensor, form: st
 
 
 def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, form: str) -> None:
-    """Expect right outputs, those of a datatype in raw contents."""
+    """Expect correct outputs; outputs of `datatype` have to be in raw contents."""
     reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:

@@ -252,7 +252,7 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
     """Return an edit that moves the contents of the first input into the field of another datatype.
 
     Raises:
-        NotApplicable: that field cannot hold them.
+        NotApplicable: that field cannot hold the contents.
     """
     if tensor.datatype not in _OWN_OTHER_FIELDS:
         raise NotApplicableError(f"no other field holds {tensor.datatype}")
@@ -264,7 +264,7 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
 
 
 def _expect_refused_or_read(target: GrpcTarget, model: Model, message: Message, tensors: Sequence[Tensor]) -> str:
-    """Expect a refusal, or the answer to these inputs; return which of them it is."""
+    """Expect a refusal, or the answer to these inputs; return which of the two it is."""
     reply = target.send(message, fresh=True)
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"

@@ -87,7 +87,7 @@ def _request_half_binary(model: Model) -> InferRequest:
 
 
 def _request_many_elements(model: Model) -> InferRequest:
-    """Request outputs for long inputs, every other one as binary data."""
+    """Request outputs for long inputs, every other output as binary data."""
     each = max(1, *(tensor.elements for tensor in model.build_salted_inputs(1, model.salt)))
     tensors = model.build_salted_inputs(-(-4096 // each), model.salt)
     model.expected(tensors)  # raises if the model does not accept so many

@@ -1,4 +1,4 @@
-"""The JSON of an answer: its model name, its outputs, which outputs it has, and the id of the request."""
+"""The JSON of an answer: the model name, the members of outputs, the set of outputs, and the id of the request."""
 
 from __future__ import annotations
 

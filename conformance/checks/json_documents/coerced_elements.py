@@ -98,7 +98,7 @@ WITH_A_POINT = ElementRewriting(frozenset(INTEGERS), lambda value: f"{value}.0",
 # Each entry lists all right results of coercion. There is no row if there are too many, as for a string among booleans
 # or a number among strings.
 
-# kind, datatype, an element of the right type, one of another type, and the values that it may be coerced to.
+# kind, datatype, an element of the right type, an element of another type, and the values that coercion may give.
 ELEMENTS: tuple[tuple[str, str, Any, Any, tuple[Any, ...]], ...] = (
     ("fraction", "UINT32", 5, 1.5, (1, 2)),
     ("fraction", "INT64", -5, -2.5, (-2, -3)),
@@ -119,10 +119,10 @@ class Coercion(NamedTuple):
     """A request with elements of another type.
 
     Attributes:
-        tensors: the inputs of the request without them.
-        data: what is sent for one input instead.
+        tensors: the inputs of the request before the change.
+        data: the data sent for one input instead.
         candidates: the inputs that coercion may give.
-        place: the place of that input.
+        place: the index of that input.
     """
 
     tensors: Tensors
@@ -145,13 +145,13 @@ def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> Coer
 
 
 def _write_as_strings(model: Model) -> Coercion:
-    """Write every number as a string; the answer shows whether a server reads one number for all."""
+    """Write every number as a string; the answer shows whether a server reads the same number for all strings."""
     tensors = draw_distinguishing_inputs(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
 def _write_as_numbers(model: Model) -> Coercion:
-    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads only false."""
+    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads all as false."""
     place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
     tensors = draw_distinguishing_inputs(
         model, lambda drawn: [_fill_with_minimum(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
@@ -194,7 +194,7 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
 
 
 def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error that wrong outputs raise; None if they are right."""
+    """Return the error that wrong outputs raise; None if the outputs are correct."""
     try:
         expect(reply, "OIP-COERCE").tensors(expected)
     except UnmetError as unmet:

@@ -78,7 +78,7 @@ def _choose_inputs(model: Model) -> Sequence[Tensor]:
 
 
 def _read_by_columns(tensor: Tensor) -> Tensor:
-    """Return the tensor as a server reads it that takes its data column by column."""
+    """Return the tensor as read by a server that takes its data column by column."""
     return replace(tensor, array=tensor.array.reshape(-1).reshape(tensor.shape, order="F"))
 
 

@@ -1,4 +1,4 @@
-"""The endpoints of the protocol, with a version in their paths and without."""
+"""The endpoints of the protocol, with and without a version in their paths."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
-    """Expect the right outputs; in binary data, expect only that they are there."""
+    """Expect the correct outputs; of outputs in binary data, expect only that they exist."""
     for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])

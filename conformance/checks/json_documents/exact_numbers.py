@@ -63,7 +63,7 @@ SIDES: Mapping[str, tuple[Form, Form]] = {
     "-seen-as-binary": ("json", "binary"),
     "-sent-as-binary": ("binary", "json"),
 }
-# datatype -> plainer numbers, which the same way has to carry
+# datatype -> plainer numbers, which have to survive in the same direction
 _PLAIN_NUMBERS: Mapping[str, Texts] = {
     "FP64": {"0.5": 0.5, "0.1": 0.1, "-2.25": -2.25},
     **{datatype: {"0.5": 0.5, "-2.25": -2.25} for datatype in ("FP32", "FP16")},

@@ -1,6 +1,6 @@
-"""Parameters of any name: a name is a string, and one that no document defines is as good as any other.
+"""Parameters with unusual names: a name that no document defines may be any string.
 
-Names are read into objects, maps and attributes of programming languages, which have words of their own.
+Servers read names into objects, maps and attributes of programming languages, which may reserve some words.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _give_values(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _give_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same values under usual names: a server may refuse a kind of value, or that many."""
+    """Return the same values under usual names: a server may refuse a kind of value, or so many values."""
     return {f"{USUAL_NAME}_{index}": value for index, value in enumerate(added.values())}
 
 

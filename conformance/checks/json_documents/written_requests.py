@@ -340,7 +340,7 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
         expect_json(reply)
 
 
-# Elements that differ, of which some are no UTF-8: what takes the place of the wrong bytes may not make them equal.
+# Different elements, some of which are not UTF-8: replacing the invalid bytes must not make elements equal.
 _DIFFERENT_STRINGS: dict[str, Sequence[bytes]] = {
     "single-bytes": (b"\xff", b"\xfe", b"\x80"),
     "the-same-length": (b"a\xffb", b"a\xc3b", b"a\xe9b"),
@@ -408,7 +408,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
 
 
 def _judge_own_non_finite(target: Target, model: Model) -> str:
-    """Expect valid JSON for an output that has NaN or an infinity as binary data; return what the server does.
+    """Expect valid JSON for an output that has NaN or an infinity as binary data; describe the server's behavior.
 
     Raises:
         NotApplicable: the model gives no such output.

@@ -115,7 +115,7 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
 
 
 def _expect_same_with_a_version(target: Target, model: Model) -> None:
-    """Expect the same description at the path of the model's version, after that of another model; it is optional."""
+    """Expect the same description at the optional path with the model's version, after a request to another model."""
     other = target.model("identity_int32" if model.role.name != "identity_int32" else "multi")
     plain = target.get(replace(model, version="").path)
     for each in (other, model):
@@ -175,9 +175,9 @@ def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) ->
 
 
 def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
-    """Say whether a declared shape may be that of an output; the ranks may differ by a batch dimension.
+    """Say whether an output may have a declared shape; the ranks may differ by a batch dimension.
 
-    The batch dimension follows the request, whatever is declared, unless that is 0.
+    The batch dimension follows the request, whatever is declared, unless the declared dimension is 0.
     """
     if len(declared) != len(shape):
         return True

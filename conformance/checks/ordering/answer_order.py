@@ -118,7 +118,7 @@ def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choos
 
 
 def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:
-    """Say whether the outputs are right when all are binary data, in this order and in the declared one."""
+    """Say whether the outputs are correct when all are binary data, in this order and in the declared order."""
     right = model.expected(tensors)
 
     def is_right_in(names: Names | None) -> bool:

@@ -1,8 +1,8 @@
 """Orders, selections, and distinguishable tensors, for the checks of order.
 
-Only the values of tensors are judged that the server gets right alone: `datatypes` and `byte_layout` judge the encoding
-of elements. INT64 elements stay below 2^53, because some servers read JSON numbers as doubles, and tensors fill whole
-words, so that a server that aligns them does not fail here.
+Only values of tensors that the server handles correctly alone are judged: `datatypes` and `byte_layout` judge the
+encoding of elements. INT64 elements stay below 2^53, because some servers read JSON numbers as doubles, and tensors
+fill whole words, so that a server that aligns them does not fail here.
 """
 
 from __future__ import annotations

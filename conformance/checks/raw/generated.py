@@ -38,6 +38,6 @@ def _expect_read(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def _expect_string_read(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect a string behind its length to be read: in both interpretations of RAW-BYTES-BODY, the body is right."""
+    """Expect a string after its length to be read: the body is valid in both interpretations of RAW-BYTES-BODY."""
     whole = model.tensor([bytes(tensor.to_bytes())], tensor.shape)
     expect_agreement(target, model, send_raw(target, model, tensor), whole, tensor)

@@ -1,4 +1,4 @@
-"""Helpers for raw binary requests: send one, and compare its answer with that to a binary request."""
+"""Helpers for raw binary requests: send one, and compare its answer with the answer to a binary request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def send_raw(target: Target, model: Model, tensor: Tensor) -> Reply:
 def expect_agreement(
     target: Target, model: Model, reply: Reply, *candidates: Tensor, requirement: str | None = None
 ) -> None:
-    """Expect the right answer for one of the tensors as input, or the one that a binary request gets.
+    """Expect the correct answer for one of the tensors as input, or the same answer that a binary request gets.
 
     The right bytes at the end of the body are sufficient: other checks judge the JSON before them.
     """
@@ -104,7 +104,7 @@ STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
 
 
 def find_serving_requirement(model: Model) -> str | None:
-    """Return the requirement to answer a raw request to a model of one input; None if metadata leave that open.
+    """Return the requirement to answer a raw request to a model of one input; None if metadata leave it open.
 
     Raises:
         NotApplicable: no requirement applies.
@@ -146,7 +146,7 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     """Expect that a raw request is answered; return the answer and the input in its body.
 
     Raises:
-        NotApplicable: it is refused, and metadata do not tell whether it may be.
+        NotApplicable: the request is refused, and metadata do not tell whether the server may refuse it.
     """
     served = find_serving_requirement(model)
     reply, tensor = send_own_raw(target, model)
@@ -159,7 +159,7 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
 
 
 def expect_own_values(target: Target, model: Model, change: Change) -> None:
-    """Expect a deployed model to answer right when a changed input is the raw body.
+    """Expect a deployed model to answer correctly when a changed input is the raw body.
 
     Args:
         target: the server.

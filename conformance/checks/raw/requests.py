@@ -193,7 +193,7 @@ def _expect_first_output_shape(target: Target, model: Model, shape: Sequence[int
         expect(reply).answered()
     output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
-        # With the right batch dimension, the item has the wrong shape.
+        # With the expected batch dimension, the item has the wrong shape.
         one_item = model.role.batching and (output.shape or ())[:1] == (1,) != output.shape
         raise UnmetError(
             f"{output.name} with {format_shape(tensor.shape)}",

@@ -33,8 +33,8 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
 
     Raises:
         Unmet: the server does not answer afterwards, or is gone.
-        Blocked: it does not answer a plain request before.
-        TargetLost: it was gone before.
+        Blocked: the server does not answer the plain request before.
+        TargetLost: the server was gone before.
     """
     _expect_ready(target, model)
     try:

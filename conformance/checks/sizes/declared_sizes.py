@@ -97,7 +97,7 @@ def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Te
 
 
 def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool:
-    """Say whether BOOL elements are right among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
+    """Say whether BOOL elements are read correctly among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
     return is_met(lambda: _expect_right_booleans(target, multi, sample, order))
@@ -202,7 +202,7 @@ def binary_output_has_no_data(target: Target, model: Model, is_every: bool = Fal
 
 
 def _expect_same_data(reply: Reply, output: Output) -> None:
-    """Expect that `data` beside a size hold the same tensor as the binary data."""
+    """Expect that the `data` of an output with a size hold the same tensor as its binary data."""
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if not data or not output.binary or output.array is None or output.shape is None:
         return

@@ -44,12 +44,12 @@ class InputBytes:
 
     @property
     def size(self) -> int:
-        """The right `binary_data_size`."""
+        """The correct `binary_data_size`."""
         return len(self.data)
 
 
 def slice_input_bytes(tensor: Tensor) -> InputBytes:
-    """Return the bytes of a tensor, of its first and of its last element.
+    """Return the binary data of a tensor, and those of its first and its last element.
 
     Raises:
         NotApplicable: the tensor has no elements.
@@ -203,7 +203,7 @@ def _sample_ascii_inputs(model: Model) -> list[Tensor]:
 
 
 def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a good request, and of the same with extra bytes; `send` names the binary inputs."""
+    """Return a builder of a good request and the same request with extra bytes; `send` names the binary inputs."""
 
     def make(model: Model) -> tuple[Message, Message]:
         message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.build_outputs_member()).message()

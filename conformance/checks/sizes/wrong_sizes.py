@@ -1,4 +1,4 @@
-"""The server refuses wrong sizes, or they alter no tensor."""
+"""The server refuses wrong sizes, or reads the tensors correctly in spite of them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _set_size(place: int, size: Any) -> Resize:
 
 
 def _exceed_body(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """State a size for the last input that exceeds the body but is right modulo 2^32."""
+    """State a size for the last input that exceeds the body but is correct modulo 2^32."""
     inputs[-1]["parameters"]["binary_data_size"] = sent[-1].size + 2**32
 
 

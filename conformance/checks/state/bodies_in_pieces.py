@@ -1,4 +1,4 @@
-"""The server reads a body the same however TCP segments or chunks split it, and however chunks are written."""
+"""The server reads the same body however TCP segments or chunks split it, and however chunks are written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SplitRequest:
 
     Attributes:
         name: the row's id.
-        role: the role of the model that it goes to; None if it only goes to deployed models.
+        role: the role of the model that gets the request; None if only deployed models get it.
         build: returns the request and its inputs.
         find_offsets: returns the offsets in the body.
         form: the form of the inputs.
@@ -58,7 +58,7 @@ class SplitRequest:
     fit: Fit | None = None
 
     def make_row(self) -> Row:
-        """Return the row of a check that sends it."""
+        """Return the row of a check that sends the request."""
         return Row(self.name, (self,), role=self.role, needs=NEEDS[self.form], fit=self.fit)
 
 

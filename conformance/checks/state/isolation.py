@@ -280,8 +280,8 @@ class RequestForm:
     """A form of request.
 
     Attributes:
-        message: builds it from inputs and a unique number.
-        expect: raises `UnmetError` if the answer is not right for the inputs.
+        message: builds the request from inputs and a unique number.
+        expect: raises `UnmetError` if the answer is not correct for the inputs.
         needs: the extensions that it uses.
     """
 
@@ -378,8 +378,8 @@ def _expect_right_alone(target: Target, model: Model, name: str) -> None:
     """Expect the right answer to a form of request without concurrent requests.
 
     Raises:
-        NotApplicable: no server has to support this form, and this one does not.
-        Blocked: it is answered wrong.
+        NotApplicable: no server has to support this form, and this server does not.
+        Blocked: the request is answered wrong.
     """
     kind, tensors = KINDS[name], _make_inputs(model, IN_FLIGHT)
     reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)

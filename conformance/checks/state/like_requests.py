@@ -111,7 +111,7 @@ def one_other_element_is_seen(target: Target, model: Model, form: AnyForm, count
 
 
 def _expect_answers_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
-    """Expect a right second answer; report OIP-ISOLATION if it repeats the first, else block the row."""
+    """Expect a correct second answer; report OIP-ISOLATION if it repeats the first answer, else block the row."""
     (first, is_first), (second, is_second) = pair
     before = target.send(first)
     try:

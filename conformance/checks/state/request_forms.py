@@ -43,7 +43,7 @@ def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int,
 
 
 def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
-    """Expect the right tensors.
+    """Expect these tensors in the answer.
 
     Raises:
         Unmet: the answer is wrong.
@@ -81,7 +81,7 @@ def make_form_row(name: str, form: AnyForm, *values: Any, fits: bool = False) ->
 
 
 def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:
-    """Return a request with `length` elements that depend on the salt; a raw one needs a model with one input."""
+    """Return a request with `length` elements that depend on the salt; a raw request needs a model with one input."""
     tensors = make_salted_tensors(model, length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors
@@ -93,7 +93,7 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
 
     Raises:
         NotApplicable: a deployed model refuses raw requests.
-        Blocked: it is answered wrong.
+        Blocked: the request is answered wrong.
     """
     message, tensors = make_form_request(model, form, length, 1)
     expected = model.expected(tensors)
@@ -108,7 +108,7 @@ def require_raw(target: Target, model: Model, message: Message) -> None:
     """Require an answer to a raw request to a deployed model.
 
     Raises:
-        NotApplicable: it is refused; metadata do not tell whether it may be.
+        NotApplicable: the request is refused; metadata do not tell whether the server may refuse it.
     """
     if model.is_own_oracle and target.send(message, fresh=True).is_refusal:
         raise NotApplicableError(f"{model.name} may be refused in a raw request")
@@ -118,7 +118,7 @@ def require_http_1_1(target: Target, reply: Reply) -> None:
     """Require a target that answers in HTTP/1.1; if needed, send the request of `reply` again to find out.
 
     Raises:
-        NotApplicable: it answers in HTTP/1.0, which has no chunks and no interim responses (RFC 9112, 6.1).
+        NotApplicable: the target answers in HTTP/1.0, which has no chunks and no interim responses (RFC 9112, 6.1).
     """
     if reply.is_http_1_0 or target.send(reply.exchange.message, fresh=True).is_http_1_0:
         raise NotApplicableError("the target answers in HTTP/1.0")

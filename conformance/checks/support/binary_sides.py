@@ -32,7 +32,7 @@ SIDES: dict[Side, dict[str, Any]] = {
 
 
 def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, through_json: bool | None = None) -> None:
-    """Expect the right outputs for the inputs."""
+    """Expect the outputs that the model computes for the inputs."""
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.expected(tensors)
     expect(reply).tensors(expected, through_json=through_json)
@@ -41,7 +41,7 @@ def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, thro
 def expect_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> None:
-    """Expect the right outputs when the `side` of an exchange is binary data and the rest JSON.
+    """Expect the correct outputs when the `side` of an exchange is binary data and the rest JSON.
 
     `outputs` lists all outputs if their order matters. Tensors that JSON cannot carry are always binary data.
     """
@@ -146,7 +146,7 @@ def expect_together(
     outputs: Sequence[Tensor],
     side: Literal["read", "written"],
 ) -> None:
-    """Expect the right outputs of a message with several tensors that the server gets right one by one.
+    """Expect the correct outputs of a message with several tensors, each of which the server handles correctly alone.
 
     Args:
         reply: the reply to the message.
@@ -189,7 +189,7 @@ def _expect_written_alone(
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
-    """Say whether the identity model of the tensor's datatype returns it right; True if there is no such model."""
+    """Say whether the identity model of the datatype returns a tensor unchanged; True if there is no such model."""
     model = target.model(f"identity_{tensor.datatype.lower()}")
     flat = tensor.array.reshape(-1)
     if side == "written" and tensor.datatype == "BYTES":  # keep what is UTF-8: JSON carries nothing else
@@ -208,7 +208,7 @@ def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]
 
 
 def are_equal_inputs_right(target: Target) -> bool:
-    """Say whether the server answers a request with equal binary inputs right; their order cannot matter."""
+    """Say whether the server correctly answers a request with equal binary inputs, whose order cannot matter."""
     model = target.model("add_sub")
     if model is None:
         return True

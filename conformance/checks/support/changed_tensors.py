@@ -60,7 +60,7 @@ def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tenso
 
 
 def shift_elements(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with each element replaced by its successor; the last one stays."""
+    """Return the tensors with each element replaced by its successor; the last element stays."""
     return [_replace_elements(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flatten_tensors(tensors)]
 
 

@@ -28,7 +28,7 @@ UNWRITTEN = "the same texts are also wrong as binary data, where they are no cla
 
 
 def are_written(target: Target, right: Sequence[str], found: Output | None) -> bool:
-    """Say whether identity models return these strings right as binary data, flat and in the shape of `found`."""
+    """Say whether identity models return these strings unchanged as binary data, flat and in the shape of `found`."""
     octets = [text.encode("utf-8", "surrogateescape") for text in right]
     matrices = target.model("rank2_bytes")
     shape = found.shape if found else None
@@ -82,7 +82,7 @@ MAX_OUTPUTS = 4  # outputs of a deployed model that are checked for labels
 
 
 def expect_labels(case: ClassifiedAnswer) -> None:
-    """Expect each class to end with the label of its index, if that has one."""
+    """Expect each class to end with the label of its index, if the index has one."""
     labels = case.labels or ()
 
     def is_labelled(entry: ClassText, scores: Scores) -> bool:
@@ -97,7 +97,7 @@ def expect_labels(case: ClassifiedAnswer) -> None:
 
 
 def expect_no_labels(case: ClassifiedAnswer) -> None:
-    """Expect each class to end with its index, if that has no label."""
+    """Expect each class to end with its index, if the index has no label."""
     labels = case.labels or ()
 
     def is_bare(entry: ClassText, scores: Scores) -> bool:

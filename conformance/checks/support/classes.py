@@ -97,7 +97,7 @@ def read_classes(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output, parsed leniently.
 
     Raises:
-        Unmet: there are none (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
+        Unmet: there are no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
     """
     found = []
     for text in read_texts(reply, name):
@@ -170,7 +170,7 @@ class ClassifiedAnswer:
     Attributes:
         name: the name of the output.
         count: how many classes were requested.
-        right: the right output without classification.
+        right: the expected output without classification.
     """
 
     target: Peer
@@ -262,7 +262,7 @@ class ClassifiedAnswer:
 
     @property
     def right_count(self) -> int:
-        """The right number of classes for each item."""
+        """The expected number of classes for each item."""
         return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
 
     def require_order(self) -> None:
@@ -304,7 +304,7 @@ class ClassifiedAnswer:
             )
 
     def _request_own_scores(self) -> Scores | None:
-        """Return the server's output without classification; None unless shape and dtype are right.
+        """Return the server's output without classification; None unless shape and dtype are as expected.
 
         If the server refuses it as JSON, which has no infinities, it is requested as binary data.
         """

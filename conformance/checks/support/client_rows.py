@@ -90,7 +90,7 @@ def get_unread_requirement(client: Client, inference: Inference) -> str | None:
 
 
 def expect_like_plain(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """Expect the client to read the outputs; block the row if a plain answer defeats it as well.
+    """Expect the client to read the outputs; block the row if the client cannot read a plain answer either.
 
     Args:
         client: the client under test.
@@ -100,7 +100,7 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
 
     Raises:
         Blocked: the client does not read the outputs of a plain answer.
-        Unmet: it reads those, and not the outputs of the scripted answer.
+        Unmet: the client reads those outputs, but not the outputs of the scripted answer.
     """
     with block_if_unread(client, inference, script.outputs(inference), unread):
         expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
@@ -113,8 +113,8 @@ def block_if_unread(
     """Block the row if an expectation fails and the client does not read these outputs in a plain answer either.
 
     Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
-    is no matter of reading the outputs. With `apart`, or if the forms of outputs differ, each output has a plain answer
-    of its own.
+    does not concern the reading of outputs. With `apart`, or if the forms of outputs differ, each output has a separate
+    plain answer.
 
     Raises:
         Blocked: the client does not read the plain answer.

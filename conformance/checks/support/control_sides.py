@@ -46,7 +46,7 @@ def expect_read(
     plain: Sequence[Tensor] | None = None,
     of: Collection[str] = ANY_DATATYPE,
 ) -> None:
-    """Expect a deployed model to answer right when its inputs of some datatypes are binary data.
+    """Expect a deployed model to answer correctly when its inputs of some datatypes are binary data.
 
     Args:
         target: the server.
@@ -72,7 +72,7 @@ def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
     """Require a deployed model that gives readable answers to unusual inputs.
 
     Raises:
-        NotApplicable: it refuses them, or JSON cannot carry its answer.
+        NotApplicable: the model refuses the inputs, or JSON cannot carry its answer.
     """
     try:
         model.find_outputs(tensors)
@@ -84,7 +84,8 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
     """Return one-dimensional inputs of a deployed model of more than 64 KiB.
 
     Raises:
-        NotApplicable: it accepts none, or has an input of more than one dimension: many batch items may be expensive.
+        NotApplicable: the model accepts no such inputs, or has an input of more than one dimension: many batch items
+            may be expensive.
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
         raise NotApplicableError(f"{model.name} has an input of more than one dimension")
@@ -92,7 +93,7 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
 
 
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are read right when all are binary data; False if the model does not accept such inputs."""
+    """Say whether inputs are read correctly when all are binary data; False if the model does not accept them."""
     try:
         return is_met(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
     except NotApplicableError:
@@ -126,10 +127,10 @@ def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequ
 
 
 def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
-    """Require a model that answers right and misread inputs differently.
+    """Require a model that answers the inputs and the misread inputs differently.
 
     Raises:
-        NotApplicable: it answers both alike, so a right answer would prove nothing.
+        NotApplicable: the model answers both alike, so a correct answer would prove nothing.
     """
     if not model.can_distinguish(tensors, misread):
         raise NotApplicableError(f"{model.name} answers inputs alike that are read right and wrong")

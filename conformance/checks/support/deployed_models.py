@@ -25,7 +25,7 @@ def require_json(model: Model) -> None:
     """Require that a plain request to a deployed model uses JSON in both directions.
 
     Raises:
-        NotApplicable: it does not. Roles always pass.
+        NotApplicable: a plain request or its answer has binary data. Roles always pass.
     """
     if model.is_own_oracle and not model.is_json_capable:
         raise NotApplicableError(f"JSON does not carry every tensor of {model.name}")
@@ -35,7 +35,7 @@ def require_json_outputs(model: Model) -> Names:
     """Return the names of the outputs that JSON can carry.
 
     Raises:
-        NotApplicable: there are none.
+        NotApplicable: JSON can carry none of the outputs.
     """
     names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.kept_binary)
     if not names:
@@ -47,7 +47,7 @@ def require_several(model: Model) -> tuple[Tensor, ...]:
     """Return the inputs of a model that receives at least two.
 
     Raises:
-        NotApplicable: it receives one; others may be optional.
+        NotApplicable: the model receives one input; others may be optional.
     """
     tensors = model.sample()
     if len(tensors) < 2:
@@ -135,19 +135,19 @@ def is_binary_misread(target: Target, model: Model, tensors: Sequence[Tensor]) -
 
 
 def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are read right when sorted by name; False if they are sorted already."""
+    """Say whether inputs are read correctly when sorted by name; False if they are sorted already."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return [t.name for t in ordered] != [t.name for t in tensors] and _is_read_as_binary(target, model, ordered)
 
 
 def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a model answers right when all inputs are binary data."""
+    """Say whether a model answers correctly when all inputs are binary data."""
     request = model.request(tensors, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
-    """Say whether a model answers right when only the named input, and those JSON cannot carry, are binary data."""
+    """Say whether a model answers correctly if only the named input, and inputs without JSON form, are binary data."""
     request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
@@ -167,7 +167,7 @@ def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence
     """Return inputs that the model answers differently when a server misreads them.
 
     Raises:
-        NotApplicable: the model answers every draw as it would answer it misread.
+        NotApplicable: the model answers the inputs of every draw and the misread inputs alike.
     """
     for tensors in model.draw_several():
         if model.can_distinguish(tensors, misread(tensors)):
@@ -191,7 +191,7 @@ ISOLATION = "OIP-ISOLATION"
 
 
 def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Reply], object]) -> None:
-    """Set the requirement to OIP-ISOLATION if a wrong HTTP answer with a success status is right on a second attempt.
+    """Attribute a wrong successful HTTP answer to OIP-ISOLATION if the repeated request is answered correctly.
 
     Args:
         target: receives the request again, on a new connection.
@@ -206,7 +206,7 @@ def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Rep
 
 
 def expect_or_blame_isolation(target: Peer, reply: Reply, right: Callable[[Reply], object]) -> None:
-    """Expect that an answer is right; if the repeated request is answered right, report OIP-ISOLATION."""
+    """Expect a correct answer; if only the repeated request is answered correctly, report OIP-ISOLATION."""
     try:
         right(reply)
     except UnmetError as unmet:

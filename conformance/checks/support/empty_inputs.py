@@ -9,10 +9,10 @@ from conformance.wire.tensor import Tensor
 
 
 def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tensor]:
-    """Return inputs of a deployed model without elements: the one of that name, or all with a variable dimension.
+    """Return inputs of a deployed model, of which the named one, or all of variable size, have no elements.
 
     Raises:
-        NotApplicable: the model has inputs of one size alone, or refuses such inputs in a plain request.
+        NotApplicable: the model has only inputs of one size, or refuses such inputs in a plain request.
     """
     pairs = zip(model.sample(), model.build_salted_inputs(0, model.salt), strict=True)
     tensors = [empty if name in ("", own.name) else own for own, empty in pairs]

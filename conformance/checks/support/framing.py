@@ -30,7 +30,7 @@ FRAMING: Mapping[str, tuple[str, ...]] = {
 
 
 def expect_framed(reply: Reply) -> None:
-    """Expect that the binary framing of an answer is right.
+    """Expect that the binary framing of an answer is correct.
 
     BIN-HEADER-ON-JSON-O judges the inference header of an answer without binary data, BIN-DATA-WITHOUT-SIZE the size of
     a JSON output.

@@ -1,4 +1,4 @@
-"""Checks on generated tensors, which Hypothesis drew once: every run sends the same ones.
+"""Checks on generated tensors, which Hypothesis drew once: every run sends the same tensors.
 
 A row fails only for what its tensors have beyond plain elements in a plain shape. The failure shows the smallest
 tensor that fails.
@@ -32,7 +32,7 @@ def expect_generated(model: Model, sending: Sending, expectation: Expectation) -
     """Expect every generated tensor of a model to be right.
 
     Raises:
-        Unmet: one is wrong; the failure is that of the smallest tensor that is wrong in the same way.
+        Unmet: a tensor is wrong; the failure is that of the smallest tensor that is wrong in the same way.
         Blocked: plain elements are wrong as well, or the tensor is right when it is sent again.
     """
     for tensor in load_tensors(model.role, sending):

@@ -61,7 +61,7 @@ def _raise_difference(reply: Reply, expected: str, actual: str, requirement: str
 
 
 def _attribute_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
-    """Return the requirement that one class breaks, or None; a right class at the wrong rank breaks CLS-HIGHEST."""
+    """Return the requirement that one class breaks, or None; an expected class at the wrong rank breaks CLS-HIGHEST."""
     try:
         found = class_texts.parse(text)
     except class_texts.ClassTextError:
@@ -101,7 +101,7 @@ class _CaseRequest:
 
     @property
     def send(self) -> Form:
-        """The form of the inputs, that of the case: a server may support JSON only."""
+        """The form of the inputs in the case, which simpler requests keep: a server may support only JSON."""
         return "binary" if self.case.parts else "json"
 
     def expect_plain(self, want: Form, other: Model | None = None) -> None:
@@ -130,7 +130,7 @@ class _CaseRequest:
 
 
 def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError) -> None:
-    """Set the requirement of a failure to that of the feature which distinguishes the case from simpler requests.
+    """Attribute a failure to the requirement on the feature that distinguishes the case from simpler requests.
 
     Raises:
         Blocked: a simpler request is answered wrong as well.

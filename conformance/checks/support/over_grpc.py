@@ -60,7 +60,7 @@ def require_reading(
         misread: returns the inputs as a faulty server reads them; by default, other sample inputs of the model.
 
     Raises:
-        NotApplicable: the model answers all its inputs as it answers them misread.
+        NotApplicable: the model answers its inputs and the misread inputs alike.
     """
     others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
     for tensors in model.draw_several():
@@ -89,7 +89,7 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
 
 
 def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether raw contents are read right when the inputs are sorted by name, as a server may assume."""
+    """Say whether raw contents are read correctly when the inputs are sorted by name, as a server may assume."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return is_met(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
 
@@ -148,7 +148,7 @@ def expect_answered_or_block(reply: Reply) -> Reply:
     """Return a reply with an answer.
 
     Raises:
-        Blocked: there is none; the checks on the request judge that.
+        Blocked: there is no answer; the checks on the request judge this.
     """
     if not reply.succeeded:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)
@@ -178,8 +178,8 @@ def make_faulty_call(
 
     Args:
         fault: names the fault, in words joined by hyphens; the row's id.
-        requirement: the ledger id under which it has to be refused.
-        role: the role of the model that it goes to; None if it only goes to deployed models.
+        requirement: the ledger id of the requirement to refuse the call.
+        role: the role of the model that gets the call; None if only deployed models get it.
         edit: puts the fault into the message of a good request.
         send: the form of the inputs in that request.
         classes: how many classes of the first output that request asks for; None for no classification.

@@ -133,7 +133,7 @@ def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
     """Return inputs of a deployed model with `count` elements that cannot be batch items.
 
     Raises:
-        NotApplicable: it accepts none.
+        NotApplicable: the model accepts no such inputs.
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
         raise NotApplicableError(f"more elements for {model.name} may be more items of a batch")
@@ -141,7 +141,7 @@ def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
 
 
 def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
-    """Return the right output of that name."""
+    """Return the expected output of that name."""
     return next(tensor for tensor in model.find_outputs(tensors) if tensor.name == name)
 
 

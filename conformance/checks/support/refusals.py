@@ -50,15 +50,15 @@ class Refusal:
 
     Attributes:
         fault: names the fault, in words joined by hyphens; the row's id.
-        requirement: the ledger id under which it has to be refused.
-        role: the role of the model that it goes to; None if it only goes to deployed models.
+        requirement: the ledger id of the requirement to refuse the request.
+        role: the role of the model that gets the request; None if only deployed models get it.
         message: builds the request.
         needs: extensions without which a refusal could have another cause.
-        tensors: returns the tensors of a request that a server may also answer right: then refusing it is advice, and
-            the requirement with the suffix -SAFE demands a refusal or a right answer. None if it has to be refused.
+        tensors: returns the tensors of a request that a server may also answer: then refusing it is only advice, and
+            the requirement with the suffix -SAFE demands a refusal or a correct answer. None if it has to be refused.
         unknown: the request names something unknown, or cannot be parsed: over gRPC, codes other than INVALID_ARGUMENT
-            are right as well.
-        fit: the deployed models that it can be sent to; None for none.
+            are allowed as well.
+        fit: the deployed models that can get the request; None for none.
     """
 
     fault: str
@@ -90,17 +90,17 @@ class Refusal:
         return f"{subject}: {words}" if subject else words
 
     def list_tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return the tensors in the request; empty if no answer to it is right."""
+        """Return the tensors in the request; empty if the server must not answer it."""
         return self.tensors(model) if self.tensors else ()
 
     def make_row(self) -> Row:
-        """Return the row of a check that sends it."""
+        """Return the row of a check that sends the request."""
         answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
         return Row(self.fault, (self,), role=self.role, answers=answers, needs=self.needs, fit=self.fit)
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """Expect the server to refuse a request, or to answer it right if it has `tensors`."""
+    """Expect the server to refuse a request, or to answer it correctly if it has `tensors`."""
     message, fault, should = refusal.message(model), refusal.described, refusal.requirement
     if refusal.tensors is None:
         expect_refusal(target, model, message, fault)

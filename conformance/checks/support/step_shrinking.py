@@ -52,7 +52,7 @@ class Axes:
         alone: the values of a step without concurrent requests.
         smaller: axis -> other values to try if the neutral one does not fail, smallest first.
         forms: values of several axes that are tried together, plainest first.
-        is_invalid: whether a step is no valid request.
+        is_invalid: returns whether a step is not a valid request.
     """
 
     order: Sequence[str]
@@ -117,7 +117,7 @@ def _is_wait(unmet: UnmetError | None) -> bool:
 
 
 def _find_needed_steps(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _TrialLimiter) -> list[SaltedStep]:
-    """Return the last few earlier steps without which the failure does not occur."""
+    """Return the earlier steps that the failure needs: the last few, without steps that can be omitted."""
     length = next((size for size in (1, 2, 4, 8) if size < len(earlier) and tries([*earlier[-size:], last])), None)
     kept = list(earlier[-length:] if length else earlier)
     for step in list(kept):

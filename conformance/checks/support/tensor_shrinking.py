@@ -1,4 +1,4 @@
-"""Shrink a failing tensor to a small one with plain elements that still fails, to show the cause.
+"""Shrink a failing tensor to a small tensor with plain elements that still fails, to show the cause.
 
 First dimensions are cut, then elements become plain one by one; what remains is simplified: integers to the smallest
 that fails, floating-point numbers to few bits, strings to few characters. Hypothesis is not needed for this.

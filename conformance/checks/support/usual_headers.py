@@ -39,7 +39,7 @@ class UsualHeaders:
 
     @property
     def has_codings(self) -> bool:
-        """Whether they name content codings that the client accepts."""
+        """Whether the headers name content codings that the client accepts."""
         return any(name.lower() == "accept-encoding" for name, _ in self.headers)
 
     def add_to(self, message: Message, settings: Settings) -> Message:

@@ -1,7 +1,7 @@
 """Find the requirement that a failing step breaks, from the axes that are not neutral after shrinking.
 
-If an axis of HTTP is left, such as chunked framing, it is the cause. Otherwise the fault in the answer decides: in its
-frame, its id or its outputs. If that is not conclusive, the forms of the tensors decide.
+If an axis of HTTP, such as chunked framing, is still not neutral, it is the cause. Otherwise the fault in the answer
+decides: in its frame, its id or its outputs. If that is not conclusive, the forms of the tensors decide.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conformance.transport.exchange import Reply
 
 ISOLATION = "OIP-ISOLATION"
 _CODING = "HTTP-CODING-O"
-# axis -> requirement; the first of these axes that is left decides.
+# axis -> requirement; the first of these axes that is not neutral decides.
 _AXIS_REQUIREMENTS: Mapping[str, str] = {
     "beside": ISOLATION,
     "sender": "OIP-REQUEST-HEADERS",
@@ -60,7 +60,7 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
 
 
 def _attribute_history(step: Step, *, is_refused: bool) -> str:
-    """Return the requirement that a step breaks after which a plain request on its connection gets no right answer.
+    """Return the requirement that a step breaks if the next plain request on its connection is answered wrongly.
 
     A refusal shows that the server took a part of the step's body for the beginning of the next request.
     """
@@ -156,7 +156,7 @@ def _name_encoding(tensors: tuple[object, ...]) -> str:
 
 # --- refusals that are right ------------------------------------------------------------------------------------------
 
-# If one of these axes is left, a refusal is right: no document requires a server to support them.
+# If one of these axes is not neutral, the server may refuse: no document requires a server to support their values.
 _REFUSABLE = ("coding", "unknown", "http", "media")
 _LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
 _TOO_MUCH = (413, 429, 503)

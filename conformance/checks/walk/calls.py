@@ -200,7 +200,7 @@ class Caller:
 
 
 def _make_preceding_call(step: Step, main: StepRequest) -> Message | None:
-    """Return the call to send before that of a step, or None."""
+    """Return the call to send before a step's call, or None."""
     kind = step["before"]
     if kind in ("near", "larger", "smaller"):
         return concurrent_requests.make_similar_request(step, main, kind, make_call)

@@ -1,4 +1,4 @@
-"""The request that precedes that of a step on its connection, and the requests concurrent with it on others."""
+"""The request before a step's request on its connection, and the concurrent requests on other connections."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
 
 
 def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequest = make_request) -> Message:
-    """Return the request with other tensors: almost equal ones under the same id, more elements, or fewer."""
+    """Return the request with other tensors: almost equal tensors under the same id, more elements, or fewer."""
     if kind == "near":
         return ask(step, main.model, main.salt, change_last_element(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
@@ -122,7 +122,7 @@ _PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
 def make_concurrent_requests(
     step: Step, model: Model, other: Model | None, salt: int, ask: MakeRequest = make_request
 ) -> list[StepRequest]:
-    """Return the requests that are in flight beside that of a step: similar ones, with other tensors."""
+    """Return the requests in flight at the same time as a step's request: similar requests with other tensors."""
     number = BESIDE[step["beside"]]
     if step["beside"] == "other-model" and other is not None:
         plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}

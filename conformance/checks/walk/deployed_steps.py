@@ -123,10 +123,10 @@ def _build_array(
 
 
 def _put_ranked_output_first(model: DeployedModel) -> DeployedModel:
-    """Return the model with an output that can be ranked as its first.
+    """Return the model with an output that can be ranked in the first place.
 
     Raises:
-        NotApplicable: it has none whose values can be compared.
+        NotApplicable: no such output has values that can be compared.
     """
     steady = model.list_comparable_outputs()
     outputs = model.role.outputs

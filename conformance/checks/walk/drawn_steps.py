@@ -30,7 +30,7 @@ def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
 
 
 def _make_valid_step(kind: str, role: str, values: Step) -> Step:
-    """Return a step with these values; if two exclude each other, a compatible one replaces the later one."""
+    """Return a step with these values; if two values exclude each other, a compatible value replaces the later."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     chosen: dict[str, str] = {"role": role}
     for axis, value in values.items():

@@ -25,7 +25,7 @@ EARLIER_IDS = ("the-one-before", "refused-before")
 
 
 def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> None:
-    """Expect the right answer to a request; a wrong answer that equals an earlier one breaks OIP-ISOLATION.
+    """Expect the correct answer to a request; a wrong answer that equals an earlier answer breaks OIP-ISOLATION.
 
     Args:
         reply: the reply to the request, with its content coding removed.
@@ -45,7 +45,7 @@ def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> No
 
 
 def expect_right(reply: Reply, step_request: StepRequest) -> None:
-    """Expect the right answer to a request.
+    """Expect the correct answer to a request.
 
     Raises:
         Unmet: the answer is wrong; `requirement` is set if the answer alone shows which requirement it breaks.

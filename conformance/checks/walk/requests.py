@@ -31,16 +31,16 @@ CLASSIFIED_PLACES: Mapping[str, Sequence[int]] = {"first": (0,), "second": (1,),
 
 @dataclass(frozen=True, slots=True)
 class StepRequest:
-    """A request and its right answer.
+    """A request and its expected answer.
 
     Attributes:
         message: the encoded request.
         request: the request before encoding; for a raw request, the equivalent request with binary data.
         tensors: the inputs, in declared order.
         expected: all outputs of the model for these inputs, in declared order.
-        forms: output -> `binary` or `json`, `classes` of either, or empty if any form is right.
-        is_raw: whether it is a raw binary request.
-        salt: from which its id derives.
+        forms: output -> `binary` or `json`, `classes` of either, or empty if any form is allowed.
+        is_raw: whether this is a raw binary request.
+        salt: the number from which the id of the request derives.
     """
 
     model: Model

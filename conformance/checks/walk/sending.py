@@ -38,7 +38,7 @@ class Sender:
         """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
+            Unmet: an answer is wrong, or the earlier request gets no answer; the content of that answer is not judged.
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_request(step, model, salt)
@@ -69,7 +69,7 @@ class Sender:
             self._expect_right_answer(reply, one)
 
     def _send_and_reset(self, step: Step, message: Message) -> None:
-        """Send a request on a connection of its own, and reset that within the body or before the answer."""
+        """Send a request on a separate connection, and reset the connection within the body or before the answer."""
         text = self.target.render_octets(message)
         if step["before"] == "cut-off":
             text = text[: len(text) - len(message.body) // 2]

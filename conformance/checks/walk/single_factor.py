@@ -1,4 +1,4 @@
-"""Single-factor steps, which are plain except for one value, and those of them that fail with the simplest role.
+"""Finds single-factor steps, which are plain except for one value, that fail with the simplest role.
 
 A fault that a single value causes with every role is reported once, by the rows of single values. The other rows of a
 walk query the results here, and avoid values that fail by themselves.
@@ -32,7 +32,7 @@ class Walker(Protocol):
         """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
+            Unmet: an answer is wrong, or the earlier request gets no answer; the content of that answer is not judged.
         """
 
     def send_plain_request(self) -> int:
@@ -89,5 +89,5 @@ def make_plain_step(step: Step, neutral: Step) -> Step:
 
 
 def interleave_plain_steps(steps: Iterable[Step], neutral: Step) -> list[Step]:
-    """Return the steps with a plain one after each, to show that the connection still works."""
+    """Return the steps with a plain step after each, to show that the connection still works."""
     return [one for step in steps for one in (step, make_plain_step(step, neutral))]

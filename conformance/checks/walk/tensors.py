@@ -54,7 +54,7 @@ def is_in_json(step: Step) -> bool:
 
 
 def change_last_element(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return the tensors with the last element of the last non-empty one changed."""
+    """Return the tensors with the last element of the last non-empty tensor changed."""
     changed = list(tensors)
     for place in reversed(range(len(changed))):
         if changed[place].elements:
@@ -90,7 +90,7 @@ def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tup
 
 
 def _choose_count(step: Step, place: int, inputs: int) -> int:
-    """Return the element count of an input: the step's if its `place` selects this input, else a small one."""
+    """Return the element count of an input: the step's count if its `place` selects this input, else a small count."""
     at = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], place)
     return int(step["count"]) if at == place else 2 + place
 

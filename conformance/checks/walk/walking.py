@@ -76,7 +76,7 @@ class Walk:
         Raises:
             Unmet: a step is answered wrong.
             Blocked: a plain step is answered wrong as well.
-            NotApplicable: no step could be taken: the model does not accept such inputs.
+            NotApplicable: no step could be taken, because the model does not accept such inputs.
         """
         passed_over = declined = 0
         before: list[SaltedStep] = []
@@ -117,7 +117,7 @@ class Walk:
     def _retry_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
         """Repeat the last step without the values that fail alone; return its failure, or None.
 
-        The step before it is repeated first, also without them: some values leave the connection unusable.
+        The step before is repeated first, without these values either: some values leave the connection unusable.
         """
         ending = sequence[-2:]
         for step, _ in ending:
@@ -141,7 +141,7 @@ class Walk:
         return step if self._axes.is_invalid(candidate) else candidate
 
     def _is_rightly_refused(self, found: MinimalFailure, salt: int) -> bool:
-        """Say whether the server may refuse the shrunk step, by the documents or for a limit of its own."""
+        """Say whether the server may refuse the shrunk step, by the documents or because of a server limit."""
         return attribution.is_declined(found, self._role) or (
             attribution.is_possible_limit(found) and self._is_server_limit(found, salt)
         )
@@ -204,7 +204,7 @@ def _describe_earlier_steps(earlier: Sequence[SaltedStep]) -> str:
 
 
 def _take_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-    """Take steps, starting on a new connection; return the failure of the last one, or None.
+    """Take steps, starting on a new connection; return the failure of the last step, or None.
 
     A plain request on another connection goes first, to clear state that an earlier trial left in the server.
     """

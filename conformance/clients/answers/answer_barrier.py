@@ -11,7 +11,7 @@ _STEP: Final = 0.002  # seconds between two answers
 
 
 class AnswerBarrier:
-    """Holds answers back until all requests have arrived, then sends the answer to the last one first.
+    """Holds answers back until all requests have arrived, then sends the answer to the last request first.
 
     Attributes:
         is_met: whether all requests were in flight at once.

@@ -52,7 +52,7 @@ class ErrorAnswer:
         return CallAnswer(code=self.code, details=self.message)
 
     def list_expected_texts(self, *, over_grpc: bool) -> tuple[str, ...]:
-        """Return the texts of which the client's error must contain one: the message, or the status without one.
+        """Return texts, one of which the client's error must contain: the message, or the status if there is none.
 
         With a body that is not an error object of the protocol, the status is enough.
         """

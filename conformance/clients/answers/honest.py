@@ -124,7 +124,7 @@ def make_framing_headers(
 
 
 def find_requested_form(name: str, received: ClientRequest, inference: Inference) -> Form:
-    """Return the requested form of an output: the caller's choice, or else that of the client's request."""
+    """Return the requested form of an output: the caller's choice, or else the form in the client's request."""
     if inference.is_raw:
         return "binary"
     asked = next((one for one in inference.outputs or () if one.name == name), None)

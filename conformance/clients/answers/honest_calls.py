@@ -22,7 +22,7 @@ DELIMITED: Final = 2
 
 
 def encode_varint(value: int) -> bytes:
-    """Encode an integer as a varint; a negative one as two's complement of 64 bits."""
+    """Encode an integer as a varint; a negative integer as two's complement of 64 bits."""
     rest = value % 2**64
     groups = bytearray()
     while rest > 0x7F:
@@ -43,12 +43,12 @@ def encode_delimited(number: int, octets: bytes) -> bytes:
 
 
 def encode_text(number: int, value: str) -> bytes:
-    """Encode a string field; an empty one is omitted, which parses the same."""
+    """Encode a string field; an empty string is omitted, which parses the same."""
     return encode_delimited(number, value.encode()) if value else b""
 
 
 def encode_packed(number: int, values: Iterable[int]) -> bytes:
-    """Encode a repeated integer field, packed; without values it is omitted."""
+    """Encode a repeated integer field, packed; a field without values is omitted."""
     octets = b"".join(map(encode_varint, values))
     return encode_delimited(number, octets) if octets else b""
 

@@ -41,7 +41,7 @@ class HttpAnswer:
         status: None if the head is incomplete; `headers` and `body` decode the pieces, for reports.
         body: the sent part of the body, without HTTP framing.
         pause: seconds between two pieces.
-        closed: set once the connection is closed behind the answer.
+        closed: set once the connection is closed after the answer.
     """
 
     pieces: tuple[bytes, ...]
@@ -133,8 +133,9 @@ class Delivery:
         spelled: converts header names, such as to lower case.
         colon: separator of name and value.
         chunk: bytes of a chunk; 0 sends Content-Length instead.
-        until_close: whether the end of the connection ends the body; `more` and `ending` have to close it.
-        extension: extension of each chunk; `trailers`: headers after the last one.
+        until_close: whether the end of the connection ends the body; `more` and `ending` then have to close the
+            connection.
+        extension: extension of each chunk; `trailers`: headers after the last chunk.
         dribbled: whether to send many small pieces with pauses between them.
         coding: the content coding to apply and announce.
         announces: a content coding to announce without applying it.
@@ -157,7 +158,7 @@ class Delivery:
     def answer(self, status: int, headers: Headers, body: bytes, received: ClientRequest) -> HttpAnswer:
         """Return the encoded answer; for HTTP/1.0, which has no chunks, with Content-Length.
 
-        It announces the end of a connection that the request does not keep.
+        If the request does not keep the connection open, the answer has `Connection: close`.
         """
         coded = CODINGS[self.coding](body) if self.coding else body
         named = self.coding or self.announces

@@ -1,7 +1,7 @@
 """Wrong HTTP answers, each made by a small function: they contradict themselves, so that no tensor can be trusted.
 
-Each corrupts one part of the correct answer to the same inference, with all outputs as binary data or all as JSON. The
-script has at least two outputs: the first with several fixed-size elements, and one of BYTES.
+Each function corrupts one part of the correct answer to an inference, with all outputs as binary data or all as JSON.
+The script has at least two outputs: the first with several fixed-size elements, and one of BYTES.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def make_element_edit(output: int, element: int, value: Any) -> Callable[[Docume
     return edit
 
 
-# Elements that are none of their datatype, in JSON data: the datatype, the name of the value, and the value.
+# Elements of JSON data that are invalid for their datatype: the datatype, the name of the value, and the value.
 WRONG_ELEMENTS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("INT32", "fraction", 7.5),
     ("INT64", "fraction", -0.25),

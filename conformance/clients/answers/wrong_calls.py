@@ -1,4 +1,4 @@
-"""Wrong gRPC answers, each made by a small function; see `wrong` for those over HTTP."""
+"""Wrong gRPC answers, each made by a small function; see `wrong` for wrong HTTP answers."""
 
 from __future__ import annotations
 

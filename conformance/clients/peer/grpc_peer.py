@@ -81,7 +81,8 @@ class Relay:
     def _forward(self, near: socket.socket, far: socket.socket) -> None:
         """Forward bytes in both directions until either side closes, then close both sockets.
 
-        Neither is closed while the other direction may still use it: its number may belong to a new connection.
+        The sockets are closed only after both directions have ended. A new connection may get the file descriptor of a
+        closed socket, and the other direction would then use the wrong one.
         """
         back = threading.Thread(target=_forward_one_way, args=(far, near))
         back.start()

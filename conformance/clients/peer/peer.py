@@ -85,7 +85,7 @@ class Peer:
 
     @property
     def scenario(self) -> Scenario | None:
-        """The scenario that is played; None before the first one."""
+        """The scenario that is played; None before the first scenario."""
         return self._peer_script.current
 
     def list_outputs(self) -> Tensors:

@@ -48,7 +48,7 @@ class ReceivedRequest:
     number: int = 0
 
     def exchange(self, number: int | None = None) -> Exchange:
-        """Return it as an exchange, for reports; `number` overrides its own number."""
+        """Return the request and its answer as an exchange, for reports; `number` overrides its own number."""
         place = self.number if number is None else number
         message = Message(
             self.received.path,
@@ -71,7 +71,7 @@ class ReceivedRequest:
 
 
 def _find_json_length(received: ClientRequest) -> int:
-    """Return the declared length of the JSON, at most that of the body."""
+    """Return the declared length of the JSON, at most the length of the body."""
     stated = received.header(INFERENCE_HEADER) or ""
     length = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 12 else len(received.body)
     return 0 if received.is_over_grpc else min(length, len(received.body))
@@ -149,7 +149,7 @@ class Scenario:
 
 
 class PeerScript:
-    """The scenarios of the peers. A request to a model of an earlier scenario belongs to that one.
+    """The scenarios of the peers. A request to a model of an earlier scenario belongs to that earlier scenario.
 
     Attributes:
         current: the last scenario; None before the first one.

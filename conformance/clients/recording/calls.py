@@ -1,9 +1,9 @@
 """The calls of an adapter in the recording of a run: an entry of the HTTP Archive for each request of the client.
 
-The members are those of `transport.har`: `_scope` names the row, `_call` counts the calls of the adapter in it, and
-`_place` their requests. `_received` is that of `archive`, with the index of the inference. The first entry of a call
-has `_said`: the answer of the adapter, with the seconds that it took. A call without requests has one entry, without
-`_received`.
+The members are those of `transport.har`: `_scope` names the row, `_call` counts the adapter's calls in that row, and
+`_place` the requests of a call. `_received` is as in `archive`, with the index of the inference. The first entry of a
+call has `_said`: the answer of the adapter, with the seconds that it took. A call without requests has one entry,
+without `_received`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class RecordedCall:
     """A call of the adapter.
 
     Attributes:
-        results: a result for each inference; None if the adapter broke, by `error`.
+        results: a result for each inference; None if the adapter broke; `error` is then the reason.
         is_together: see `AdapterCall`.
     """
 

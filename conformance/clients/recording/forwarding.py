@@ -23,10 +23,10 @@ PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A server.
+    """The server to which connections are forwarded.
 
     Attributes:
-        path: the path prefix of `/v2`. A client has to send it: the proxy adds nothing to requests.
+        path: the path before `/v2`. A client has to send this path: the proxy adds nothing to requests.
         tls: the TLS context, or None.
         url: the URL, for messages.
     """
@@ -67,7 +67,7 @@ def read_grpc_upstream(settings: Settings) -> Upstream:
 
 
 class Tap(Protocol):
-    """Reads one connection."""
+    """Reads copies of the bytes of one connection."""
 
     def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""

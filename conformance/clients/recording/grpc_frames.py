@@ -36,7 +36,7 @@ class Event:
 
     Attributes:
         headers: a header block, or None; `data`: a piece of data.
-        has_ended: whether it ends the stream; `reset`: the error code of a reset, or None.
+        has_ended: whether the event ends the stream; `reset`: the error code of a reset, or None.
     """
 
     stream: int
@@ -50,7 +50,7 @@ class FrameReader:
     """Reads one direction of a connection.
 
     Args:
-        is_of_client: whether it is the client's direction, which begins with the preface.
+        is_of_client: whether this is the client's direction, which begins with the preface.
     """
 
     def __init__(self, *, is_of_client: bool) -> None:

@@ -33,8 +33,8 @@ class _Call:
 
     Attributes:
         pending: the request messages, in order; `bodies`: the answer messages.
-        trouble: why it ended without a status, or empty; None until it ends. A server may end a call before the client
-            has sent all messages; the later ones are recorded as well.
+        trouble: why the call ended without a status; empty if it has one; None until the call ends. A server may end a
+            call before the client has sent all messages; the later messages are recorded as well.
         has_client_ended: whether the client's side of the stream has ended.
     """
 

@@ -13,7 +13,7 @@ from conformance.clients.recording.records import RecordedAnswer
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import INFERENCE_HEADER
 
-MAX_REST_BYTES: Final = 32  # kept of the bytes behind a body: they may contain the head of another request
+MAX_REST_BYTES: Final = 32  # kept of the bytes after a body: they may contain the head of another request
 _NO_ANSWER: Final = "the connection ended without an answer"
 _BEGINS_LIKE_A_REQUEST: Final = re.compile(rb"[A-Z]{1,12}(?: |\Z)")
 
@@ -44,7 +44,7 @@ class HttpTap:
             self._recorder.report_unread("a connection continued with bytes that are not HTTP/1")
 
     def handle_reset(self) -> None:
-        """Handle a reset by the client: after an answer, unless a further request waits or has begun."""
+        """Report a reset by the client after an answer, unless another request is waiting or has begun."""
         if self._last_answered is not None and not self._waiting and self._requests.current is None:
             self._recorder.report_reset(self._last_answered)
 

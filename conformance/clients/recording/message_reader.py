@@ -36,7 +36,7 @@ class HttpMessage:
         status: the status of an answer.
         is_chunked: whether its body was chunked; None if its head is invalid.
         trouble: why parsing stopped; empty if the message ended properly.
-        is_beyond_reader: whether that is a limit of this reader, rather than a violation of HTTP.
+        is_beyond_reader: whether parsing stopped at a limit of this reader, rather than at a violation of HTTP.
     """
 
     body: Body
@@ -80,7 +80,7 @@ class MessageReader:
         return bytes(self._head) if self.current is None else b""
 
     def feed(self, data: bytes) -> Iterator[HttpMessage]:
-        """Parse the next bytes; yield each message that ends in them, and one that stops the parser."""
+        """Parse the next bytes; yield each message that ends in them, and a message that stops the parser."""
         while data and not self.is_stuck:
             if self._parser is None:
                 data = data.lstrip(b"\r\n")  # ignore empty lines before a message (RFC 9112 2.2)
@@ -96,7 +96,7 @@ class MessageReader:
         return self._parse_step(self._parser, b"")[0]
 
     def _parse_step(self, parser: h11.Connection, data: bytes) -> tuple[HttpMessage | None, bytes]:
-        """Parse bytes (empty at the end); return the message that ends in them and the bytes behind it."""
+        """Parse bytes (empty at the end); return the message that ends in them and the bytes after that message."""
         if self.current is None:
             self._head += data
         try:
@@ -160,7 +160,7 @@ def _begin_message(event: Any, body: Body) -> HttpMessage:
 
 
 def _insert_host(head: bytes) -> bytes:
-    """Insert a Host header behind the request line; return nothing if the head has one or is incomplete."""
+    """Insert a Host header after the request line; return nothing if the head has one or is incomplete."""
     end, line = _END_OF_HEAD.search(head), _REQUEST_LINE.match(head)
     fields = head[: end.start() + 1] if end else b""
     if line is None or line[3] is None or not end or any(name.lower() == b"host" for name, _ in _FIELD.findall(fields)):
@@ -187,7 +187,7 @@ def make_request_reader(store: Store) -> MessageReader:
 
 
 def make_answer_reader(store: Store, method: Callable[[], str]) -> MessageReader:
-    """Return a reader of answers; `method` returns the method of the next one's request, since HEAD has no body."""
+    """Return a reader of answers; `method` returns the method of the next answer's request: HEAD gets no body."""
 
     def make_parser() -> h11.Connection:
         parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)

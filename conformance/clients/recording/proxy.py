@@ -27,10 +27,10 @@ class PortError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A port, the server behind it, and the tap for its connections.
+    """A port, the server to which it forwards, and the tap for its connections.
 
     Attributes:
-        port: 0 for a free one.
+        port: 0 for a free port.
         tap: makes the tap of a connection.
     """
 
@@ -153,7 +153,7 @@ class _ListenerQueue:
         self._submit(self._listener.handle_request, recorded)
 
     def handle_answer(self, recorded: RecordedExchange) -> None:
-        """Queue its answer."""
+        """Queue the answer to a request."""
         self._submit(self._listener.handle_answer, recorded)
 
     def handle_reset(self, recorded: RecordedExchange) -> None:

@@ -28,7 +28,7 @@ class Store:
 
 
 class Body:
-    """A body that is stored within the budget; one that does not fit is only counted.
+    """A body that is stored within the budget; a body that does not fit is only counted.
 
     Attributes:
         length: the number of received bytes.

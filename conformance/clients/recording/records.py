@@ -1,4 +1,4 @@
-"""The records of a recording peer: a request of a client and its answer, and their exchange in failures."""
+"""The records of a recording peer: a request of a client and its answer, also as an exchange for failures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Listener(Protocol):
         """Handle the same exchange again once its answer has ended."""
 
     def handle_reset(self, recorded: RecordedExchange) -> None:
-        """Handle that the client reset the connection after the answer to this request, the last on it."""
+        """Handle a reset of the connection by the client after the answer to this request, its last."""
 
     def report_unread(self, why: str) -> None:
         """Handle bytes of a connection that were forwarded without being read; `why` is the reason."""

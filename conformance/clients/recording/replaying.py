@@ -1,4 +1,4 @@
-"""Replays the recording of a client in its place: the peer receives the recorded requests, the suite the results.
+"""Replays a recording in place of the client: the peer receives the recorded requests, the suite the results.
 
 Under `certify` the inferences and scripts of a row depend only on the suite's version and on the client's behaviour so
 far. So the scripts answer the recorded requests as in the run, and each answer is compared with the recorded one.
@@ -20,7 +20,7 @@ from conformance.transport.exchange import Exchange
 from conformance.transport.har_bodies import Excerpt
 
 _WINDOWS: Final[Mapping[str, int]] = {"gzip": 31, "deflate": 15}
-_MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a coded body
+_MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a compressed body
 
 
 class ReplayPeer(Peer):
@@ -93,7 +93,7 @@ class ReplayAdapter:
                 self.differences.append(f"{self.scope}: {difference} of request {number} in call {index}")
 
     def _find_unfit_part(self, recorded: RecordedRequest, scenario: Scenario) -> str | None:
-        """Return what of a request cannot be judged again."""
+        """Return why a request cannot be judged again, or None."""
         if isinstance(recorded.received.body, Excerpt):
             return "the recording has only a part"
         if not 0 <= recorded.inference < len(scenario.inferences):
@@ -113,7 +113,7 @@ def _pass_request(recorded: RecordedRequest, scenario: Scenario) -> str | None:
 
 
 def _is_same(made: Exchange, recorded: Exchange) -> bool:
-    """Whether two answers are the same; of compressed bodies, the content decides: libraries compress differently."""
+    """Whether two answers are the same; compressed bodies are compared by content: libraries compress differently."""
     bare = [(one.status, one.code, one.details, one.failure) for one in (made, recorded)]
     return bare[0] == bare[1] and _read_content(made, recorded.body) == _read_content(recorded, made.body)
 

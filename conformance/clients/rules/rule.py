@@ -14,8 +14,8 @@ class Violation:
     """A violation of a requirement by a request.
 
     Attributes:
-        requirement: its id; over gRPC with `/grpc`.
-        expected: the right content, one line of printable ASCII; `actual`: the content found, likewise.
+        requirement: the id of the requirement; over gRPC with `/grpc`.
+        expected: the expected content, one line of printable ASCII; `actual`: the content found, likewise.
         offset: the offset of the wrong byte in the decoded body, or None.
     """
 
@@ -66,7 +66,7 @@ Faults = Iterable[Fault] | None
 
 @dataclass(frozen=True)
 class Rule(Generic[Request]):
-    """A requirement, and the function that returns the faults of a request by it."""
+    """A requirement, and the function that returns the faults by which a request violates it."""
 
     requirement: str
     faults: Callable[[Request], Faults]
@@ -102,5 +102,5 @@ def judge_kinds(*kinds: str, where: Callable[[Request], bool]) -> Callable[[Requ
 
 
 def to_fault(finding: Finding) -> Fault:
-    """Convert a finding to a fault, with its field in front of the actual content."""
+    """Convert a finding to a fault whose actual content begins with the field."""
     return Fault(finding.expected, f"{finding.field}: {finding.actual}", finding.offset)

@@ -93,7 +93,7 @@ def _find_nesting_faults(one: Output, given: Any) -> Iterator[Fault]:
 
 
 def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
-    """Whether values are a flat list, or nested lists that match the shape; their number is already checked."""
+    """Whether values are a flat list, or nested lists that match the shape; their count is already checked."""
     if not isinstance(values, list) or list not in set(map(type, values)):
         return True
     level = [values]
