@@ -39,11 +39,11 @@ class UsualHeaders:
 
     @property
     def has_codings(self) -> bool:
-        """Whether they name content codings that the client accepts."""
+        """Whether the headers name content codings that the client accepts."""
         return any(name.lower() == "accept-encoding" for name, _ in self.headers)
 
     def add_to(self, message: Message, settings: Settings) -> Message:
-        """Return the message with these headers, without those that the user sets for every request."""
+        """Return the message with these headers, except headers that the user sets for every request."""
         own = {name.lower() for name, _ in settings.headers}
         added = tuple((name, value) for name, value in self.headers if name.lower() not in own)
         return replace(message, headers=(*message.headers, *added))
