@@ -228,7 +228,7 @@ def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
 
 
 def make_symmetric_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs that are equal in either byte order and order of dimensions; FP16 and BF16 have no such inputs."""
+    """Return inputs that are equal in either byte order and order of dimensions; not for FP16 and BF16."""
     return tuple(
         _make_symmetric_tensor(
             spec.name, spec.datatype, make_sample_shape(spec.shape, 2 if model.role.batching else None)

@@ -28,7 +28,7 @@ UNWRITTEN = "the same texts are also wrong as binary data, where they are no cla
 
 
 def are_written(target: Target, right: Sequence[str], found: Output | None) -> bool:
-    """Say whether identity models return these strings as binary data unchanged, flat and in the shape of `found`."""
+    """Say whether identity models return these strings unchanged as binary data, flat and shaped like `found`."""
     octets = [text.encode("utf-8", "surrogateescape") for text in right]
     matrices = target.model("rank2_bytes")
     shape = found.shape if found else None
