@@ -1,6 +1,7 @@
-"""The form of refusals that no document demands, of requests whose answer JSON may not be able to hold.
+"""The form of optional refusals: of requests whose answer JSON may not be able to carry.
 
-Other areas judge what such an answer holds. A server that finds out half-way has written a part of the answer already.
+Other areas judge the answers to such requests. A server that notices the problem late has already written a part of the
+answer.
 """
 
 from __future__ import annotations

@@ -276,13 +276,13 @@ def _is_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
 
 
 def _is_slow_json(kind: str, step: Step, _: Role | None) -> bool:
-    """Say whether a step sends `HUGE` elements as long JSON numbers, which is slow and reveals no further faults."""
+    """Say whether a step sends `HUGE` elements as long JSON numbers, which is slow and reveals no more faults."""
     is_text = kind == "json" or _has_values(step, send=["json", "mixed"])
     return is_text and _read_count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
 
 
 def _has_class_request_before(kind: str, step: Step, _: Role | None) -> bool:
-    """Say whether a step of another kind than `classes` has an earlier request for classes, a separate extension."""
+    """Say whether a step of a kind other than `classes` has an earlier request for classes."""
     return kind != "classes" and _has_values(step, before=["classes-asked"])
 
 

@@ -1,4 +1,4 @@
-"""Make the earlier request of a step, and the requests that are in flight at the same time as the step's request."""
+"""Make the earlier request of a step, and the requests that are in flight together with its own request."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
 def make_concurrent_requests(
     step: Step, model: Model, other: Model | None, salt: int, ask: MakeRequest = make_request
 ) -> list[StepRequest]:
-    """Return the requests to send at the same time as the request of a step: similar requests with other tensors."""
+    """Return the requests to send together with the request of a step: similar requests with other tensors."""
     number = BESIDE[step["beside"]]
     if step["beside"] == "other-model" and other is not None:
         plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}

@@ -54,7 +54,7 @@ class DeployedSteps:
         self.neutral: Step = {**plainest, **self._find_plainest_form(), "role": model.name}
 
     def _find_plainest_form(self) -> Step:
-        """Return the values that differ from the neutral step because of the forms of tensors that the model needs."""
+        """Return the forms of tensors that the model needs, where they differ from the neutral step."""
         if self.kind in CALLS:
             return {}
         if self.kind == "raw":
@@ -63,7 +63,7 @@ class DeployedSteps:
         return {**send, "want": "binary"} if self.model.kept_binary else send
 
     def list_single_value_steps(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
-        """Return steps that are plain except for one value of this axis, in each of `forms` that the model supports."""
+        """Return steps that are plain except for one value of this axis, in the `forms` that the model supports."""
         plain = [{**self.neutral, **form} for form in forms]
         possible = [step for step in plain if not self._is_invalid(step)]
         return tuple(list_single_values(self._list_axes(), axis, possible, self._is_excluded))

@@ -81,7 +81,7 @@ class Sender:
         return self.target.send(plain, fresh=True).exchange.number
 
     def _expect_right_answer(self, reply: Reply, request: StepRequest) -> None:
-        """Decode the content coding of an answer and expect the correct answer; unknown codings are not judged here."""
+        """Decode the content coding of a reply and expect the correct answer; unknown codings are not judged."""
         try:
             plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
         except UnmetError as unmet:

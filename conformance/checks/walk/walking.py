@@ -135,7 +135,7 @@ class Walk:
                 self._avoided.setdefault(axis, set()).add(step[axis])
 
     def _replace_avoided(self, step: Step) -> Step:
-        """Return the step with avoided values replaced by neutral values; unchanged if that makes no valid request."""
+        """Return the step with avoided values replaced by neutral ones; unchanged if the result is not valid."""
         plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
         candidate = {**step, **plain}
         return step if self._axes.is_invalid(candidate) else candidate
