@@ -52,7 +52,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
             expect_answer_as(client)
 
 
-# --- the members of an answer ------------------------------------------------------------------------------------------
+# --- the members of an answer -----------------------------------------------------------------------------------------
 
 
 @check(

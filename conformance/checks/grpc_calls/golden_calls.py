@@ -114,7 +114,7 @@ def _build_tensor(output: Expected) -> Tensor:
     return Tensor.from_values(output.name, output.datatype, list(output.values or ()), output.shape)
 
 
-# --- causes of a failure -----------------------------------------------------------------------------------------------
+# --- causes of a failure ----------------------------------------------------------------------------------------------
 
 
 def _is_simpler_call_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> bool:

@@ -88,7 +88,7 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
     raise BlockedError(f"the call after the refused one is not answered right: {after.outcome()}")
 
 
-# --- options of the previous call --------------------------------------------------------------------------------------
+# --- options of the previous call -------------------------------------------------------------------------------------
 
 
 REFUSAL_REQUIREMENTS = ("OIP-ALIVE/grpc",)
@@ -135,7 +135,7 @@ def option_of_the_call_before_is_gone(
         raise UnmetError(f"{_describe_answer(usual)}, as before", _describe_answer(after), after)
 
 
-# --- concurrent calls --------------------------------------------------------------------------------------------------
+# --- concurrent calls -------------------------------------------------------------------------------------------------
 
 KINDS = ("typed", "raw", "classes", "several-models")
 MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")

@@ -97,7 +97,7 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
 
 
 def _pad_to_octal_length(head: bytes) -> bytes:
-    """Return JSON padded with blanks so that its decimal length, misread as octal, is smaller but not too small."""
+    """Return JSON padded with blanks: its decimal length, misread as octal, is less but still covers the JSON."""
     lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
     return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
 

@@ -26,7 +26,7 @@ from conformance.transport.target import Target
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message
 
-# --- the members of an answer ------------------------------------------------------------------------------------------
+# --- the members of an answer -----------------------------------------------------------------------------------------
 
 
 @check("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))

@@ -271,7 +271,7 @@ def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requiremen
     expect(reply, requirement).tensors(model.expected([model.tensor(values)]), through_json=True)
 
 
-# --- other spellings of integers, and numbers out of range --------------------------------------------------------------
+# --- other spellings of integers, and numbers out of range ------------------------------------------------------------
 
 INTEGER_SPELLINGS: Mapping[str, Texts] = {
     "with-a-point": {"100.0": 100, "-7.00": -7, "0.0": 0},

@@ -177,7 +177,8 @@ def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) ->
 def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
     """Say whether an output may have a declared shape; the ranks may differ because of a batch dimension.
 
-    The first dimension may be a batch dimension, which follows the request and may differ from a declared positive size.
+    The first dimension may be a batch dimension, which follows the request and may differ from a positive declared
+    size.
     """
     if len(declared) != len(shape):
         return True

@@ -24,5 +24,5 @@
 values. A claim about bytes therefore uses binary data on one side and JSON on the other, or a model that computes; see
 `binary_sides`.
 
-A function named `expect_...` raises `UnmetError` if the claim is not met; one named `is_...` or `has_...` returns a bool.
+A function named `expect_...` raises `UnmetError` if the claim is not met; `is_...` and `has_...` return a bool.
 """

@@ -84,8 +84,8 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
     """Return one-dimensional inputs of a deployed model of more than 64 KiB.
 
     Raises:
-        NotApplicable: the model accepts no such inputs, or has an input of more than one dimension: many batch items may
-            be expensive.
+        NotApplicable: the model accepts no such inputs, or has an input of more than one dimension: many batch items
+            may be expensive.
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
         raise NotApplicableError(f"{model.name} has an input of more than one dimension")
