@@ -16,7 +16,7 @@ from conformance.wire import strings
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor
 
-# --- BYTES elements that do not add up --------------------------------------------------------------------------------
+# --- BYTES elements with a wrong length prefix ------------------------------------------------------------------------
 
 # fault, shape, binary data
 MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
@@ -44,7 +44,7 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 
 
 def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Message]:
-    """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers are correct."""
+    """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers match."""
 
     def build(model: Model) -> Message:
         octets = bytes.fromhex(data)
@@ -88,13 +88,13 @@ REFUSALS: tuple[Refusal, ...] = (
 )
 
 
-# --- of any model that takes strings ---------------------------------------------------------------------------------
+# --- for every model with BYTES inputs -------------------------------------------------------------------------------
 
 PREFIX_BYTES = strings.PREFIX.size  # bytes of a length prefix
 
 
 def _replace_last_length(data: bytes, last: int, length: int) -> bytes:
-    """Return the binary data with another length prefix of the last element, which starts at offset `last`."""
+    """Return the binary data with another length prefix for the last element, which starts at offset `last`."""
     return data[:last] + length.to_bytes(PREFIX_BYTES, "little") + data[last + PREFIX_BYTES :]
 
 
@@ -110,7 +110,7 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 
 
 def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
-    """Return a builder of a good request with changed binary data in its first BYTES input; sizes are correct."""
+    """Return a builder of a valid request with changed binary data in its first BYTES input; sizes match."""
 
     def build(model: Model) -> Message:
         tensors = list(model.sample())

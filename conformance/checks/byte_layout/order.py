@@ -29,8 +29,8 @@ from conformance.spec.fit import ANY, Fit
 from conformance.transport.target import Target
 
 # --- bytes of an element ----------------------------------------------------------------------------------------------
-# Each direction is judged alone. Values are binary fractions below 2**53, so that a server that loses digits in JSON
-# does not fail here.
+# Request and answer are judged separately. Values are binary fractions below 2**53, so that a server that loses digits
+# in JSON does not fail here.
 
 # role -> elements in which swapping any two bytes is detected
 ASYMMETRIC: dict[str, Sequence[float]] = {
@@ -90,7 +90,7 @@ def outputs_are_little_endian(
 def _expect_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float], side: Side
 ) -> None:
-    """Expect right values; block if values that are equal in either byte order are wrong as well."""
+    """Expect correct outputs; block if values that are equal in either byte order are wrong as well."""
     same = model.tensor(in_either_order or make_symmetric_inputs(model)[0].array[:1])
     expect_special_side(target, model, [model.tensor(values)], side, [same])
 
@@ -144,7 +144,7 @@ def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None)
 
 
 def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
-    """Return elements, which were written in column-major order, put into row-major order."""
+    """Return elements in row-major order that a server wrote in column-major order."""
     return elements.reshape(-1).reshape(elements.shape, order="F")
 
 
@@ -159,7 +159,7 @@ def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: 
             expect_special_side(target, model, [tensor], side, [alike])
 
 
-# --- explored ---------------------------------------------------------------------------------------------------------
+# --- drawn by Hypothesis ----------------------------------------------------------------------------------------------
 
 DRAWN_ROWS = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank2_bytes"))
 
@@ -179,8 +179,8 @@ def drawn_shapes_are_written(target: Target, model: Model) -> None:
 
 
 def _explore_shapes(target: Target, model: Model, side: Side) -> None:
-    """Expect tensors of any shape, drawn by Hypothesis, to survive one side."""
-    from conformance.roles import tensor_strategies  # and with it hypothesis: see `exploring`
+    """Expect correct outputs for tensors of any shape, drawn by Hypothesis, with one side as binary data."""
+    from conformance.roles import tensor_strategies  # imports hypothesis: see `exploring`
 
     spec = model.role.inputs[0]
     drawn = tensor_strategies.tensors(spec.name, spec.datatype, spec.shape, json=True)

@@ -99,7 +99,7 @@ def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) 
 
 
 def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int], side: Side) -> None:
-    """Expect strings of these lengths to be right; block if a single string of eight bytes is wrong as well."""
+    """Expect correct strings of these lengths; block if a single string of eight bytes is wrong as well."""
     tensor = model.tensor([b"s" * length for length in lengths])
     expect_special_side(target, model, [tensor], side, [model.tensor([b"eight by"])])
 
@@ -119,10 +119,10 @@ def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
 
 
 def _expect_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
-    """Expect the right FP32 tensor after `count` BOOL elements, in declared order; the other tensors are not judged.
+    """Expect the correct FP32 tensor after `count` BOOL elements, in declared order; ignore the other tensors.
 
     Raises:
-        Blocked: the FP32 tensor is wrong after eight BOOL elements as well.
+        Blocked: the tensor is wrong after eight BOOL elements as well.
     """
 
     def is_wrong_behind_eight() -> bool:
@@ -133,7 +133,7 @@ def _expect_fp32_behind_bools(target: Target, multi: Model, count: int, side: Si
 
 
 def _expect_right_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
-    """Expect the right FP32 tensor after `count` BOOL elements."""
+    """Expect the correct FP32 tensor after `count` BOOL elements."""
     wide = Tensor.from_values("IN_FP32", "FP32", SYMMETRIC_FLOATS)
     tensors = [
         Tensor.from_values("IN_INT64", "INT64", [1, 2]),
@@ -146,7 +146,7 @@ def _expect_right_fp32_behind_bools(target: Target, multi: Model, count: int, si
     expect(reply).tensors([expected], through_json=True)
 
 
-# --- right after the JSON, and left alone -----------------------------------------------------------------------------
+# --- directly after the JSON, and opaque ------------------------------------------------------------------------------
 
 LOOKALIKE_ROWS = [Row(name, (octets,), role="identity_uint8") for name, octets in LOOKALIKES.items()]
 _FLOAT_INPUT_FIT = Fit(some_input=WIDE_FLOATS)
@@ -188,10 +188,10 @@ def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -
 
 
 def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
-    """Expect right values in the outputs that contain the bytes of a lookalike.
+    """Expect correct values in the outputs that contain the bytes of a lookalike.
 
     Raises:
-        NotApplicable: no output contains them.
+        NotApplicable: no output contains these bytes.
     """
     tensors = fill_lookalike(model.sample(), name)
     found = [

@@ -1,4 +1,4 @@
-"""The parameter `classification`: an output is returned as classes, as many as requested."""
+"""The parameter `classification`: a server returns an output as the requested number of classes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from conformance.transport.target import Target
 from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-# --- what is asked for ----------------------------------------------------------------------------------------------
+# --- the classified output ------------------------------------------------------------------------------------------
 
 
 _PARAMETER_ROWS = (
@@ -61,7 +61,7 @@ def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: For
 
 
 _TWO_OUTPUT_ROLE = "scores_two_outputs"
-# Which output is classified, and how the outputs are listed.
+# The output that is classified, and the order in which outputs are listed.
 _LIST_ROWS = (
     Row("first-of-two", ("SCORES", ("SCORES", "RANKS"))),
     Row("second-of-two", ("RANKS", ("SCORES", "RANKS"))),
@@ -132,10 +132,10 @@ def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] |
 
 
 def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Choose a small and a large number of classes for two one-dimensional outputs that are no batches.
+    """Choose different numbers of classes for two outputs that are not ranked row by row.
 
     Raises:
-        NotApplicable: the model has fewer than two such outputs.
+        NotApplicable: the model does not have two such outputs.
     """
     right = [
         tensor
@@ -149,7 +149,7 @@ def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, 
 
 
 def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
-    """Expect neither equal nor exchanged counts; the check of the count itself judges other wrong counts."""
+    """Expect the two counts to be neither equal nor exchanged; another check judges other wrong counts."""
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
         raise UnmetError(f"{describe_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)

@@ -67,7 +67,7 @@ def other_outputs_stay(
 
 
 def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
-    """Expect all other outputs of a deployed model unchanged, in JSON or one of them as binary data."""
+    """Expect the outputs that are not classified to be unchanged, in JSON or with one output as binary data."""
     chosen = find_scored_output(model)
     tensors, _ = choose_inputs(model, chosen)
     names = list_output_names(model, chosen, is_first=is_first)
@@ -107,7 +107,7 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
 def _expect_plain_output(
     target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
-    """Expect the plain output to be correct, or to be as the server returns it without classification."""
+    """Expect the unclassified output to be correct, or as the server returns it without any classification."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
     (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
@@ -177,7 +177,7 @@ def binary_data_is_obeyed(
 def _is_obeyed_unclassified(
     target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any
 ) -> bool:
-    """Say whether the server returns the output in the requested form when it is not classified."""
+    """Say whether the server returns the output in the requested form if the output is not classified."""
     wanted = [RequestedOutput(find_scored_output(model), binary)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     output = reply.answer.output(find_scored_output(model))

@@ -1,4 +1,4 @@
-"""Limits of classification: too large counts, wrong types, other datatypes, misplaced parameters."""
+"""Limits of classification: counts that are too large, wrong types, other datatypes, misplaced parameters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from conformance.wire.grpc_request import Edit, Pb
 from conformance.wire.request import Form, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-# --- numbers beyond the classes, and what is no number --------------------------------------------------------------
+# --- counts that are too large, or no numbers -----------------------------------------------------------------------
 
 
 # One class too many, and a count that is 2 if the server reads only 32 bits.
@@ -158,7 +158,7 @@ def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-# --- datatypes that need not be served ------------------------------------------------------------------------------
+# --- datatypes that a server need not classify ----------------------------------------------------------------------
 
 
 _SHORT_FLOAT_ROWS = (
@@ -222,12 +222,12 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
 
 
 def _is_ranked_right(listed: Sequence[ClassText], scores: Scores) -> bool:
-    """Say whether classes have the right order and values."""
+    """Say whether classes have the expected order and values."""
     return class_texts.is_in_order(listed, scores) and class_texts.has_right_values(listed, scores)
 
 
 def _has_same_classes_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
-    """Say whether the same scores as FP32 get the same classes, so that the datatype is not at fault."""
+    """Say whether the same scores sent as FP32 get the same classes, so that the datatype is not the cause."""
     model = target.model("identity_fp32")
     if model is None:
         return False
@@ -257,7 +257,7 @@ def _read_attributed_classes(reply: Reply, name: str) -> list[ClassText]:
 
 
 def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], send: Form) -> None:
-    """Expect the server to rank these scores right, or to refuse to classify them."""
+    """Expect the server to rank these scores correctly, or to refuse to classify them."""
     tensor = model.tensor(values)
     scores = model.expected([tensor])[0].array
     wanted = [RequestedOutput(find_scored_output(model), classification=len(values))]

@@ -79,8 +79,8 @@ def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> Non
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
-        NotApplicable: no inputs give several items with different rankings.
-        Blocked: the classes of an item alone are wrong; other checks judge this fault.
+        NotApplicable: the output does not have several items with different rankings.
+        Blocked: the classes of a single item are wrong; other checks judge these.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
@@ -99,7 +99,7 @@ def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> Non
 
 
 def _has_highest_indices(listed: Sequence[ClassText], scores: Scores) -> bool:
-    """Say whether the indices of an item are those of its highest scores; other checks judge the values."""
+    """Say whether the indices of an item are the indices of its highest scores; other checks judge the values."""
     return class_texts.are_highest(class_texts.find_scores_by_index(listed, scores), scores)
 
 
@@ -232,7 +232,7 @@ def highest_come_first_over_grpc(
     )  # scores of deployed models may be equal
 
 
-# --- the same over gRPC -----------------------------------------------------------------------------------------------
+# --- agreement of gRPC and HTTP ---------------------------------------------------------------------------------------
 
 # Roles whose outputs can be classified: all but BYTES, BOOL and 16-bit floats.
 _SCORES_BY_ROLE: tuple[tuple[str, Any], ...] = (
@@ -289,5 +289,5 @@ def _expect_same_classes(usual: Sequence[ClassText], found: Sequence[ClassText],
 
 
 def _parse_classes(listed: Sequence[str]) -> list[ClassText]:
-    """Return the classes that can be parsed."""
+    """Return the classes in these strings, leaving out strings that cannot be parsed."""
     return [entry for text in listed if (entry := class_texts.parse_leniently(text)) is not None]

@@ -89,10 +89,10 @@ def shape_is_count(target: Target, model: Model, values: Any, count: int) -> Non
 
 
 def _require_one_ranking(case: ClassifiedAnswer) -> None:
-    """Require classes of a deployed model that cannot be those of a batch.
+    """Require an output of a deployed model that cannot be a batch.
 
     Raises:
-        NotApplicable: the output has several dimensions, or a single one in which each element may be an item.
+        NotApplicable: the output has several dimensions, or each element of its single dimension may be a batch item.
     """
     if len(case.right.shape) > 1 or case.batch > 1:
         raise NotApplicableError(f"{case.name} of {case.model.name} may be a batch")
@@ -141,7 +141,7 @@ def _expect_batched_shape(case: ClassifiedAnswer) -> None:
 
 
 def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> None:
-    """Expect a row for each item in the classes, both for several items and for a single item.
+    """Expect the classes of a batch in the shape [batch, count], for several items and for a single item.
 
     Raises:
         NotApplicable: the output may not be a batch: it has one dimension, its first dimension is fixed, or it is

@@ -145,12 +145,12 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
 
 
 def _expect_own_values(target: Target, model: Model) -> None:
-    """Expect the values in classes of a deployed model to be those of the same output as binary data.
+    """Expect the values in the classes of a deployed model to equal the same output as binary data.
 
-    The last bits are not compared: the model may compute slightly different values each time.
+    The last bits are not compared, because the model may compute them differently each time.
 
     Raises:
-        NotApplicable: the output that is classified has no floats.
+        NotApplicable: the classified output does not contain FP32 or FP64 elements.
         Blocked: the output is wrong as binary data.
     """
     tensors = fill_fractions(model.sample())

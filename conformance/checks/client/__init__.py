@@ -1,1 +1,1 @@
-"""Checks of clients: each performs inferences against a scripted server, over HTTP or gRPC."""
+"""Checks of clients: each has the client perform inferences against a scripted server, over HTTP or gRPC."""

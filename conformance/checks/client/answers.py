@@ -49,7 +49,7 @@ BYTES_SHAPES = ((2, 3), (0,))
 
 
 def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | None = None) -> Row:
-    """Return a row with a correct answer that has these outputs, requested in a form."""
+    """Return a row in which a correct answer contains these outputs; the client requests them in `form`."""
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
     script = make_script(outputs, style or Style(), CALLS[form])
     inference = make_small_inference(f"read-{name}", form, outputs=requested)
@@ -57,7 +57,7 @@ def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | 
 
 
 def convert_to_call_row(row: Row) -> Row:
-    """Return the row over gRPC; for typed contents it also judges CLIENT-READS-FORM."""
+    """Return the row as a gRPC row; with typed contents, the new row also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
@@ -88,7 +88,7 @@ def make_shape_rows() -> Iterator[Row]:
 
 
 def make_corner_value_rows() -> Iterator[Row]:
-    """Yield rows of corner values and of arbitrary bytes; in JSON, only values that JSON can carry."""
+    """Yield rows of corner values and of arbitrary bytes; rows in JSON contain only values that JSON can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
         outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
         yield make_reading_row(f"{datatype}-binary", "binary", outputs)
@@ -143,7 +143,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
 
 
 def make_half_precision_row(datatype: str) -> Row:
-    """Return a row with the elements of a datatype of 16 bits as JSON."""
+    """Return a row whose answer contains elements of a 16-bit float datatype as JSON."""
     row = make_reading_row(datatype, "json", (from_bits("OUT0", datatype, HALF_PRECISION[datatype]),))
     return replace(row, answers=(*row.answers, "CLIENT-READS-NUMBERS"))
 
@@ -175,13 +175,13 @@ INTEGER_SPELLINGS: Mapping[str, Callable[[float], str]] = {
 
 
 def write_as_floats(document: Document) -> Document:
-    """Return the document with elements that a `JsonStyle` formats."""
+    """Return the document with its elements converted to floats, which a `JsonStyle` then formats."""
     outputs = [{**entry, "data": [float(element) for element in entry["data"]]} for entry in document["outputs"]]
     return {**document, "outputs": outputs}
 
 
 def make_number_rows() -> Iterator[Row]:
-    """Yield rows with numbers that JSON spells in a less common way."""
+    """Yield rows whose JSON answers contain less common spellings of numbers."""
     for datatype in ("INT32", "UINT64"):
         thousands = Tensor.from_values("OUT0", datatype, [1000, 25000, 7000])
         for name, spell in INTEGER_SPELLINGS.items():
@@ -223,7 +223,7 @@ def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> b
 # --- several outputs --------------------------------------------------------------------------------------------------
 
 SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2,)))
-# Names that some languages sort as numbers, before all others.
+# Names that some languages treat as numbers, and sort before all other names.
 NUMBERED_OUTPUTS = (("b", "INT32", (3,)), ("10", "BYTES", (2,)), ("2", "FP64", (2,)))
 
 
@@ -270,7 +270,7 @@ def reads_in_the_answers_order(client: Client, inference: Inference, script: Scr
 def make_form_row(
     name: str, forms: Sequence[Form], style: Style, shape: tuple[int, ...] = (2,), unread: str = "CLIENT-READS-FORM"
 ) -> Row:
-    """Return a row with the requested forms and the style of the answer; a client error breaks `unread`."""
+    """Return a row with these requested forms and this style of answer; a client error breaks `unread`."""
     outputs = tuple(make_tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
     requested = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
     inference = make_small_inference(f"form-{name}", forms[0], outputs=requested)
@@ -330,7 +330,7 @@ CALL_STYLES = {
 
 
 def make_call_row(name: str, style: CallStyle) -> Row:
-    """Return a row over gRPC with outputs in a style."""
+    """Return a gRPC row whose answer has several outputs in this style."""
     outputs = tuple(
         make_tensor(name, f"OUT{k}", datatype, (3,)) for k, datatype in enumerate(("INT64", "BYTES", "FP32", "BOOL"))
     )
@@ -351,12 +351,12 @@ def reads_the_form_that_comes(client: Client, inference: Inference, script: Scri
 
 
 def leave_out_version(document: Document) -> Document:
-    """Return the document without the version of the model, like the answer of a server without versions."""
+    """Return the document without `model_version`, as servers without versions answer."""
     return {name: value for name, value in document.items() if name != "model_version"}
 
 
 def add_empty_parameters(document: Document) -> Document:
-    """Return the document with empty parameters in the answer and in each output that has none."""
+    """Return the document with empty parameters in the answer, and in each output without parameters."""
     outputs = [{**entry, "parameters": entry.get("parameters", {})} for entry in document["outputs"]]
     return {**document, "parameters": {}, "outputs": outputs}
 
@@ -369,7 +369,7 @@ OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
 
 
 def make_optional_member_rows() -> Iterator[Row]:
-    """Yield a row for each choice of optional members in each form, with an id and without."""
+    """Yield a row for each choice of optional members, in each form, with and without an id."""
     for (name, edit), form, has_id in product(OPTIONAL_MEMBERS.items(), FORMS, (False, True)):
         row = f"{name}-{'with-id-' if has_id else ''}{form}"
         outputs = (make_tensor(row, "OUT0", "INT32", (3,)), make_tensor(row, "OUT1", "FP64", (2,)))

@@ -1,4 +1,4 @@
-"""How clients read answers in any JSON that RFC 8259 allows, with any HTTP delivery."""
+"""How clients read answers in unusual but valid JSON (RFC 8259), and in every kind of HTTP delivery."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def put_outputs_first(document: Document) -> Document:
 
 
 def put_size_last(document: Document) -> Document:
-    """Return the document with custom parameters before the size, which is the very last member."""
+    """Return the document with the outputs last, and custom parameters before each `binary_data_size`."""
     outputs = [_put_entry_size_last(entry) for entry in document["outputs"]]
     rest = {name: member for name, member in document.items() if name != "outputs"}
     return {**rest, "outputs": outputs}
 
 
 def _put_entry_size_last(entry: Document) -> Document:
-    """Return the entry of an output with its size as the last member."""
+    """Return the entry of an output with its parameters last, and `binary_data_size` last within these."""
     own = {"x_layout": "row-major", "x_strides": "[4,1]"}
     rest = {name: member for name, member in entry.items() if name != "parameters"}
     return {**rest, "parameters": {**own, **entry.get("parameters", {})}}
@@ -131,15 +131,15 @@ DELIVERED_IN_JSON = (
 
 
 def make_outputs(row: str) -> Tensors:
-    """Return outputs whose strings and numbers reveal a parser with faults."""
+    """Return outputs with strings and numbers that reveal a faulty parser."""
     texts = Tensor.from_values("OUT1-é-猫", "BYTES", ['say "hi"\n', "é猫😀\\", f"{row}:/"])
     return (make_tensor(row, "OUT0", "INT64", (3,)), texts, make_tensor(row, "OUT2", "FP64", (2,)))
 
 
 def make_reading_row(name: str, form: Form, style: Style, *requirements: str, accepts: str | None = None) -> Row:
-    """Return a row with a correct answer in a style; the outputs are requested in a form.
+    """Return a row with a correct answer in this style; the client requests the outputs in `form`.
 
-    Wrong outputs break the first of the requirements, an error in the client the last one.
+    Wrong outputs break the first of the requirements; an error in the client breaks the last requirement.
     """
     outputs = make_outputs(name)
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
@@ -155,7 +155,7 @@ def make_json_style_rows() -> Iterator[Row]:
 
 
 def make_delivery_rows() -> Iterator[Row]:
-    """Yield a row for each delivery, with binary data, and for some with JSON; requests accept its content coding."""
+    """Yield a row for each delivery with binary data, and for some with JSON; requests accept the coding."""
     for name, delivery in (*DELIVERIES.items(), *CODED_DELIVERIES.items()):
         for form in FORMS if name in DELIVERED_IN_JSON else FORMS[:1]:
             style = Style(delivery=delivery)
@@ -179,7 +179,7 @@ def reads_any_delivery(client: Client, inference: Inference, script: Script, unr
 
 
 def make_large_answer_row(form: Form, coding: str = "") -> Row:
-    """Return a row with a large answer: 1 MiB as binary data, or 2^13 elements as JSON; in chunks, or compressed."""
+    """Return a row with a large answer, in chunks or compressed: 1 MiB of binary data, or 2^13 JSON elements."""
     name = "-".join(filter(None, ("large", form, coding)))
     count = 2**18 if form == "binary" else 2**13
     tensor = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)

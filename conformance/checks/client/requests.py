@@ -34,11 +34,11 @@ from conformance.wire.tensor import Tensor
 OUT0, OUT1, OUT2 = (RequestedOutput(f"OUT{k}") for k in range(3))
 # Inputs of different sizes, so that a wrong order is detected.
 SEVERAL_INPUTS = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))
-# Names that some languages sort as numbers, before all others.
+# Names that some languages treat as numbers, and sort before all other names.
 NUMBERED_INPUTS = (("b", "INT32", (3,)), ("10", "BYTES", (2,)), ("2", "FP64", (2,)))
 # Names of models that have to be encoded in a URL; some have more bytes than characters.
 NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
-# A version is a string: it may be no number, and has to be encoded like a name.
+# A version is a string: it need not be a number, and a client has to encode it in the URL like a name.
 VERSIONS = {
     "version": "7",
     "version-with-a-letter": "v10",
@@ -49,7 +49,7 @@ VERSIONS = {
 def make_several_inputs(
     row: str, order: Sequence[int], *forms: Form, named: Sequence[tuple[str, str, tuple[int, ...]]] = SEVERAL_INPUTS
 ) -> Inference:
-    """Return an inference with three inputs in this order."""
+    """Return an inference with three inputs, listed in this order."""
     return make_inference(row, [make_tensor(row, *named[place]) for place in order], *forms)
 
 
@@ -85,7 +85,7 @@ def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-# --- the frame --------------------------------------------------------------------------------------------------------
+# --- headers and members ----------------------------------------------------------------------------------------------
 
 FRAME_REQUIREMENTS = ("CLIENT-SENDS-WHOLE", "CLIENT-SENDS-JSON", "CLIENT-SENDS-MEMBERS", "CLIENT-SENDS-MEMBER-ONCE")
 BINARY_REQUIREMENTS = (
@@ -259,7 +259,7 @@ def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Infer
     return [Inference(derive_model_name(name), (one,), (forms[k % len(forms)],)) for k, (name, one) in enumerate(pairs)]
 
 
-# Options that the caller sets in one request, and not in the requests before and after it.
+# Options that the caller sets for one request, but not for the requests before and after it.
 PASSING_OPTIONS: dict[str, dict[str, object]] = {
     "all-binary": {"all_outputs": "binary"},
     "all-json": {"all_outputs": "json"},
@@ -271,7 +271,7 @@ PASSING_OPTIONS: dict[str, dict[str, object]] = {
 
 
 def make_passing_option_row(name: str, options: dict[str, object]) -> Row:
-    """Return a row with three inferences, of which only the second has options."""
+    """Return a row with three inferences; only the second has these options."""
     first, last = (make_small_inference(f"{place}-{name}", "json") for place in ("before", "after"))
     return Row(name, ((first, make_small_inference(f"with-{name}", "json", **options), last),))
 
@@ -303,7 +303,7 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
 
 
 def make_concurrent_rows() -> Iterator[Row]:
-    """Yield rows with many inferences at once, on new connections and on connections that are used again."""
+    """Yield rows with many concurrent inferences, on new connections and on reused connections."""
     kinds: Sequence[tuple[int, Form, bool]] = (
         (32, "binary", False),
         (64, "binary", False),
@@ -318,12 +318,12 @@ def make_concurrent_rows() -> Iterator[Row]:
 
 
 def make_concurrent_row(name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]) -> Row:
-    """Return a row with many inferences at once, whose inputs have these numbers of elements."""
+    """Return a row with many concurrent inferences; `elements` are the sizes of their inputs."""
     own = ("CLIENT-SENDS-OUTPUTS", *(("CLIENT-SENDS-RAW",) if is_raw else ()), "CLIENT-SENDS-VALUES")
     return Row(name, (name, count, form, is_raw, bursts, elements), answers=own)
 
 
-# Elements of inputs that take a while to copy.
+# Numbers of elements, so large that copying the inputs takes a while.
 LARGE_ELEMENTS = (6000, 6000)
 
 
@@ -340,7 +340,7 @@ def make_concurrent_inferences(
 
 
 def make_own_inputs(place: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
-    """Return inputs with about these numbers of elements, whose values depend on the place."""
+    """Return inputs of about these numbers of elements; the values depend on `place`."""
     return tuple(
         Tensor.from_values(f"IN{k}", "FP32", np.arange(count + 7 * (place % 2), dtype="<f4") + 1e5 * place + k / 2)
         for k, count in enumerate(elements)
@@ -370,9 +370,9 @@ def sends_each_of_many_at_once(
 
 @contextmanager
 def blame_company(client: Client, seen: Observation) -> Iterator[None]:
-    """Attribute a request that is wrong only beside concurrent requests to the requirement on the caller's values.
+    """Attribute a request that is wrong only during concurrent requests to CLIENT-SENDS-VALUES.
 
-    Such a request has bytes of another one. Which requirement it breaks first, on its JSON or a length, is chance.
+    Such a request contains bytes of another request, so that it is chance whether its JSON or a length is wrong first.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -390,7 +390,7 @@ def blame_company(client: Client, seen: Observation) -> Iterator[None]:
 
 
 def make_shared_name_row(form: Form) -> Row:
-    """Return a row with input names that share a prefix, that are long, or that have characters which JSON escapes."""
+    """Return a row with unusual input names: with a common prefix, long, or with characters that JSON escapes."""
     row = f"odd-names-{form}"
     names = ("IN", "IN0", 'quote"and\\slash', "x" * 300)
     tensors = [Tensor.from_values(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]

@@ -92,7 +92,7 @@ def reads_several_outputs(client: Client, inference: Inference, script: Script) 
 
 
 def make_bool_rows() -> Iterator[Row]:
-    """Yield a row with both BOOL values for each form, and a row with very many elements."""
+    """Yield a row with both BOOL values for each form, and a row with a million BOOL elements."""
     for form in FORMS:
         name = f"truths-{form}"
         inference = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
@@ -131,11 +131,11 @@ def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> Non
 
 
 def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> None:
-    """Expect that the caller of each inference gets the outputs of that inference.
+    """Expect each inference to return its own outputs to its caller.
 
     Raises:
-        Blocked: no inference was sent, or the client does not read such outputs in a plain answer either.
-        Unmet: a caller gets other outputs or an error, or only some inferences were sent.
+        Blocked: no inference was sent, or the client cannot read such outputs in a plain answer either.
+        Unmet: an inference returns other outputs or an error, or only some inferences were sent.
     """
     is_any_sent = any(observation.requests for observation in observations)
     for observation in observations:
@@ -149,7 +149,7 @@ def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> N
 
 
 def make_wrong_length_row(name: str, script: HttpScript, form: Form = "binary") -> Row:
-    """Return a row with an answer that has a wrong length."""
+    """Return a row whose answer contains a wrong length."""
     return Row(
         name, (make_three_output_inference(f"length-{name}", form), make_script(make_several_outputs(name), script))
     )
@@ -186,7 +186,7 @@ def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
 
 
 def make_outputs(inference: Inference) -> Tensors:
-    """Return the outputs of the model of an inference; length and values depend on its name."""
+    """Return the outputs of the model of an inference; length and values depend on the name of the model."""
     return (
         make_tensor(inference.model, "OUT0", "INT32", (1 + int(derive_model_name(inference.model)[-2:], 16) % 60,)),
     )

@@ -46,7 +46,7 @@ CORNER_GROUPS = ("subnormal", "zeros", "infinities", "nan")
 
 
 def list_forms(datatype: str) -> Sequence[Form]:
-    """Return the forms in which tensors of a datatype are sent: FP16 has no JSON form."""
+    """Return the forms in which a client sends tensors of a datatype: JSON cannot carry FP16."""
     return FORMS[:1] if datatype == "FP16" else FORMS
 
 
@@ -73,7 +73,7 @@ def make_shape_rows() -> Iterator[Row]:
 
 
 def make_corner_value_rows() -> Iterator[Row]:
-    """Yield rows of corner values: integers, binary floats by group, and the floats that JSON preserves."""
+    """Yield rows of corner values: integers, floats as binary data by group, and floats that JSON preserves."""
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
             tensor = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
@@ -95,7 +95,7 @@ def make_string_rows() -> Iterator[Row]:
 
 
 def make_large_rows() -> Iterator[Row]:
-    """Yield rows of about 1 MiB."""
+    """Yield rows with inputs of about 1 MiB."""
     for datatype, count in (("UINT8", 2**20), ("BOOL", 2**20), ("FP16", 2**19), ("FP32", 2**18), ("INT64", 2**17)):
         name = f"{datatype}-1-MiB"
         block = make_tensor(name, "IN0", datatype, (1024,)).array
@@ -105,11 +105,11 @@ def make_large_rows() -> Iterator[Row]:
 
 
 def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """Expect that the tensor is sent.
+    """Expect the client to send the tensors of an inference.
 
     Raises:
         NotApplicable: the client sends nothing, because it has no form that can carry the tensor.
-        Unmet: the request does not follow the rules, or none was received.
+        Unmet: the request breaks a requirement, or no request was received.
     """
     observation = client.infer(inference, make_small_script(inference))
     expect_sendable(client, observation)
@@ -117,10 +117,10 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
 
 
 def expect_sendable(client: Client, observation: Observation) -> None:
-    """Expect that a client that sent nothing has a form that can carry every input.
+    """Excuse a client that sent nothing if it can only send a form that cannot carry every input.
 
     Raises:
-        NotApplicable: the client has no such form: it sends only JSON, or only typed contents.
+        NotApplicable: the client sends only JSON, or typed contents, which cannot carry an input.
     """
     error = observation.result.error
     is_carried = all(can_be_json(client, one) for one in observation.inference.inputs)
@@ -151,7 +151,7 @@ def is_utf8(element: bytes) -> bool:
 
 
 def is_sent_as_json(observation: Observation) -> bool:
-    """Say whether a request sends JSON, or typed contents over gRPC, for inputs that the caller has as binary data."""
+    """Say whether the client sent only JSON, or typed contents, although the caller asked for binary data."""
     if not observation.requests:
         return False
     received = observation.requests[-1].received
@@ -217,7 +217,7 @@ def make_bool_rows() -> Iterator[Row]:
 
 
 def make_empty_rows() -> Iterator[Row]:
-    """Yield rows with an empty input before, between and after others."""
+    """Yield rows with an empty input before, between and after other inputs."""
     for place in range(3):
         name = f"empty-input-{place}"
         tensors = [

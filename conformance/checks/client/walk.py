@@ -1,7 +1,8 @@
-"""The walk for clients: inferences and answers that combine every property with every other, pairwise.
+"""The walk for clients: inferences and answers that combine their properties pairwise.
 
-A step has a value on each axis of `walk_axes`. A failing step is shrunk to the values that matter, which name the
-requirement. `walk_inferences` makes inference and answer; `walk_attribution` finds the requirement.
+A step is one exchange, with a value for each axis (property) in `walk_axes`. A failing step is shrunk to the values
+that matter, which determine the requirement. `walk_inferences` makes inference and answer; `walk_attribution` finds
+the requirement.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ from conformance.spec.ledger import Level
 from conformance.wire.tensor import Tensor
 
 VALUES = "CLIENT-READS-VALUES"
-MAX_HANGS = 2  # trials that may take the whole time of an inference while a step is shrunk
+MAX_HANGS = 2  # trials that may time out while a step is shrunk
 
 
 @dataclass(slots=True)
 class ClientWalker:
-    """Has a client take the steps of one row.
+    """Has a client make the inferences of the steps of one row.
 
     Attributes:
-        hangs: the number of trials that took the whole time of an inference.
+        hangs: the number of trials in which an inference timed out.
     """
 
     client: Client
@@ -63,7 +64,7 @@ class ClientWalker:
     hangs: int = 0
 
     def take_step(self, step: Step, salt: int) -> None:
-        """Have the client make the inferences of a step, and judge its requests and results.
+        """Have the client make the inferences of a step, and judge its requests and what it returns.
 
         Raises:
             NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
@@ -75,7 +76,7 @@ class ClientWalker:
             wait_until_closed(self.client.infer(*make_earlier(step, name, self.axes.neutral)))
         observations = self._infer(step, name)
         if step["before"] == "closed" and not all(one.requests for one in observations):
-            # The client may learn of the close only now; rows of CLIENT-GOES-ON judge whether it does in time.
+            # The client may notice the close only now; rows of CLIENT-GOES-ON judge whether it notices in time.
             observations = self._infer(step, name)
         for one in observations:
             expect_sendable(self.client, one)
@@ -108,7 +109,7 @@ class ClientWalker:
             expect_outputs(seen, through_json=True, unread=unread)
 
     def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Return the failure of a step, or None; after an earlier failure the peer has a new address."""
+        """Return the failure of the last step, or None; after a failure, use another address of the peer."""
         if self.hangs >= MAX_HANGS:
             return None
         self.client = self.client.refresh()
@@ -124,12 +125,12 @@ class ClientWalker:
 
 
 def judge_step(walker: ClientWalker, step: Step) -> None:
-    """Take a step; after a failure that a single value causes, go on without that value, so that it hides no other.
+    """Take a step; if a single value causes a failure, repeat the step without this value, to find more failures.
 
     Raises:
         NotApplicable: the client cannot make any such inference.
         Blocked: an inference was not sent.
-        Unmet: a request or a result is wrong; a MUST before advice.
+        Unmet: a request or a result is wrong; of several failures, a broken MUST takes precedence over advice.
     """
     failures: list[UnmetError] = []
     unmet = take_possible_step(walker, step)
@@ -152,7 +153,7 @@ def _is_advice(unmet: UnmetError) -> bool:
 
 
 def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetError] | None:
-    """Take a step, or a similar step that the client can make; return the taken step with its failure, or None.
+    """Take a step, or the first similar step that the client can make; return that step and its failure, or None.
 
     Raises:
         NotApplicable: the client can make none of these steps.
@@ -172,7 +173,7 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
 
 
 def list_possible_steps(step: Step, axes: Axes) -> Iterator[Step]:
-    """Yield a step, then variants with one optional axis at its neutral value, then with more and more such axes."""
+    """Yield a step; then variants with one optional axis set to neutral, then with more and more of these axes."""
     yield step
     special = [axis for axis in OPTIONAL if axis in axes.neutral and step[axis] != axes.neutral[axis]]
     candidates = [{**step, axis: axes.neutral[axis]} for axis in special]
@@ -186,7 +187,7 @@ def list_remaining_values(step: Step, axes: Axes) -> Step:
 
 
 def _build_error(found: MinimalFailure, remaining: Step) -> UnmetError:
-    """Return the failure with its requirement, and with a message that names its conditions."""
+    """Return the failure with its requirement and a message that names the values needed to reproduce it."""
     unmet = found.unmet
     needed = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in remaining.items())
     where = f", where the exchange has {needed}" if needed else ""

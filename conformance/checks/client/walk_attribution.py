@@ -1,7 +1,7 @@
 """Find the requirement that a shrunk step of the walk for clients breaks, from the axes that are not neutral.
 
-A request shows by itself which requirement it breaks. For an answer that the client misreads, the axis farthest from
-the tensors decides.
+A wrong request shows which requirement it breaks. If a client misreads an answer, the axis farthest from the tensors
+decides.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _OF_GRPC: Mapping[str, str] = {
 
 
 def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
-    """Return the requirement that is broken, by its name over HTTP; None for the first requirement of the check.
+    """Return the HTTP id of the requirement that is broken; None for the first requirement of the check.
 
     Args:
         found: the shrunk failure.
-        remaining: its axes that are not neutral.
+        remaining: the axes of the failing step that are not neutral.
 
     A failure has the requirement `UNKNOWN` if the client returned an error for an answer with unknown members.
     """
     named = found.unmet.requirement
     if named == OWN or (named and named.startswith("CLIENT-SENDS-") and found.unmet.reply is not None):
         return named
-    if not found.is_lasting:  # an error that does not come again may be that of a connection
+    if not found.is_lasting:  # an error that is not reproduced may be due to a connection
         return OWN if found.unmet.tensor is not None else GOES_ON
     if "beside" in remaining:
         return OWN

@@ -1,6 +1,6 @@
-"""The axes of the walk for clients: the caller's options, the form of the answer, earlier and concurrent inferences.
+"""The axes of the walk for clients: the inference, the form of the answer, and earlier and concurrent inferences.
 
-A step has a value of each axis; the first value of an axis is neutral. Every answer is one that the documents allow.
+A step has a value for each axis; the first value of an axis is neutral. The documents allow every answer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ AxisValues = Mapping[str, Sequence[str]]
 
 DATATYPES = ("INT32", "BOOL-FP64", "BYTES-UINT8", "INT64-BYTES-FP32", "UINT64-INT8", "FP16-UINT16", "INT16-UINT32")
 SHAPES = ("3", "1", "0", "2x3", "40")
-# How many inferences are in flight at once.
+# The number of concurrent inferences.
 BESIDE: Mapping[str, int] = {"nothing": 1, "one": 2, "seven": 8}
 
 _REQUEST: AxisValues = {
@@ -66,12 +66,12 @@ GRPC_AXES: AxisValues = {
     "before": ("nothing", "other-form", "larger", "error"),
     "beside": tuple(BESIDE),
 }
-# Axes that a client may have no way to ask for.
+# Axes that a client may not support, for lack of an option in its interface.
 OPTIONAL = ("coding", "accepts", "want", "send", "classes", "version", "id", "datatypes", "beside", "shape", "before")
 
 
 def _has(step: Step, **values: Sequence[str]) -> bool:
-    """Whether a step has one of the values on each of these axes."""
+    """Say whether a step has, for each of these axes, one of the listed values."""
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
 
@@ -80,7 +80,7 @@ _SINGLE = DATATYPES[:1]
 
 
 def is_invalid(step: Step) -> bool:
-    """Whether values of some or all axes exclude each other, because no such exchange is legal, or none differs."""
+    """Say whether values exclude each other: the exchange would be illegal, or equal to that of another step."""
     return _is_invalid_request(step) or _is_invalid_answer(step)
 
 
@@ -118,7 +118,7 @@ def _is_invalid_answer(step: Step) -> bool:
 
 
 def exclude_pair(a: str, v: str, b: str, w: str) -> bool:
-    """Whether two values, each passed as axis and value, exclude each other."""
+    """Say whether two values, each passed as axis and value, exclude each other."""
     return is_invalid({a: v, b: w})
 
 
@@ -129,7 +129,7 @@ def build_steps(axes: AxisValues) -> list[Step]:
 
 
 def make_shrinking(axes: AxisValues, is_impossible: Callable[[Step], bool] = is_invalid) -> Axes:
-    """Return the axes as shrinking uses them: those farthest from the tensors are set to neutral first."""
+    """Return the axes for shrinking, which sets the axes farthest from the tensors to neutral first."""
     nearest = ("classes", "order", "want", "contents", "send", "shape", "datatypes")
     order = [*(axis for axis in list(axes)[::-1] if axis not in nearest), *(axis for axis in nearest if axis in axes)]
     neutral = {axis: values[0] for axis, values in axes.items()}

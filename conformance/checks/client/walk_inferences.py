@@ -1,4 +1,4 @@
-"""Builds the inference of a step of the walk, and the script that answers it, from the values of the axes."""
+"""Make the inference of a step of the walk, and the script that answers it, from the values of the axes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLOSE = (("Connection", "close"),)
 
 
 def make_inference(step: Step, name: str) -> Inference:
-    """Return the inference of a step; its values and its model follow from the name."""
+    """Return the inference of a step; tensors and model are derived from `name`."""
     datatypes = step["datatypes"].split("-")[: 1 if step["send"] == "raw" else None]
     inputs = tuple(make_tensor(name, f"IN{k}", one, _get_shape(step)) for k, one in enumerate(datatypes))
     return Inference(
@@ -43,7 +43,7 @@ def make_inference(step: Step, name: str) -> Inference:
 
 
 def make_outputs(step: Step, name: str) -> Tensors:
-    """Return the outputs of a step's model; the first has classes if the step asks for them."""
+    """Return the outputs that answer a step; the first consists of classes if the step asks for classes."""
     outputs = tuple(
         make_tensor(name, f"OUT{k}", one, _get_shape(step)) for k, one in enumerate(step["datatypes"].split("-"))
     )
@@ -113,7 +113,7 @@ def _reorder(outputs: Tensors, order: str) -> Tensors:
 
 
 def make_style(step: Step) -> Style:
-    """Return how a step's answer is written over HTTP."""
+    """Return the style of a step's answer over HTTP."""
     names, texts = _ESCAPES[step["escapes"]]
     writing = replace(_SPACES[step["spaces"]], name=names, text=texts)
     if step["numbers"] == "exponents":
@@ -151,7 +151,7 @@ def _make_delivery(step: Step) -> Delivery:
 
 
 def make_call_style(step: Step) -> CallStyle:
-    """Return how a step's answer is written over gRPC."""
+    """Return the style of a step's answer over gRPC."""
     return CallStyle(
         form="typed" if step["contents"] == "typed" else "raw",
         order=lambda outputs: _reorder(outputs, step["order"]),
@@ -161,11 +161,11 @@ def make_call_style(step: Step) -> CallStyle:
     )
 
 
-# --- what came before -------------------------------------------------------------------------------------------------
+# --- the earlier inference --------------------------------------------------------------------------------------------
 
 
 def make_earlier(step: Step, name: str, neutral: Step) -> tuple[Inference, Script]:
-    """Return the inference that precedes a step's inference, with the script that answers it."""
+    """Return the earlier inference of a step, and the script that answers it."""
     kind, plain = step["before"], {**neutral, "datatypes": step["datatypes"], "shape": step["shape"]}
     for axis in ("send", "want", "contents"):
         if axis in step:

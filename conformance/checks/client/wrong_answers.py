@@ -96,7 +96,7 @@ REFUSES, ENDS, GOES_ON = "CLIENT-REFUSES-WRONG", "CLIENT-ENDS", "CLIENT-GOES-ON"
 
 
 def make_outputs(row: str) -> Tensors:
-    """Return the outputs of wrong answers: numbers, followed by BYTES."""
+    """Return the outputs in wrong answers: an INT32 output, followed by a BYTES output."""
     return (make_tensor(row, "OUT0", "INT32", (4,)), make_tensor(row, "OUT1", "BYTES", (3,)))
 
 
@@ -137,7 +137,7 @@ def refuses_wrong_answers(client: Client, inference: Inference, script: Script) 
 
 
 def make_wrong_element_rows() -> Iterator[Row]:
-    """Yield rows with an element that is invalid for its datatype, at either end of either of two outputs."""
+    """Yield rows with an element that its datatype does not allow, first or last in one of two outputs."""
     for place, (output, element) in WRONG_PLACES.items():
         for datatype, fault, value in WRONG_ELEMENTS:
             name = f"{datatype}-{fault}-{place}"
@@ -193,7 +193,7 @@ RESET_PLACES = ("before-anything", "in-the-head", "in-the-json", "in-the-last-te
 
 
 def make_incomplete_rows() -> Iterator[Row]:
-    """Yield rows in which the connection is closed, reset or silent at some place of the answer."""
+    """Yield rows in which the peer closes, resets or stops using the connection at some point of the answer."""
     for name, place in PLACES.items():
         yield make_incomplete_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
     yield make_incomplete_row(
@@ -276,7 +276,7 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 
 
 def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row:
-    """Return a row with a silent peer, which fails for `ends` if the client does not return."""
+    """Return a row with a peer that stops sending; a client that does not return breaks `ends`."""
     row = make_incomplete_row(
         "after-silence", http, grpc, form="json" if ends == ENDS else "binary", timeout=SHORT_TIMEOUT_S
     )
@@ -284,15 +284,15 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row
 
 
 def infer_and_close(client: Client, inference: Inference, script: Script, timeout: float) -> Observation:
-    """Make the inference that fails or whose connection ends, and wait for that end."""
-    with attribute_to(ENDS):  # a client that never returns cannot go on
+    """Make an inference whose answer fails or ends the connection, and wait until the connection has ended."""
+    with attribute_to(ENDS):  # a client that never returns cannot make the next inference
         failed = client.infer(inference, script, timeout=timeout)
     wait_until_closed(failed)
     return failed
 
 
 def has_closed_unannounced(observation: Observation) -> bool:
-    """Say whether the peer has ended an HTTP connection without announcing it in the answer before."""
+    """Say whether the peer closed an HTTP connection without `Connection: close` in the answer."""
     return any(
         isinstance(one.answer, HttpAnswer)
         and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER)
@@ -302,9 +302,9 @@ def has_closed_unannounced(observation: Observation) -> bool:
 
 
 def wait_until_closed(observation: Observation) -> None:
-    """Wait until the peer has closed the connections that it closes by a script, and the client has learnt of it.
+    """Wait until the peer has closed the connections that its script closes, and the client could notice this.
 
-    A client with an event loop learns of the end only if the loop runs before the next inference, as it does in a
+    A client with an event loop notices the end only if the loop runs before the next inference, as in an ordinary
     program.
     """
     for one in observation.requests:
@@ -343,7 +343,7 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
             break
     with attribute_values_to(GOES_ON):
         if client.is_over_grpc and not observation.requests and any(not one.answer.is_kept for one in failed.requests):
-            # grpc-core ends the call before its channel learns of the close: the next may meet the old connection.
+            # grpc-core ends the call before its channel notices the close: the next call may use the old connection.
             observation = client.infer(following, make_small_script(following), timeout=timeout)
         expect_request(observation, GOES_ON)
         expect_outputs(observation)

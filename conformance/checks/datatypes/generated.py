@@ -1,4 +1,4 @@
-"""Tensors that Hypothesis drew, as binary data: read alone, written alone, and both."""
+"""Checks on tensors that Hypothesis drew once, as binary data in the request, in the answer, and in both."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from conformance.spec.check import check, rows
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
-_OWN_REQUIREMENTS = ("BOOL", "BYTES", "BF16")  # datatypes that have one
+_OWN_REQUIREMENTS = ("BOOL", "BYTES", "BF16")  # datatypes with a requirement of their own
 _HALF_DATATYPES = ("FP16", "BF16")
 
 
 def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
-    """Return the requirements of a role on inputs (I) or outputs (O)."""
+    """Return the requirements on the inputs (direction I) or outputs (O) of a role."""
     model = roles.load()[role]
     datatype = (model.outputs if direction == "O" else model.inputs)[0].datatype
     own = f"BIN-{datatype if datatype in _OWN_REQUIREMENTS else 'DATATYPES'}-{direction}"
@@ -32,17 +32,17 @@ def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
 
 
 def _list_read_requirements(role: str) -> tuple[str, ...]:
-    """Return the requirements of a role whose inputs are judged."""
+    """Return the requirements on the inputs of a role."""
     return _list_requirements(role, "I")
 
 
 def _list_written_requirements(role: str) -> tuple[str, ...]:
-    """Return the requirements of a role whose outputs are judged."""
+    """Return the requirements on the outputs of a role."""
     return _list_requirements(role, "O")
 
 
 def _list_requirements_of_both(role: str) -> tuple[str, ...]:
-    """Return the requirements of a role whose inputs and outputs are judged together."""
+    """Return the requirements on a role whose inputs and outputs are both binary data."""
     if _is_identity(role):
         return (*_list_read_requirements(role), *_list_written_requirements(role))
     return _list_written_requirements(role) if role.startswith("cast_fp32") else _list_read_requirements(role)
@@ -75,7 +75,7 @@ def generated_tensors_survive(target: Target, model: Model) -> None:
 
 
 def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -> None:
-    """Expect a tensor to survive one side; a failure is attributed to the order of dimensions if that is wrong."""
+    """Expect correct outputs with one side as binary data; find out whether the order of dimensions is wrong."""
     try:
         expect_survival(target, model, [tensor], side)
     except UnmetError as unmet:
@@ -84,10 +84,10 @@ def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -
 
 
 def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side, unmet: UnmetError) -> None:
-    """Attribute the failure of a tensor of several dimensions to their order.
+    """Attribute the failure of a tensor of several dimensions to the order of its dimensions.
 
     Raises:
-        Blocked: the elements are wrong in one dimension as well, or JSON on both sides is wrong.
+        Blocked: the flattened tensor fails as well, or the request with JSON on both sides fails.
     """
     if model.role.name not in SEVERAL_DIMENSIONS:
         return
@@ -99,7 +99,7 @@ def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side
 
 
 def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect a tensor to survive both sides, or a cast of it to be right."""
+    """Expect correct outputs with binary data on both sides: the same tensor, or its cast to another datatype."""
     requirement = _list_written_requirements(model.role.name)[-1]
     if model.role.compute == "cast":
         halves = tensor.array
@@ -118,7 +118,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def _expect_half_floats_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
-    """Expect 16-bit floats to come back; a failure is attributed to `written` if a cast shows that they are read."""
+    """Expect 16-bit floats to return unchanged; attribute a failure to `written` if a cast reads them correctly."""
     try:
         expect_side(target, model, [tensor], "both")
     except UnmetError as unmet:

@@ -1,6 +1,6 @@
-"""FP16 and BF16, judged by models that cast, since JSON has neither.
+"""FP16 and BF16, judged by models that cast, because JSON cannot carry these datatypes.
 
-Casting a value of a 16-bit float to FP32 and back is lossless, so each direction can be judged alone and bit by bit.
+Casting a 16-bit float to FP32 and back is lossless, so that each direction can be judged alone and bit by bit.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from conformance.wire.tensor import Tensor
 
 
 def make_half_float_rows(datatype: str) -> list[Row]:
-    """Return a row for each group of corner values of a 16-bit float, which says whether JSON has them."""
+    """Return a row for each group of corner values of a 16-bit float, and whether JSON can carry the group."""
     in_json = FLOAT_CORNERS[datatype]
     return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
 
 
 PART_ELEMENTS = 4096  # elements
-EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, NaN among them
+EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, including NaN
 
 
 @check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
@@ -71,7 +71,7 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
 
 
 def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
-    """Say whether the elements come back unchanged in smaller tensors."""
+    """Say whether the server returns the elements unchanged in smaller tensors."""
     parts = [tensor.array[start : start + PART_ELEMENTS] for start in range(0, tensor.elements, PART_ELEMENTS)]
     return all(is_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
@@ -80,7 +80,7 @@ def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> boo
     """Say whether the server casts the elements to FP32 correctly, as binary data or, if finite and nonzero, in JSON.
 
     Raises:
-        Blocked: FP32 elements with these values are wrong by themselves, and JSON has none of them.
+        Blocked: FP32 elements with these values are wrong as well, and JSON can carry none of the values.
     """
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is None or is_right(target, casting, [tensor], "both"):
@@ -108,13 +108,13 @@ def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: 
 
 
 def _expect_half_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """Expect the right FP32 outputs for 16-bit floats with these bits."""
+    """Expect the correct FP32 outputs for 16-bit floats with these bits."""
     tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
     _expect_half_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
 
 
 def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """Expect the right 16-bit floats for FP32 inputs with the same values."""
+    """Expect the correct 16-bit floats for FP32 inputs with the same values."""
     halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         tensor = model.tensor(halves.astype("<f4"))
@@ -122,10 +122,10 @@ def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_j
 
 
 def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
-    """Expect the right result of a cast between a 16-bit float and FP32.
+    """Expect the correct result of a cast between a 16-bit float and FP32.
 
     Raises:
-        Blocked: the FP32 elements are wrong by themselves.
+        Blocked: the same FP32 elements are wrong without a cast as well.
     """
     with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_WRONG_TOO):
         expect_survival(target, model, [tensor], side)
@@ -135,7 +135,7 @@ FP32_WRONG_TOO = "the same FP32 elements are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
-    """Say whether the server handles the same elements correctly as FP32 in binary data."""
+    """Say whether an identity model returns the same elements unchanged as FP32 binary data."""
     with np.errstate(invalid="ignore"):  # a signalling NaN
         wide = Tensor.from_values("INPUT", "FP32", elements.astype("<f4"))
     return is_right_alone(target, wide, "both")
@@ -145,14 +145,14 @@ _FP16 = frozenset({"FP16"})
 
 
 def _build_own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
-    """Return a request to a deployed model that is plain except for FP16 inputs, or FP16 outputs, in JSON."""
+    """Return a plain request to a deployed model, but with its FP16 inputs, or its FP16 outputs, as JSON."""
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
     outputs = [
         RequestedOutput(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
         for spec in model.role.outputs
     ]
-    # `Model.request`, not its override for deployed models: it also sends as JSON what JSON does not carry.
+    # `Model.request`, not its override for deployed models: it can send as JSON what JSON cannot carry.
     return Model.request(model, tensors, send=set(model.sends) - halves, outputs=outputs)
 
 
@@ -183,7 +183,7 @@ def fp16_in_json_is_refused_or_right(
 
 
 def _expect_refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
-    """Expect a refusal or the correct values; return which of the two it is."""
+    """Expect a refusal or the correct values; return which of the two the server gave."""
     if reply.status is not None and reply.status >= 400:
         return "refused"
     expect_values(reply, model, tensors, through_json=True)

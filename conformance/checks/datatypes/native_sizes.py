@@ -186,7 +186,7 @@ def empty_outputs_are_written(target: Target, model: Model, shape: list[int] | N
 
 
 def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side) -> str | None:
-    """Expect an empty tensor to be right; return a note if the server accepts none in any form."""
+    """Expect a correct answer to an empty tensor; return a note if the server refuses empty tensors in any form."""
     tensors = [model.tensor([], shape)]
     try:
         expect_side(target, model, tensors, side)

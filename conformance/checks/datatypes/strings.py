@@ -1,4 +1,4 @@
-"""BOOL and BYTES: one byte for each element, and a length in four bytes before each element."""
+"""BOOL, with one byte for each element, and BYTES, with a four-byte length before each element."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a 
 
 
 def _find_own_bools(model: Model) -> Sequence[Tensor]:
-    """Return inputs of a deployed model with both BOOL values."""
+    """Return inputs of a deployed model that contain both BOOL values, if a draw has such inputs."""
     return find_inputs(model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT)
 
 
@@ -75,7 +75,7 @@ MANY_STRING_ROWS = (
     Row("65536-empty", ([b""] * 65_536,)),
     Row("one-of-1MiB", ([b"s" * KIB * KIB],)),
 )
-# Groups for deployed models. A model that accepts a single element gets the last one; the other groups are similar.
+# Groups for deployed models. A model that accepts a single element gets the last element; the other groups are similar.
 OWN_GROUPS = ("empty", "nul", "two-to-four-byte-letters", "255-256-long")
 _BYTES = frozenset({"BYTES"})
 
@@ -88,7 +88,7 @@ def _list_own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
 
 
 def _fill_own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
-    """Return inputs of a deployed model with these strings, or its sample inputs if there are none."""
+    """Return inputs of a deployed model filled with these strings; plain inputs if `elements` is empty."""
     tensors = model.build_salted_inputs(len(elements) or 1, model.salt)
     return fill_texts(tensors, elements[::-1]) if elements else tensors
 

@@ -1,4 +1,4 @@
-"""A tensor is the same as JSON and as binary data, including tensors that Hypothesis draws."""
+"""A tensor has the same meaning as JSON and as binary data, including tensors drawn by Hypothesis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from conformance.wire.tensor import Tensor
 
 EQUAL_ROWS = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
 OWN_ROW = Row("own", ("sample",), fit=ANY)
-# role -> shapes of tensors without elements; nested, they have arrays that differ
+# role -> shapes of tensors without elements, whose nested JSON arrays differ
 EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0])}
 OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
@@ -84,7 +84,7 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
 
 
 def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[Tensor], nested: bool) -> str:
-    """Expect an answer to inputs without elements as JSON if the server answers the same inputs as binary data."""
+    """Expect a server that accepts inputs without elements as binary data to answer them as JSON as well."""
     outputs = model.build_outputs_member()
     by_json = target.infer(model.request(tensors, send="json", nested=nested, outputs=outputs))
     by_binary = target.infer(model.request(tensors, send="binary", outputs=outputs))
@@ -113,11 +113,11 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
     return found
 
 
-# --- explored ---------------------------------------------------------------------------------------------------------
+# --- drawn by Hypothesis ----------------------------------------------------------------------------------------------
 
 
 def make_drawn_rows(side: str, **others: str) -> list[Row]:
-    """Return a row for each datatype, with its own requirement if it has one; `others` adds further roles."""
+    """Return a row for each datatype, with the requirement on that datatype; `others` adds further roles."""
     roles = {datatype: get_identity_role(datatype) for datatype in JSON_CAPABLE} | others
     own = {"BOOL": "BOOL", "BYTES": "BYTES", "string_length": "BYTES"}
     return [Row(name, role=role, answers=(f"BIN-{own.get(name, 'DATATYPES')}-{side}",)) for name, role in roles.items()]
@@ -145,8 +145,8 @@ def drawn_tensors_survive(target: Target, model: Model) -> None:
 
 
 def _explore_tensors(target: Target, model: Model, side: Side, *, json: bool) -> None:
-    """Expect any tensor that Hypothesis draws for the model to survive a side."""
-    from conformance.roles import tensor_strategies  # and with it hypothesis: see `exploring`
+    """Expect correct outputs, with one side as binary data, for tensors that Hypothesis draws for the model."""
+    from conformance.roles import tensor_strategies  # imports hypothesis: see `exploring`
 
     spec = model.role.inputs[0]
     drawn = tensor_strategies.tensors(spec.name, spec.datatype, spec.shape, json=json)

@@ -1,4 +1,4 @@
-"""A good request is answered as before after a refusal, and after requests that crash some servers."""
+"""A server still answers valid requests after a refusal, and after requests that have crashed some servers."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _FIRST_BY_REQUIREMENT_OVER_GRPC: Mapping[str, Refusal] = {
 }
 
 
-MAX_OF_A_KIND = 2  # refusals of this area with one requirement and one model: a server finds them at one stage
+MAX_OF_A_KIND = 2  # refusals of this area that share requirement and role: a server detects them at the same stage
 
 
 def _list_rows() -> Iterator[Row]:
-    """Yield rows for refusals of this area and the first of each requirement elsewhere; fewer for deployed models."""
+    """Yield rows for refusals of this area, and for one of each requirement of other areas; fewer if deployed."""
     kinds: Counter[tuple[str, str | None]] = Counter()
     for identity, refusal in REFUSALS_BY_ROW.items():
         kinds[refusal.requirement, refusal.role] += refusal in REFUSALS
@@ -78,14 +78,14 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
         raise
 
     def expect_right(reply: Reply) -> None:
-        with attribute_to("OIP-ALIVE"):  # it was right before, so any fault is due to the refusal
+        with attribute_to("OIP-ALIVE"):  # the answer was correct before, so any fault is due to the refusal
             expect(reply).tensors(right, through_json=target.through_json)
 
     expect_or_blame_isolation(target, after, expect_right)
 
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
-    """Return the first good request that the server answers, and its reply; the last request if it answers none."""
+    """Return the first valid request that the server answers, and the reply; the last if it answers none."""
     for request in target.build_good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
@@ -129,11 +129,11 @@ def _send_empty_over_grpc(model: Model) -> Message:
     return make_infer_message(model.request([model.tensor([], (0,))]))
 
 
-MANY_ELEMENTS, INDENT = 30_000, b",\n" + b" " * 140  # more than 4.5 MB of JSON, of which few bytes take long to read
+MANY_ELEMENTS, INDENT = 30_000, b",\n" + b" " * 140  # more than 4.5 MB of JSON, mostly whitespace: fast to parse
 
 
 def _send_megabytes_of_json(model: Model) -> Message:
-    """Return a JSON request with an input of more than 4.5 MB, an element a line, indented."""
+    """Return a JSON request of more than 4.5 MB, with each element on an indented line of its own."""
     elements = range(2**30, 2**30 + MANY_ELEMENTS)
     message = model.request([model.tensor(elements, (MANY_ELEMENTS,))], send="json").message()
     return message.with_body(message.body.replace(b",", INDENT))
@@ -215,7 +215,7 @@ def nothing_breaks_in_the_survey(target: Peer) -> None:
 
 
 def _describe_broken_request(found: BrokenRequest) -> str:
-    """Describe the outcome of a request of the discovery, and of its repetition."""
+    """Describe the outcome of a request that the suite sent during discovery, and of its repetition."""
     again = (
         ""
         if found.second_reply is found.reply or found.is_deliberate

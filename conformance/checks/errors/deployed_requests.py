@@ -24,20 +24,20 @@ _NARROW_INTEGERS = frozenset(WIDER) & frozenset(INTEGERS)
 
 
 def sample_inputs(model: Model) -> Sequence[Tensor]:
-    """Return the inputs of a good request."""
+    """Return the inputs of a valid request."""
     return model.sample()
 
 
 def change_data(
     change: Callable[[list[Any], int], list[Any]], datatypes: frozenset[str] = frozenset()
 ) -> MessageBuilder:
-    """Return a builder of a JSON request that is good except for the data of one input; the shape stays.
+    """Return a builder of a JSON request that is valid except for the data of one input; its shape stays.
 
-    `change` receives the elements, and the number of elements in one item along the first dimension. The input is the
-    first, or the first of the given datatypes.
+    `change` receives the elements, and the number of elements in one item along the first dimension. It is applied to
+    the first input, or to the first input of the given datatypes.
 
     Raises:
-        NotApplicable: the changed data would have no elements.
+        NotApplicable: the changed input would have no elements.
     """
 
     def make(model: Model) -> Message:
@@ -53,10 +53,10 @@ def change_data(
 
 
 def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
-    """Return the index of the first input of these datatypes, or 0 if no datatypes are given.
+    """Return the index of the first input of these datatypes; 0 if `datatypes` is empty.
 
     Raises:
-        NotApplicable: no input that is sent has one of these datatypes.
+        NotApplicable: no input in the request has one of these datatypes.
     """
     for place, item in enumerate(request.inputs):
         if not datatypes or item.tensor.datatype in datatypes:
@@ -65,9 +65,9 @@ def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
 
 
 def exceed_integers(model: Model) -> Message:
-    """Return a JSON request whose first integer is too large for its datatype but has valid low bits.
+    """Return a JSON request whose first integer is too large for its datatype, with the low bits of a valid one.
 
-    A server that truncates the integer reads an integer that the model accepts.
+    A server that drops the high bits reads an integer that the model accepts.
     """
     request = model.request(send="json")
     place = _find_input_place(request, frozenset(INTEGERS))
@@ -78,7 +78,7 @@ def exceed_integers(model: Model) -> Message:
 
 
 def widen_datatype(model: Model) -> Message:
-    """Return a JSON request that is good except for the datatype of its first integers, which is a wider one."""
+    """Return a JSON request that is valid except that its first narrow integer input has a wider datatype."""
     request = model.request(send="json")
     place = _find_input_place(request, _NARROW_INTEGERS)
     datatype = WIDER[request.inputs[place].tensor.datatype]
@@ -86,7 +86,7 @@ def widen_datatype(model: Model) -> Message:
 
 
 def change_first_dimension(change: Callable[[int], int]) -> MessageBuilder:
-    """Return a builder of a JSON request that is good except for the first dimension of its first input."""
+    """Return a builder of a JSON request that is valid except for the first dimension of its first input."""
 
     def make(model: Model) -> Message:
         request = model.request(send="json")
@@ -113,10 +113,10 @@ def enlarge_fixed_dimension(model: Model) -> Message:
 
 
 def make_ragged(model: Model) -> Message:
-    """Return a JSON request with nested data, whose last innermost array lacks its last element.
+    """Return a JSON request with nested data, in which the last innermost array lacks its last element.
 
     Raises:
-        NotApplicable: that array would be empty.
+        NotApplicable: the innermost array would be empty.
     """
     request = model.request(send="json")
     data = request.inputs[0].tensor.to_json(nested=True)
@@ -130,7 +130,7 @@ def make_ragged(model: Model) -> Message:
 
 
 def write_dimensions_as_strings(model: Model) -> Message:
-    """Return a JSON request that is good except for the dimensions of its first input, which are strings."""
+    """Return a JSON request that is valid except that the dimensions of its first input are strings."""
     request = model.request(send="json")
     shape = [str(size) for size in request.inputs[0].tensor.shape]
     return request.encode_with(lambda document: document["inputs"][0].update(shape=shape))

@@ -72,7 +72,7 @@ MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
             unknown=True,
         ),
         tensors=sample_inputs,
-        fit=Fit(max_inputs=1, is_json=True),  # with several inputs, the first may be optional
+        fit=Fit(max_inputs=1, is_json=True),  # if a model has several inputs, the first may be optional
     ),
 )
 _FAULTY_CALLS: tuple[Refusal, ...] = (
@@ -132,7 +132,7 @@ def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusa
 
 
 def _list_lenient_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
-    """Return rows for requests that should be refused, but may also be answered as intended."""
+    """Return rows for requests that a server should refuse, but may also answer as intended."""
     return [replace(row, answers=()) for row in make_refusal_rows(refusals, *requirements)]
 
 
@@ -153,7 +153,7 @@ def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> N
 
 
 def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) -> None:
-    """Expect a refusal, or the answer to the request as its author meant it."""
+    """Expect a refusal, or the correct answer for the tensors that the request intends."""
     carried = refusal.list_tensors(model)
     must, should = "OIP-REFUSAL", refusal.requirement
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)

@@ -1,6 +1,6 @@
-"""Requests with one fault each, which the base protocol cannot execute, or which contradict a model's metadata.
+"""Requests with one fault each: a server cannot execute them, or they contradict the metadata of the model.
 
-Most are plain JSON, so that they also apply to servers without the extensions.
+Most are plain JSON, so that servers without the extensions can receive them as well.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from conformance.wire.tensor import Tensor
 FaultyRequest = tuple[str, MessageBuilder, str]
 
 NO_MODEL = "no_model_of_this_name"
-# Signs that formatters, shells and templates read; a server repeats names in its messages.
+# Characters with a meaning in formatters, shells and templates; a server repeats names in its messages.
 SIGNS = "no%d+{0}${x}%s"
 
 
 def edit_request(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
-    """Return a builder of a good JSON request whose document is changed by `edit`."""
+    """Return a builder of a valid JSON request whose document is then changed by `edit`."""
     return lambda model: model.request(send="json").encode_with(edit)
 
 
 def edit_first_input(**members: Any) -> MessageBuilder:
-    """Return a builder of a good JSON request with other members in its first input."""
+    """Return a builder of a valid JSON request, with these members of its first input replaced."""
     return edit_request(lambda document: document["inputs"][0].update(members))
 
 
 def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
-    """Return a builder of a good JSON request whose text is changed."""
+    """Return a builder of a valid JSON request whose text is then changed."""
 
     def make(model: Model) -> Message:
         message = model.request(send="json").message()
@@ -47,12 +47,12 @@ def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
 
 
 def send_to_unknown_model(model: Model) -> Message:
-    """Return a good request to a model that does not exist."""
+    """Return a valid request to a model that does not exist."""
     return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
 
 
 def send_to_model_with_signs(model: Model) -> Message:
-    """Return a good request to a model that does not exist, whose name has signs."""
+    """Return a valid request to a model that does not exist and has special characters in its name."""
     return replace(model.request(send="json").message(), path=f"/v2/models/{quote(SIGNS, safe='')}/infer")
 
 
@@ -62,7 +62,7 @@ def request_unknown_metadata(_: Model) -> Message:
 
 
 def list_first_output_and(*names: str) -> MessageBuilder:
-    """Return a builder of a JSON request that lists the first output and `names`; without names, that output twice."""
+    """Return a builder of a JSON request that lists the first output and `names`; if empty, that output twice."""
 
     def make(model: Model) -> Message:
         first = model.role.outputs[0].name
@@ -73,29 +73,29 @@ def list_first_output_and(*names: str) -> MessageBuilder:
 
 
 def add_input(model: Model) -> Message:
-    """Return a good JSON request with an additional input that the model does not have."""
+    """Return a valid JSON request with an additional input that the model does not have."""
     name = "NO_SUCH_INPUT" if any(spec.name == "C" for spec in model.role.inputs) else "C"
     further = {"name": name}
     return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], **further}))(model)
 
 
 def add_input_with_signs(model: Model) -> Message:
-    """Return a good JSON request with an additional input that the model does not have, whose name has signs."""
+    """Return a valid JSON request with an additional unknown input that has special characters in its name."""
     return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], "name": SIGNS}))(model)
 
 
 def lower_datatype(model: Model) -> Message:
-    """Return a JSON request that is good except for the datatype of its first input, which is in lower case."""
+    """Return a JSON request that is valid except that the datatype of its first input is in lower case."""
     return edit_first_input(datatype=model.role.inputs[0].datatype.lower())(model)
 
 
 def send_other_datatype(datatype: str, values: Sequence[Any]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another datatype, with data that match it."""
+    """Return a builder of a binary request whose input has another datatype, with matching data."""
     return lambda model: model.request([Tensor.from_values(model.role.inputs[0].name, datatype, values)]).message()
 
 
 def reshape_input(shape: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another shape, with data that match it."""
+    """Return a builder of a binary request whose input has another shape, with matching data."""
 
     def make(model: Model) -> Message:
         spec = model.role.inputs[0]
@@ -138,7 +138,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 def _build_refusal(
     entry: FaultyRequest, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
 ) -> Refusal:
-    """Return the refusal of an entry; `tensors` are the inputs if the server accepts the request."""
+    """Return the `Refusal` of an entry; `tensors` returns the inputs that an accepting server may read."""
     fault, make, role = entry
     return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
 

@@ -1,6 +1,7 @@
-"""The form of permitted refusals, of requests whose answer may be impossible to write as JSON.
+"""The form of optional refusals: of requests whose answer JSON may not be able to carry.
 
-Other areas judge the content of such answers. A server that notices the problem late has already sent a part of one.
+Other areas judge the answers to such requests. A server that notices the problem late has already written a part of the
+answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The form of a refusal, for every request that has to be refused.
+"""The form of a refusal, for every request that a server has to refuse.
 
-Each area judges whether its requests are refused; a request that was accepted is not judged here.
+Each area judges whether its requests are refused; this module does not judge accepted requests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ THIS_AREA = "errors"
 
 
 def _list_refusals_elsewhere(attribute: str) -> Iterator[tuple[str, Refusal]]:
-    """Yield area and refusal for every other area; a refusal that several modules import is yielded once."""
+    """Yield the refusals of all other areas, with their area; each refusal only once."""
     seen: set[int] = set()
     for area, package in checks.PACKAGES.items():
         for module in checks.import_modules(package) if area not in (THIS_AREA, *checks.CLIENT_AREAS) else ():
@@ -52,7 +52,7 @@ _REFUSAL_BY_ROW = {f"{area}-{refusal.fault}": refusal for area, refusal in _list
 
 
 def _choose_first_by_key(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
-    """Return row ids: for each key, the first refusal of these areas that fits deployed models."""
+    """Return row ids: for each value of `key`, the first refusal of these areas that fits deployed models."""
     fitting = [one for one, refusal in _REFUSAL_BY_ROW.items() if refusal.fit and one.partition("-")[0] in areas]
     return set({key(identity): identity for identity in reversed(fitting)}.values())
 
@@ -62,7 +62,7 @@ _ONE_PER_STAGE = {
     f"{THIS_AREA}-{fault}"
     for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
 }
-# Refusals for deployed models: those above, and of the others one for each requirement, or for each area.
+# Refusals for deployed models: the faults above, and of the others one for each requirement, or for each area.
 SENT_TO_DEPLOYED = _ONE_PER_STAGE | _choose_first_by_key(lambda identity: _REFUSAL_BY_ROW[identity].requirement)
 ONE_PER_AREA = _ONE_PER_STAGE | _choose_first_by_key(
     lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA}
@@ -108,7 +108,7 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilde
 
 
 def expect_client_error(reply: Reply) -> None:
-    """Expect that the status of a refusal blames the client."""
+    """Expect a refusal to have a 4xx status."""
     if reply.status is not None and reply.status >= 500:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("a 4xx status", escape_text(reply.outcome()))
 
@@ -179,7 +179,7 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 UNLISTED, BEYOND_64_BITS = "87654", str(2**64)
 ANSWERING = "inference-by-the-version-that-answers"
 NO_NUMBERS: Mapping[str, str] = {"a-word": "no-such-version", "minus-one": "-1", "a-letter": "v"}
-# Spellings that a reader of numbers takes for the version itself; versions are strings.
+# Spellings that equal the version if a server parses versions as numbers; versions are strings.
 SPELLINGS: Mapping[str, str] = {
     "a-zero-in-front": "0{}",
     "a-plus-in-front": "+{}",
@@ -228,6 +228,6 @@ def unlisted_version_is_refused(target: Target, model: Model, of: str, spelling:
 
 
 def _find_answering_version(target: Target, model: Model) -> str:
-    """Return the version that an answer names; empty if it names none that a path can hold."""
+    """Return the version in an answer; empty if the answer has no version, or none that a path can contain."""
     version = read_named_version(target.infer(model.request(send="json")))
     return version if isinstance(version, str) and re.fullmatch("[A-Za-z0-9._-]+", version) else ""

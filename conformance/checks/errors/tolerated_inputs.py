@@ -46,10 +46,10 @@ class CountingMismatch:
     """A mismatched request to a role; the input has the elements 1, 2, 3, ...
 
     Attributes:
-        name: the name of that input.
-        datatype: the datatype in which it is sent.
-        shape: the shape in which it is sent.
-        own: the shape that the model accepts, with as many elements.
+        name: the name of the mismatched input.
+        datatype: the datatype in which the input is sent.
+        shape: the shape in which the input is sent.
+        own: the shape that the model accepts, with the same number of elements.
         binary: the names of the inputs that are binary data, in the order of the request.
     """
 
@@ -71,13 +71,13 @@ class CountingMismatch:
         return self._build_with(model, own), model.expected(self._list_inputs(model, own))
 
     def _list_inputs(self, model: Model, first: Tensor) -> list[Tensor]:
-        """Return all inputs of the model, the binary ones first, with `first` in place of its sample."""
+        """Return all inputs of the model, the binary ones first; `first` replaces the sample input of its name."""
         order = [*self.binary, *[spec.name for spec in model.role.inputs if spec.name not in self.binary]]
         others = {tensor.name: tensor for tensor in model.sample()} | {first.name: first}
         return [others[name] for name in order]
 
     def _build_with(self, model: Model, first: Tensor) -> Message:
-        """Return a request in which `first` replaces its sample."""
+        """Return a request in which `first` replaces the sample input of its name."""
         return model.request(self._list_inputs(model, first), send=self.binary).message()
 
 
@@ -91,14 +91,14 @@ class RecastMismatch:
 
     Attributes:
         datatypes: datatype of an input -> the datatype in which it is sent.
-        is_binary: all inputs travel as binary data.
+        is_binary: whether all inputs are sent as binary data.
     """
 
     datatypes: Mapping[str, str]
     is_binary: bool
 
     def build_row(self, name: str) -> Row:
-        """Return the row of a check that sends the request."""
+        """Return the row of a check that sends this request."""
         fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
         return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 
@@ -114,7 +114,7 @@ class RecastMismatch:
         return self._build_request(model, tensors).message(), model.expected(tensors)
 
     def _draw_tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return inputs whose answer changes if their bytes are read as the wrong datatype."""
+        """Return inputs whose answer changes if a server reads their bytes as the model's datatype."""
         drawn = draw_distinguishing_inputs(
             model, lambda tensors: [self._read_as_own_datatype(self._round_for_integers(tensor)) for tensor in tensors]
         )
@@ -135,7 +135,7 @@ class RecastMismatch:
         return Tensor.from_values(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
 
     def _read_as_own_datatype(self, tensor: Tensor) -> Tensor:
-        """Return the bytes of the recast tensor read as the model's datatype, clipped to the range of the tensor."""
+        """Return the recast tensor as misread in the model's datatype, clipped to the range of the original."""
         if tensor.datatype not in self.datatypes:
             return tensor
         read = np.frombuffer(self._cast_to_sent_datatype(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
@@ -203,7 +203,7 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
 
-# Relative tolerances: for rounding in JSON, and for an unknown model, which may compute in wider datatypes.
+# Relative tolerances: for rounding in JSON, and for deployed models, which may compute in wider datatypes.
 ROUNDING_TOLERANCE, MODEL_TOLERANCE = 1e-6, 1e-3
 
 
@@ -219,7 +219,7 @@ def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> b
 
 # --- repeated tensors -------------------------------------------------------------------------------------------------
 
-# Builds a request, and the alternative sets of right outputs.
+# Builds a request, and the alternative sets of correct outputs.
 RepeatedRequestBuilder = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
@@ -300,7 +300,7 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: RepeatedRequ
 
 
 def _remove_repeats(request: InferRequest) -> InferRequest:
-    """Return the request without repeated tensors; the first of each name stays."""
+    """Return the request without repeated tensors; the first tensor of each name stays."""
     inputs = {item.tensor.name: item for item in reversed(request.inputs)}
     outputs = {output.name: output for output in reversed(request.outputs or ())}
     return replace(
@@ -311,7 +311,7 @@ def _remove_repeats(request: InferRequest) -> InferRequest:
 
 
 def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error that wrong outputs raise; None if the outputs are correct."""
+    """Return the error for the first wrong output; None if all outputs are as expected."""
     try:
         _expect_all(reply, expected)
     except UnmetError as unmet:

@@ -29,7 +29,7 @@ from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Message
 from conformance.wire.tensor import Tensor
 
-# --- what cases ask of answers ----------------------------------------------------------------------------------------
+# --- expectations of cases --------------------------------------------------------------------------------------------
 # A case lists its requirements, the most important first. But a fault in the answer may break another requirement:
 # wrong values in a case about framing do not concern framing. So each kind of difference has its own rule.
 
@@ -43,7 +43,7 @@ def make_message(case: Case, model: Model) -> Message:
     """Return the request of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
-        NotApplicable: the bytes contain tensor names, and the target uses other names.
+        NotApplicable: the target uses other tensor names than those in the bytes.
     """
     if model.names != OUR_NAMES and case.json_length:
         raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
@@ -56,7 +56,7 @@ def make_message(case: Case, model: Model) -> Message:
 
 
 def list_undefined_members(case: Case) -> set[str]:
-    """Return the members of a request that the protocol does not define; examples in documents have some."""
+    """Return request members that the protocol does not define; examples in documents contain some."""
     return _parse_document(case).keys() - DEFINED_MEMBERS
 
 
@@ -66,14 +66,14 @@ def make_plain_message(case: Case, model: Model) -> Message:
 
 
 def make_usual_message(case: Case, model: Model) -> Message | None:
-    """Return the request of a case with its JSON in the usual spelling; None if the JSON already has it."""
+    """Return the request of a case with its JSON in the usual spelling; None if it is already so spelled."""
     document = _parse_document(case)
     text = _format_json(sort_members(document))
     return make_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
 
 
 def sort_members(value: Any, only: Collection[str] = ()) -> Any:
-    """Return a document with the members of every object in `USUAL_ORDER`; `only` selects members of the outermost."""
+    """Return a document with the members of every object in `USUAL_ORDER`; `only` filters the outermost object."""
     if isinstance(value, list):
         return [sort_members(item) for item in value]
     if not isinstance(value, dict):
@@ -122,7 +122,7 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
 
 
 def describe_answer(reply: Reply) -> str:
-    """Describe an answer to a case that only observes: refused, or its forms and inference header."""
+    """Describe an answer that is only reported, not judged: a refusal, or its forms and inference header."""
     if not reply.succeeded:
         return f"refused: {escape_text(reply.outcome(), 120)}"
     forms = sorted({"binary data" if output.binary else "JSON" for output in reply.answer.outputs})
@@ -131,7 +131,7 @@ def describe_answer(reply: Reply) -> str:
 
 
 def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput) -> None:
-    """Expect that an output of the answer is the expected tensor, or has the expected classes."""
+    """Expect an output of the answer to be the expected tensor, or to have the expected classes."""
     if output.classes is not None:
         expect_classes(model, reply, output)
         return
@@ -147,7 +147,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
         raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
 
 
-# --- which outputs, in which form ----------------------------------------------------------------------------------
+# --- outputs and their forms ---------------------------------------------------------------------------------------
 
 
 def _parse_document(case: Case) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _expect_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
     expect(reply, requirement).forms({output.name: output.form})
 
 
-# --- what the values are about -------------------------------------------------------------------------------------
+# --- values --------------------------------------------------------------------------------------------------------
 
 
 def _has_json_inputs(case: Case) -> bool:
@@ -202,7 +202,7 @@ def _has_json_inputs(case: Case) -> bool:
 # Shapes whose product overflows can crash servers.
 DANGEROUS = frozenset({"shape-product-2-to-the-64"})
 
-# advice to refuse -> the requirement on the answer of a server that does not refuse
+# requirement that advises a refusal -> the requirement on the answer of a server that does not refuse
 _SAFE_REQUIREMENTS = {
     "BIN-BODY-LONG": "BIN-BODY-LONG-SAFE",
     "BIN-SIZE-FALSE": "BIN-SIZE-FALSE-SAFE",
@@ -215,7 +215,7 @@ _SAFE_REQUIREMENTS = {
 
 
 def _list_rows(*, valid: bool) -> list[Row]:
-    """Return a row for each case; the quick profile omits cases that no document shows."""
+    """Return a row for each valid or invalid case; the quick profile omits cases that no document shows."""
     return [
         Row(
             case.name,
@@ -264,7 +264,7 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
 
 
 def _expect_refused_in_usual_spelling(target: Target, case: Case, model: Model, reply: Reply) -> None:
-    """Expect that the server also refuses a refused request in the usual spelling; else report OIP-WRITTEN."""
+    """Expect a refused request to be refused in the usual spelling as well; otherwise report OIP-WRITTEN."""
     usual = make_usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
@@ -298,7 +298,7 @@ def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
 
 
 def _is_written_wrong(target: Target, case: Case) -> bool:
-    """Say whether a raw BYTES case fails because the server writes BYTES incorrectly."""
+    """Say whether a raw BYTES case fails because the server writes BYTES outputs incorrectly."""
     return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
         target, Tensor.from_values("INPUT", "BYTES", [case.body]), "written"
     )
@@ -316,7 +316,7 @@ def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
 
 
 def _expect_right_despite_fault(case: Case, model: Model, reply: Reply) -> None:
-    """Expect correct tensors from a server that answers a request which the suite advises to refuse."""
+    """Expect correct tensors if the server answers a request that it should refuse."""
     for output in case.outputs:
         try:
             expect_output(case, model, reply, output)

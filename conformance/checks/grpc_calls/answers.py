@@ -20,7 +20,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, RequestedOutput
 
-# suffix of a row's id -> the form of its contents
+# suffix of a row's id -> the form of the inputs
 FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
 
 # --- the client that a call names --------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
             expect_answer_as(client)
 
 
-# --- the frame of an answer --------------------------------------------------------------------------------------------
+# --- the members of an answer -----------------------------------------------------------------------------------------
 
 
 @check(
@@ -98,7 +98,7 @@ def _list_last_output(model: Model) -> Outputs:
 
 
 def _list_classified_output(model: Model) -> Outputs:
-    """List the first output that can be ranked, with one class."""
+    """Request one class of the first output that can be ranked."""
     return [RequestedOutput(model.find_rankable()[0], classification=1)]
 
 
@@ -148,7 +148,7 @@ def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
 
 
 Names = Sequence[str]
-# Which outputs are listed, and the deployed models that this applies to.
+# The outputs that a request lists, and the deployed models that receive this request.
 LISTED: Mapping[str, tuple[Callable[[Names], Names] | None, Fit | None]] = {
     "none-listed": (None, ANY),
     "all": (lambda names: names, None),

@@ -1,4 +1,4 @@
-"""Tensors that Hypothesis drew, in typed and in raw contents."""
+"""Checks on tensors that Hypothesis drew once, sent in typed and in raw contents."""
 
 from __future__ import annotations
 

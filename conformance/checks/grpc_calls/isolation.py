@@ -1,4 +1,4 @@
-"""Each call gets its own answer, after refusals and beside concurrent calls; HTTP and gRPC agree."""
+"""Each call gets its own answer, after refusals and during concurrent calls; HTTP and gRPC agree."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
     raise BlockedError(f"the call after the refused one is not answered right: {after.outcome()}")
 
 
-# --- an option of the call before --------------------------------------------------------------------------------------
+# --- options of the previous call -------------------------------------------------------------------------------------
 
 
 REFUSAL_REQUIREMENTS = ("OIP-ALIVE/grpc",)
@@ -135,7 +135,7 @@ def option_of_the_call_before_is_gone(
         raise UnmetError(f"{_describe_answer(usual)}, as before", _describe_answer(after), after)
 
 
-# --- in flight ---------------------------------------------------------------------------------------------------------
+# --- concurrent calls -------------------------------------------------------------------------------------------------
 
 KINDS = ("typed", "raw", "classes", "several-models")
 MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")
@@ -171,7 +171,7 @@ def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind
 
 
 def _build_role_request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
-    """Return a request with an id and values that are unique to its place."""
+    """Return a request to a role, with an id and values that are unique to its number `place`."""
     identity = f"request-{place}"
     if kind == "classes":
         scores = model.tensor([float((place * 7 + k * 13) % 97) for k in range(4)])
@@ -186,7 +186,7 @@ def _build_role_request(target: GrpcTarget, model: Model, kind: str, place: int)
 
 
 def _build_own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
-    """Return a request with an id and unique values for a deployed model."""
+    """Return a request to a deployed model, with an id and values that derive from its number `place`."""
     tensors: Sequence[Tensor] = model.build_salted_inputs(1 + place % 8, place)
     identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
     if kind == "classes":
@@ -213,7 +213,7 @@ def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
 
 
 def _summarize_content(reply: Reply) -> object:
-    """Return the content of an answer, independent of its form, and without an id that the server made up."""
+    """Return the content of an answer, independent of its form; an id that the server invented is left out."""
     if not reply.succeeded:
         return reply.status_line if reply.status else reply.outcome()
     document = reply.answer.document or {}
@@ -225,7 +225,7 @@ def _summarize_content(reply: Reply) -> object:
 
 
 def _read_sent_id(reply: Reply) -> str:
-    """Return the id of an answer if a request had it; empty if the server made it up."""
+    """Return the id of an answer if a request had this id; empty if the server invented the id."""
     found = str((reply.answer.document or {}).get("id", ""))
     return found if found.startswith("request-") else ""
 

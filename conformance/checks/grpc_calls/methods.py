@@ -1,4 +1,4 @@
-"""The methods for metadata and health of the server and its models, and versions of models."""
+"""The gRPC methods for the metadata and health of a server and its models, and calls that name a version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from conformance.wire.request import Form, RequestedOutput
 
 
 def expect_answer(reply: Reply, method: str) -> Pb:
-    """Return the response message of a call; expect it to be answered."""
+    """Return the response message of a call, after expecting the call to succeed."""
     expect(reply).answered()
     message = parse_message(reply.body, method)
     if message is None:
@@ -143,7 +143,7 @@ def _expect_own_metadata(reply: Reply, message: Pb, model: Model) -> None:
 
 
 def expect_requested_name(reply: Reply, member: str, found: str, model: Model) -> None:
-    """Expect the name in the request; the suite advises servers not to answer with an alias."""
+    """Expect an answer to contain the model name of the request; an answer with an alias breaks advice."""
     if found != model.name:
         actual = f"{member} {format_value(found)}"
         raise UnmetError(f"{member} {format_value(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
@@ -152,7 +152,7 @@ def expect_requested_name(reply: Reply, member: str, found: str, model: Model) -
 def _expect_tensor_described(
     reply: Reply, spec: TensorSpec, name: str, described: dict[str, Any], *, batching: bool
 ) -> None:
-    """Expect the metadata of a tensor to have its datatype, and a shape that fits."""
+    """Expect metadata to describe a tensor with its datatype and a matching shape."""
     if name not in described:
         raise UnmetError(f"{name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply)
     entry = described[name]
@@ -176,7 +176,7 @@ def _list_versions(target: GrpcTarget, model: Model) -> list[str]:
 
     Raises:
         NotApplicable: the metadata list no versions.
-        Blocked: the server returns no metadata.
+        Blocked: the call for metadata fails.
     """
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
     message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
@@ -221,7 +221,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
 def _is_right_without_version(
     target: GrpcTarget, model: Model, send: Form, wanted: list[RequestedOutput] | None
 ) -> bool:
-    """Say whether the call is answered without a version, and, if it requests no classes, answered correctly."""
+    """Say whether the call succeeds without a version; if no classes are requested, the answer must be correct."""
     reply = target.infer(model.request(send=send, outputs=wanted))
     return reply.succeeded if wanted else is_met(lambda: expect_right(reply, model, model.sample()))
 
@@ -246,7 +246,7 @@ def listed_version_is_described(target: GrpcTarget, model: Model, method: str) -
 
 
 def _is_ready(target: GrpcTarget, model: Model) -> bool:
-    """Say whether the server calls a model ready, without a version."""
+    """Say whether the server reports a model as ready if the call names no version."""
     reply = target.call("ModelReady", name=model.name)
     message = parse_message(reply.body, "ModelReady") if reply.succeeded else None
     return message is not None and bool(message.ready)

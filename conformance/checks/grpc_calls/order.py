@@ -60,17 +60,17 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
 
 
 def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError) -> None:
-    """Raise `BlockedError` if raw contents of a deployed model are wrong in the declared order as well."""
+    """Raise `BlockedError` if the answer to raw contents in declared order is wrong as well."""
     is_right = is_met(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
     if not is_right and not is_right_by_name(target, model, tensors):
         raise BlockedError("in the order of the metadata raw contents are also wrong", unmet) from None
 
 
 def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
-    """Return samples; for a deployed model, inputs whose answer shows whether the server exchanges them.
+    """Return sample inputs; for a deployed model, inputs whose answer shows whether the server exchanges them.
 
     Raises:
-        NotApplicable: no such inputs are found, the model receives one input, or it always assigns inputs by order.
+        NotApplicable: no draw shows an exchange, the model receives one input, or it assigns inputs by position.
     """
     if len(model.sample()) < 2 or model.by_place:
         raise NotApplicableError(f"{model.name} does not take several inputs by their names")
@@ -79,7 +79,7 @@ def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
 
 
 def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
-    """Say whether the identity model of its datatype returns this tensor right; True if there is no such model."""
+    """Say whether the identity model of its datatype returns a tensor unchanged; True if there is no such model."""
     model = target.model(get_identity_role(tensor.datatype))
     alone = Tensor("INPUT", tensor.datatype, tensor.shape, tensor.array)
     return model is None or not any(
@@ -145,10 +145,10 @@ def raw_entries_follow_the_outputs(
 
 
 def _find_telling_inputs(model: Model) -> Sequence[Tensor]:
-    """Return samples; for a deployed model, inputs whose outputs all differ from each other.
+    """Return sample inputs; for a deployed model, inputs for which all outputs differ from each other.
 
     Raises:
-        NotApplicable: no such inputs are found.
+        NotApplicable: no draw gives such outputs.
     """
     for tensors in model.draw_several() if model.is_own_oracle else ():
         outputs = [(one.datatype, one.shape, bytes(one.to_bytes())) for one in model.find_outputs(tensors)]
@@ -165,7 +165,7 @@ def _is_wrong(reply: Reply, tensor: Tensor) -> bool:
 
 
 def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], tensor: Tensor) -> bool:
-    """Say whether an output is wrong when it is the only one listed."""
+    """Say whether an output is wrong if the request lists only this output."""
     return _is_wrong(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
 
 

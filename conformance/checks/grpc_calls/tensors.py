@@ -1,8 +1,8 @@
 """Tensors in typed and in raw contents.
 
-Identity models show that a tensor is returned unchanged. Models that compute (casts, lengths, sums by position) show
-that the tensor was read correctly: with an identity model, a server that misreads and miswrites in the same way seems
-to be correct.
+Identity models show that a server returns a tensor unchanged. Models that compute (casts, lengths, sums by position)
+show that a server reads a tensor correctly: an identity model cannot detect a server that misreads and miswrites bytes
+in the same way.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CORNERS: dict[str, list[str]] = {
     ]
     for datatype in PLAIN
 }
-# Roles of one tensor that show its layout, besides the identity role of each datatype.
+# Roles with one input that reveal how the server reads its layout, besides the identity role of each datatype.
 SHAPED_ROLES = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching")
 BOOLS = (("true", (True,)), ("false", (False,)), ("mixed", (True, False, False, True, True, False, True, False, False)))
 
@@ -68,11 +68,11 @@ LONG_BOOLS = {
 
 
 def _compute_distinct_values(count: int) -> tuple[int, ...]:
-    """Return integers that differ from each other."""
+    """Return `count` integers that all differ."""
     return tuple(k * 7919 % 65_521 for k in range(count))
 
 
-# Shapes besides those of the samples: two without elements, dimensions of 1, batches of other sizes.
+# Shapes in addition to those of the samples: two without elements, dimensions of 1, batches of other sizes.
 SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "0x3": ("rank2", (0, 3)),
     "3x0": ("rank2", (3, 0)),
@@ -92,7 +92,7 @@ SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def _list_numeric_rows() -> list[Row]:
-    """Return the rows of both forms: samples, corner values, booleans, shapes and sizes."""
+    """Return the rows that both forms share: samples, corner values, booleans, shapes and sizes."""
     return [
         *[Row(datatype, role=get_identity_role(datatype)) for datatype in PLAIN],
         *[
@@ -117,7 +117,7 @@ NUMERIC_ROWS = _list_numeric_rows()
 def _choose_tensors(
     model: Model, choice: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int
 ) -> list[Tensor]:
-    """Return samples, the corner values of a group, or the given values, repeated `times`."""
+    """Return sample inputs, a tensor of a group of corner values, or the given values repeated `times`."""
     if choice is None:
         return list(_sample_other_sizes(model))
     spec = model.role.inputs[0]
@@ -184,7 +184,7 @@ def typed_tensors_come_back(
 
 
 def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
-    """Expect tensors to come back; a server may refuse empty tensors and larger batches."""
+    """Expect the correct outputs for tensors; a server may refuse empty tensors and larger batches."""
     try:
         reply = expect_return_over_grpc(target, model, tensors, send)
     except UnmetError as unmet:
@@ -203,10 +203,10 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
 
 
 def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor], bool]) -> None:
-    """Expect right answers to raw contents of a deployed model, judged by its outputs of one kind.
+    """Expect a deployed model to answer raw contents correctly; only outputs for which `is_own` holds are judged.
 
     Raises:
-        Blocked: an output of another kind is wrong, or the order of several inputs or outputs.
+        Blocked: another output is wrong, or the server confuses the order of inputs or outputs.
     """
     tensors = require_reading(model)
     try:
@@ -223,7 +223,7 @@ def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor],
 
 
 def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
-    """Say whether an output is correct when it is the only listed output."""
+    """Say whether an output is correct if the request lists only this output; False if the model has one output."""
     if len(model.role.outputs) == 1:
         return False
     reply = target.infer(model.request(tensors, outputs=[output.name]))
@@ -322,7 +322,7 @@ def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
 
 
 def _expect_raw_floats(target: GrpcTarget, model: Model, short: Tensor, form: str) -> None:
-    """Expect a model of 16-bit floats to return right outputs; typed contents break the requirement `form`."""
+    """Expect correct outputs from a model with 16-bit floats; typed outputs break the requirement `form`."""
     (spec,) = model.role.inputs
     tensor = (
         short if spec.datatype == short.datatype else Tensor.from_values("INPUT", "FP32", short.array.astype("<f4"))
@@ -331,7 +331,7 @@ def _expect_raw_floats(target: GrpcTarget, model: Model, short: Tensor, form: st
 
 
 def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, form: str) -> None:
-    """Expect correct outputs; outputs of `datatype` have to be in raw contents."""
+    """Expect correct outputs for raw inputs, and outputs of this datatype in raw contents."""
     reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:

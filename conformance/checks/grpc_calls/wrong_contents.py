@@ -1,6 +1,6 @@
 """Invalid contents: wrong size, both forms at once, missing, out of range, or in the field of another datatype.
 
-Every call is a good request with one fault in its message.
+Every call is a valid request with one fault in its message.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _add_typed_contents(request: Pb) -> None:
 
 
 def _give_each_another_form(request: Pb) -> None:
-    """Give the first input typed contents, and the second the only raw entry."""
+    """Give the first input typed contents, and keep a raw entry only for the second input."""
     raw = request.raw_input_contents[1]
     _clear_raw(request)
     request.raw_input_contents.append(raw)
@@ -164,7 +164,7 @@ FORMS: tuple[Refusal, ...] = (
 
 
 _STRINGS = Fit(inputs=frozenset({"BYTES"}))
-# Calls for deployed models only: their own elements and strings, in their shapes.
+# Calls only for deployed models, made from their sample inputs.
 SIZES_OF_MODELS: tuple[Refusal, ...] = (
     make_faulty_call("own-typed-element-missing", "GRPC-SIZE-WRONG", None, _remove_last_element, fit=JSON),
     make_faulty_call("own-typed-element-repeated", "GRPC-SIZE-WRONG", None, _repeat_last_element, fit=JSON),
@@ -252,7 +252,7 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
     """Return an edit that moves the contents of the first input into the field of another datatype.
 
     Raises:
-        NotApplicable: that field cannot hold the contents.
+        NotApplicable: no other field can hold these elements.
     """
     if tensor.datatype not in _OWN_OTHER_FIELDS:
         raise NotApplicableError(f"no other field holds {tensor.datatype}")
@@ -264,7 +264,7 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
 
 
 def _expect_refused_or_read(target: GrpcTarget, model: Model, message: Message, tensors: Sequence[Tensor]) -> str:
-    """Expect a refusal, or the answer to these inputs; return which of the two it is."""
+    """Expect a refusal, or the correct answer for these inputs; return which of the two the server gave."""
     reply = target.send(message, fresh=True)
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"

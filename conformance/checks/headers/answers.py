@@ -66,7 +66,7 @@ def _request_with_id(letters: str) -> RequestBuilder:
 
 
 def _request_long_json(count: int) -> RequestBuilder:
-    """Return a builder of a request to `multi` for `count` strings as JSON, beside binary outputs."""
+    """Return a builder of a request to `multi` for `count` strings as JSON, together with binary outputs."""
 
     def ask(model: Model) -> InferRequest:
         tensors = [*model.sample()[:-1], Tensor.from_values("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]
@@ -132,7 +132,7 @@ def _override_forms(default: Any, *settings: Any) -> RequestBuilder:
 
 
 def _request_if_json_capable(**arguments: Any) -> RequestBuilder:
-    """Return a builder of a request with these arguments, for models that JSON can carry."""
+    """Return a builder of a request with these arguments, for models whose tensors JSON can carry."""
 
     def ask(model: Model) -> InferRequest:
         require_json(model)
@@ -165,7 +165,7 @@ def has_binary_data(reply: Reply) -> bool:
 
 
 def find_media_type(reply: Reply) -> str:
-    """Return the media type of the answer in lower case; empty if it has none."""
+    """Return the media type of the answer in lower case; empty if the answer has no media type."""
     return (reply.header("Content-Type") or "").partition(";")[0].strip().lower()
 
 
@@ -243,14 +243,14 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
     return f"{header}, {find_media_type(reply) or 'no Content-Type'}"
 
 
-# --- errors hold no binary data ---------------------------------------------------------------------------------------
+# --- errors contain no binary data ------------------------------------------------------------------------------------
 
 # Media types with this suffix are JSON formats (RFC 6839, 3.1).
 JSON_SUFFIX = "+json"
 
 
 def _send_to_unknown_model(model: Model) -> Message:
-    """Return a good request to a model that does not exist."""
+    """Return a valid request to a model that does not exist."""
     return replace(model.request(send="json").message(), path="/v2/models/no_model_of_this_name/infer")
 
 
@@ -336,11 +336,11 @@ def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: 
 
 
 def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
-    """Return the minimum length of the body; None if it has no binary data.
+    """Return the minimum length of the body; None if the body has no binary data.
 
-    Each output counts with its declared or its right size, whichever is smaller: a wrong size is another fault. If the
-    right tensor is unknown, shape and datatype give its size. For a body truncated inside its JSON, only the inference
-    header counts.
+    Each output counts with its declared or its expected size, whichever is smaller: a wrong size is another fault. If
+    the expected tensor is unknown, its shape and datatype give the size. For a body truncated inside its JSON, only the
+    inference header counts.
     """
     header = reply.header(INFERENCE_HEADER) or ""
     if reply.answer.document is None:

@@ -97,13 +97,13 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
 
 
 def _pad_to_octal_length(head: bytes) -> bytes:
-    """Return JSON padded with blanks so that its decimal length, misread as octal, is smaller but still covers it."""
+    """Return JSON padded with blanks: its decimal length, misread as octal, is less but still covers the JSON."""
     lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
     return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
 
 
 def _expect_right_behind_strings(target: Target, multi: Model, strings: Sequence[str]) -> None:
-    """Expect the right BOOL elements from binary data after JSON with these strings."""
+    """Expect the correct BOOL elements if their binary data follow JSON with these strings."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.from_values("IN_BYTES", "BYTES", strings)
     sample["IN_BOOL"] = Tensor.from_values("IN_BOOL", "BOOL", [True, False, True, True, False])
@@ -235,7 +235,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
         expect_answer_as(client)
 
 
-# --- content types of other things ------------------------------------------------------------------------------------
+# --- unrelated content types ------------------------------------------------------------------------------------------
 # Command-line clients send the media type of forms by default, and some libraries send none. No document specifies the
 # media type of a request: a server may check or ignore it, but it may not misread the body.
 
@@ -246,22 +246,22 @@ OTHER_CONTENT_TYPES: Mapping[str, str | None] = {
     "none": None,
 }
 TYPED_FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "raw-as-form", "json-as-none")
-TYPED_VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is no UTF-8
+TYPED_VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is not UTF-8
 
 
 def _build_json_request(model: Model) -> Message:
-    """Return a JSON request with the bytes of a form in its elements."""
+    """Return a JSON request with elements that are special characters of HTML form data."""
     require_json(model)
     return model.request(model.fill(TYPED_VALUES), send="json").message()
 
 
 def _build_raw_request(model: Model) -> Message:
-    """Return a raw request with the bytes of a form in its elements."""
+    """Return a raw request with elements that are special characters of HTML form data."""
     return model.raw(bytes(_make_typed_inputs(model, is_raw=True)[0].to_bytes()))
 
 
 def _make_typed_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
-    """Return inputs that contain the bytes that separate the fields of a form."""
+    """Return inputs with the bytes that separate the fields of HTML form data."""
     if is_raw and model.is_own_oracle:
         return fill_lookalike(model.sample(), "ampersands")
     return model.fill(TYPED_VALUES)

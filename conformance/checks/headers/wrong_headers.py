@@ -1,4 +1,4 @@
-"""Requests whose inference header is wrong, or comes twice."""
+"""Requests whose inference header is wrong or repeated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from conformance.wire.tensor import Tensor
 
 InputsBuilder = Callable[[Model], Sequence[Tensor]]
 
-# Faults that also go to deployed models: a few for each requirement.
+# Faults that deployed models also receive: a few for each requirement.
 FITS: Mapping[str, Fit] = {
     **dict.fromkeys(("one-beyond-the-body", "right-in-32-bits", "right-in-64-bits"), ANY),
     "right-as-an-octal-number": ANY,
@@ -43,12 +43,12 @@ BLANKS = [0x20, 0x0A, 0x0D, 0x09]
 
 
 def _build_good_message(model: Model) -> Message:
-    """Return the good binary request whose inference header the others change."""
+    """Return the valid binary request whose inference header other functions change."""
     return model.request(model.fill(VALUES), outputs=model.build_outputs_member()).message()
 
 
 def _set_header(value: Callable[[Message], int | str]) -> MessageBuilder:
-    """Return a builder of the good request with another value of the inference header."""
+    """Return a builder of the valid request with another value of the inference header."""
 
     def make(model: Model) -> Message:
         message = _build_good_message(model)
@@ -58,12 +58,12 @@ def _set_header(value: Callable[[Message], int | str]) -> MessageBuilder:
 
 
 def _set_header_text(value: str) -> MessageBuilder:
-    """Return a builder of the good request with this inference header."""
+    """Return a builder of the valid request with this inference header."""
     return _set_header(lambda _: value)
 
 
 def _set_header_like_zero(value: Callable[[Message], str]) -> MessageBuilder:
-    """Return a builder of the good request with a header that some servers parse as 0 (a raw request)."""
+    """Return a builder of the valid request with a header that some servers parse as 0 (a raw request)."""
 
     def make(model: Model) -> Message:
         require_no_lookup_table(model)
@@ -73,7 +73,7 @@ def _set_header_like_zero(value: Callable[[Message], str]) -> MessageBuilder:
 
 
 def _write_octal_header(model: Model) -> Message:
-    """Return the good request with a header that exceeds the body unless parsed as octal."""
+    """Return the valid request with a header that exceeds the body unless parsed as octal."""
     message = _build_good_message(model)
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):
@@ -87,14 +87,14 @@ def _remove_header(message: Message) -> Message:
 
 
 def _build_raw_request(header: str | None) -> MessageBuilder:
-    """Return a builder of a raw request that is good except for its inference header."""
+    """Return a builder of a raw request that is valid except for its inference header."""
     return lambda model: model.raw(bytes(model.sample()[0].to_bytes())).with_header(INFERENCE_HEADER, header)
 
 
 def _build_json_request(by: int) -> MessageBuilder:
     """Return a builder of a JSON request whose inference header is wrong by `by` bytes.
 
-    It has the media type of binary requests: a server may ignore the inference header of application/json.
+    The request has the media type of binary requests: a server may ignore the inference header of application/json.
     """
 
     def make(model: Model) -> Message:
@@ -118,12 +118,12 @@ def _build_refusal(
     role: str = "identity_uint8",
     tensors: InputsBuilder | None = None,
 ) -> Refusal:
-    """Return a refusal that also goes to deployed models if `FITS` names its fault."""
+    """Return a `Refusal`, which deployed models also receive if `FITS` names its fault."""
     return Refusal(fault, requirement, role, message, tensors=tensors, fit=FITS.get(fault))
 
 
 def _fill_values(model: Model) -> Sequence[Tensor]:
-    """Return the inputs of the good request."""
+    """Return the inputs of the valid request."""
     return model.fill(VALUES)
 
 
@@ -227,7 +227,7 @@ def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal)
     expect_refused(target, model, refusal)
 
 
-# The document requires the header of the sender only: a server that finds the binary data may answer right.
+# The document requires the header of the sender only: a server that finds the binary data may answer correctly.
 @check(
     "headers.request-without-a-length-is-refused-or-right", answers=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
 )
@@ -266,7 +266,7 @@ DIFFERENT: dict[str, HeaderPair] = {
     "right-then-one-more": lambda message: (message.json_length, message.json_length + 1),
     "whole-body-then-right": lambda message: (len(message.body), message.json_length),
 }
-# Rows that also run on deployed models. None has the value 0, with which JSON may be read as table indices.
+# Rows that also run on deployed models. No header has the value 0, with which JSON may be read as table indices.
 REPEATED_FITS: Mapping[str, Fit] = dict.fromkeys(("equal", "right-then-one-more", "whole-body-then-right"), ANY)
 
 
@@ -277,7 +277,7 @@ def _repeat_header(message: Message, *values: int) -> Message:
 
 
 def _send_header_twice(values: HeaderPair) -> MessageBuilder:
-    """Return a builder of the good request with two inference headers."""
+    """Return a builder of the valid request with two inference headers."""
     return lambda model: _repeat_header(_build_good_message(model), *values(_build_good_message(model)))
 
 

@@ -1,4 +1,4 @@
-"""The JSON of an answer: the model name, the members of outputs, the set of outputs, and the id of the request."""
+"""The JSON of an answer: the model name, the outputs and their members, and the id of the request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.transport.target import Target
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message
 
-# --- what an answer says of itself -------------------------------------------------------------------------------------
+# --- the members of an answer -----------------------------------------------------------------------------------------
 
 
 @check("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
@@ -136,7 +136,7 @@ _BINARY_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
 
 
 def _list_these_outputs(listed: Sequence[str]) -> OutputChooser:
-    """Return a function that lists these outputs of any model."""
+    """Return an `OutputChooser` that requests these outputs of any model."""
     return lambda _: listed
 
 
@@ -195,7 +195,7 @@ def all_outputs_come_unasked(target: Target, model: Model, make: MessageBuilder)
 
 
 def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:
-    """Expect these outputs, in any order."""
+    """Expect an answer to contain at least these outputs, in any order."""
     expect(reply).answered()
     found = list(reply.answer.names())
     if missing := [name for name in names if name not in found]:

@@ -25,7 +25,7 @@ from conformance.wire.json_writing import write_escaped
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
-# --- elements of a deployed model, written otherwise ------------------------------------------------------------------
+# --- elements of a deployed model in another spelling -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class ElementRewriting:
 
     Attributes:
         write: returns the JSON text of an element.
-        misread: returns the value that a parser without support for this spelling reads; None if it refuses instead.
-        adapt: returns a tensor whose elements this spelling can express.
+        misread: returns the value that a parser without support for this spelling reads; None if it cannot read one.
+        adapt: returns a tensor with elements that this spelling can express.
     """
 
     datatypes: frozenset[str]
@@ -44,7 +44,7 @@ class ElementRewriting:
     adapt: Callable[[Tensor], Tensor] = lambda tensor: tensor
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
-        """Return a JSON request and its inputs; the answer shows whether their elements are misread."""
+        """Return a request in this spelling and its inputs; the answer shows whether the server misreads them."""
         drawn = model.sample() if self.misread is None else draw_distinguishing_inputs(model, self._parse_all_wrong)
         tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
         return self._write_elements(model, tensors), tensors
@@ -95,10 +95,10 @@ WITH_A_POINT = ElementRewriting(frozenset(INTEGERS), lambda value: f"{value}.0",
 
 
 # --- elements of another type -----------------------------------------------------------------------------------------
-# Each entry lists all right results of coercion. There is no row if there are too many, as for a string among booleans
-# or a number among strings.
+# Each entry lists all valid results of coercion. There is no row if there are too many results, as for a string among
+# booleans or a number among strings.
 
-# kind, datatype, an element of the right type, an element of another type, and the values that coercion may give.
+# kind, datatype, an element of the declared type, an element of another type, and the values that it may be read as.
 ELEMENTS: tuple[tuple[str, str, Any, Any, tuple[Any, ...]], ...] = (
     ("fraction", "UINT32", 5, 1.5, (1, 2)),
     ("fraction", "INT64", -5, -2.5, (-2, -3)),
@@ -116,13 +116,13 @@ Tensors = Sequence[Tensor]
 
 
 class Coercion(NamedTuple):
-    """A request with elements of another type.
+    """A request in which the elements of one input have another JSON type.
 
     Attributes:
-        tensors: the inputs of the request before the change.
-        data: the data sent for one input instead.
-        candidates: the inputs that coercion may give.
-        place: the index of that input.
+        tensors: the inputs before the elements are replaced.
+        data: the JSON elements that replace those of one input.
+        candidates: the possible results if the server coerces the elements.
+        place: the index of the input with replaced elements.
     """
 
     tensors: Tensors
@@ -135,7 +135,7 @@ CoercionBuilder = Callable[[Model], Coercion]
 
 
 def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> CoercionBuilder:
-    """Return a builder of data with an element of another type between two of the right type."""
+    """Return a builder of data with an element of another type between two elements of the declared type."""
 
     def make(model: Model) -> Coercion:
         plain, *coerced = ([model.tensor([own, value, own])] for value in (own, *values))
@@ -145,13 +145,13 @@ def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> Coer
 
 
 def _write_as_strings(model: Model) -> Coercion:
-    """Write every number as a string; the answer shows whether a server reads the same number for all strings."""
+    """Write every number as a string; the answer shows whether a server reads them all as one number."""
     tensors = draw_distinguishing_inputs(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
 def _write_as_numbers(model: Model) -> Coercion:
-    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads all as false."""
+    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads them all as false."""
     place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
     tensors = draw_distinguishing_inputs(
         model, lambda drawn: [_fill_with_minimum(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
@@ -194,7 +194,7 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
 
 
 def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error that wrong outputs raise; None if the outputs are correct."""
+    """Return the error for the first wrong output; None if all outputs are as expected."""
     try:
         expect(reply, "OIP-COERCE").tensors(expected)
     except UnmetError as unmet:

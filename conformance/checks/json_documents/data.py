@@ -1,4 +1,4 @@
-"""JSON data, flat or nested, and the values of their elements."""
+"""The member `data` of JSON tensors: flat or nested arrays, and the values of their elements."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
 
 
 def _choose_inputs(model: Model) -> Sequence[Tensor]:
-    """Return inputs whose answer shows the order in which their elements were read."""
+    """Return inputs whose answer shows the order in which the server read their elements."""
     if not model.is_own_oracle:
         return [make_distinct_tensor(model, model.sample()[0].shape)]
     return draw_distinguishing_inputs(model, lambda tensors: [_read_by_columns(tensor) for tensor in tensors])
 
 
 def _read_by_columns(tensor: Tensor) -> Tensor:
-    """Return the tensor as read by a server that takes its data column by column."""
+    """Return the tensor as read by a server that expects its data column by column."""
     return replace(tensor, array=tensor.array.reshape(-1).reshape(tensor.shape, order="F"))
 
 
@@ -127,7 +127,7 @@ MAX_EXACT_INTEGER = 2**53 - 1
 
 
 def _spell_limits(datatype: str) -> Texts:
-    """Return the limits of an integer datatype, and the integers next to them, with their texts."""
+    """Map JSON texts to values: the limits of an integer datatype, and integers next to those limits."""
     found = np.iinfo(lookup(datatype).dtype)
     low, high = max(int(found.min), -MAX_EXACT_INTEGER), min(int(found.max), MAX_EXACT_INTEGER)
     return {str(value): value for value in (low, low + 1, 0, 1, high // 2, high - 1, high)}
@@ -160,9 +160,9 @@ STRINGS: Mapping[str, Mapping[str, str]] = {
     },
     "empty-and-blank": {'""': "", '" "': " ", '"  a "': "  a ", r'"\u0020"': " ", r'"\t"': "\t"},
 }
-# Groups that a parser may refuse: more digits than a double has (RFC 8259, 6).
+# Groups that a parser may refuse, because they have more digits than a double (RFC 8259, 6).
 LIMITABLE_GROUPS = ("many-digits",)
-# name -> number of elements, and the indices of those that are true; None for all
+# name -> the number of elements, and the indices of the elements that are true; None for all elements
 TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
     "all-of-8": (8, None),
     "all-of-9": (9, None),
@@ -174,7 +174,7 @@ TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
 
 
 def _spell_bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
-    """Return booleans with their texts; those at the places `true` are true."""
+    """Return JSON texts and their boolean values; those at the indices in `true` are true."""
     places = range(count) if true is None else true
     return [("true", True) if place in places else ("false", False) for place in range(count)]
 
@@ -188,7 +188,7 @@ def make_spelled_request(model: Model, elements: Sequence[str], want: Form | Non
 
 
 class Spelling(Protocol):
-    """Elements and their JSON texts."""
+    """Builds a request whose elements are written as particular JSON texts."""
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request, and the inputs that it spells."""
@@ -207,7 +207,7 @@ class SpelledElements:
 
 
 def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
-    """Return a row for each group of texts."""
+    """Return a row for each group of JSON texts, for the identity model of a datatype."""
     return [
         Row(
             f"{datatype}-{name}",
@@ -219,7 +219,7 @@ def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
 
 
 def _build_own_row(name: str, spelling: ElementRewriting) -> Row:
-    """Return a row for deployed models."""
+    """Return a row for deployed models with this spelling of elements."""
     return Row(name, (spelling, False), fit=Fit(some_input=spelling.datatypes, is_json=True))
 
 
@@ -267,11 +267,11 @@ def strings_have_the_length_that_they_spell(target: Target, model: Model, elemen
 
 
 def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requirement: str | None = None) -> None:
-    """Expect the right outputs for an input with these values."""
+    """Expect the outputs that the model computes for an input with these values."""
     expect(reply, requirement).tensors(model.expected([model.tensor(values)]), through_json=True)
 
 
-# --- integers written otherwise, and numbers that do not fit ------------------------------------------------------------
+# --- other spellings of integers, and numbers out of range ------------------------------------------------------------
 
 INTEGER_SPELLINGS: Mapping[str, Texts] = {
     "with-a-point": {"100.0": 100, "-7.00": -7, "0.0": 0},
@@ -322,12 +322,12 @@ OUT_OF_RANGE: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def _build_spelled_message(elements: Sequence[str]) -> MessageBuilder:
-    """Return a builder of a JSON request with these texts as its data."""
+    """Return a builder of a JSON request whose data consist of these JSON texts."""
     return lambda model: make_spelled_request(model, elements)
 
 
 def _name_fault(datatype: str, elements: Sequence[str]) -> str:
-    """Return the name of the fault in data with these texts."""
+    """Return the name of a fault that consists of data with these JSON texts."""
     return f"{datatype}-data-of-{'-'.join(text.replace('-', 'minus-') for text in elements)}"
 
 

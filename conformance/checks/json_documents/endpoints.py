@@ -32,24 +32,24 @@ Expectation = Callable[[Reply, Model], object]
 
 
 def _build_raw_request(model: Model) -> Message:
-    """Return a raw request."""
+    """Return a raw binary request with the sample input of the model."""
     return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
 
 
 def _request_classes(model: Model) -> Message:
-    """Return a request for two classes."""
+    """Return a JSON request for two classes of the first output."""
     return model.request(send="json", outputs=[RequestedOutput(model.role.outputs[0].name, classification=2)]).message()
 
 
 def _expect_tensors(reply: Reply, model: Model) -> None:
-    """Expect the right outputs for sample inputs."""
+    """Expect the outputs that the model computes for sample inputs."""
     expect(reply).tensors(
         model.expected(model.sample(batch=1) if reply.exchange.message.json_length == 0 else model.sample())
     )
 
 
 def _expect_classes(reply: Reply, model: Model) -> None:
-    """Expect an output that consists of classes."""
+    """Expect the first output to consist of classes."""
     read_texts(reply, model.role.outputs[0].name)
 
 
@@ -103,7 +103,7 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Messag
     # Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
     if versioned.version not in listed or not isinstance(named, str) or named in ("", versioned.version):
         return
-    # Answers that always name the model's version by the same word, which metadata do not list, are observed elsewhere.
+    # Answers that always name the model's version by the same word, which metadata do not list, are reported elsewhere.
     if named in listed or named != read_named_version(target.send(make(plain), fresh=True)):
         raise UnmetError(f"model_version {format_value(versioned.version)}, or none", format_value(named), reply)
 
@@ -112,7 +112,7 @@ def _choose_version(target: Target, model: Model) -> tuple[Model, list[str]]:
     """Return the model with its default version, and the versions that its metadata list.
 
     Raises:
-        NotApplicable: the default version is unknown, or its optional path does not answer a plain request.
+        NotApplicable: the default version is unknown, or the optional path with that version gives no answer.
     """
     versions = list_versions(target, model)
     own = model.version or find_default_version(target, model, versions)
@@ -193,7 +193,7 @@ def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
-    """Expect the correct outputs; of outputs in binary data, expect only that they exist."""
+    """Expect the correct outputs; if JSON cannot carry them all, expect only that they are present."""
     for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])

@@ -1,4 +1,4 @@
-"""Numbers of JSON data that come back with every bit."""
+"""Exact numbers: JSON data keep every bit of a number on the way to an identity model and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Texts = Mapping[str, float]
 
 _ZEROS: Texts = {"-0.0": -0.0, "0.0": 0.0, "1.0": 1.0}
 _SUBNORMAL_FP32: Texts = {"1.40129846e-45": 2.0**-149, "1.17549421e-38": 2.0**-126 - 2.0**-149}
-# datatype -> group -> texts. Values that are no short decimal are given as sums of powers of two.
+# datatype -> group -> texts. Values without a short decimal form are given as sums of powers of two.
 NUMBERS: Mapping[str, Mapping[str, Texts]] = {
     "FP64": {
         "17-digits": {
@@ -57,13 +57,13 @@ NUMBERS: Mapping[str, Mapping[str, Texts]] = {
     },
     "UINT64": {"ends": {"18446744073709551615": 2**64 - 1, "9223372036854775809": 2**63 + 1, "0": 0}},
 }
-# name of a row -> where the numbers are JSON: in request and answer, in the request, in the answer
+# suffix of a row's id -> the form of the request, and of the answer
 SIDES: Mapping[str, tuple[Form, Form]] = {
     "": ("json", "json"),
     "-seen-as-binary": ("json", "binary"),
     "-sent-as-binary": ("binary", "json"),
 }
-# datatype -> plainer numbers, which have to survive in the same direction
+# datatype -> plain numbers: if these are wrong as well, the row is blocked
 _PLAIN_NUMBERS: Mapping[str, Texts] = {
     "FP64": {"0.5": 0.5, "0.1": 0.1, "-2.25": -2.25},
     **{datatype: {"0.5": 0.5, "-2.25": -2.25} for datatype in ("FP32", "FP16")},
@@ -115,7 +115,7 @@ def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: For
 
 
 def _expect_bits(reply: Reply, model: Model, values: Sequence[Any]) -> None:
-    """Expect the bits of these values as the output of an identity model."""
+    """Expect the output of an identity model to have exactly the bits of these values."""
     (expected,) = model.expected([model.tensor(values)])
     output, expectation = expect(reply).answered().output(expected.name), expect(reply)
     if output.array is None or output.array.shape != expected.array.shape:

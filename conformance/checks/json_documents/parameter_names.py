@@ -1,6 +1,7 @@
-"""Parameters with unusual names: a name that no document defines may be any string.
+"""Parameters with unusual names, which a server has to ignore like any other unknown parameter.
 
-Servers read names into objects, maps and attributes of programming languages, which may reserve some words.
+A name may be any string. Servers read names into objects, maps and attributes of programming languages, in which some
+names have a special meaning.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "blank": ("", " "),
 }
 EVERY_NAME = {"every-name": [name for names in NAMES.values() for name in names]}
-# Kinds of value, one after the other.
+# Values of the parameters, used in turn.
 VALUES = ("text", 3, True, 0.5)
 Edit = Callable[[dict[str, Any], Mapping[str, Any]], None]
 
@@ -62,7 +63,7 @@ def _make_class_request(model: Model) -> InferRequest:
     return model.request(send="json", outputs=outputs)
 
 
-# place -> a request that has a parameter of the binary extension there
+# place of the parameters -> a request with a parameter of the binary extension at this place
 WITH_BINARY_DATA: Mapping[str, RequestBuilder] = {
     "request": lambda model: model.request(send="json", binary_data_output=True),
     "input": lambda model: model.request(send="binary"),
@@ -86,7 +87,7 @@ def _give_values(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _give_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same values under usual names: a server may refuse a kind of value, or so many values."""
+    """Return the same values under usual names: a server may refuse such values, or so many parameters."""
     return {f"{USUAL_NAME}_{index}": value for index, value in enumerate(added.values())}
 
 
@@ -111,12 +112,12 @@ def parameter_of_any_name_is_like_others(
 
 
 def _add_parameters(request: InferRequest, place: str, added: Mapping[str, Any]) -> Message:
-    """Return a request with further parameters at a place, before those that it has."""
+    """Return a request with further parameters at a place, before the parameters that the request has already."""
     return request.encode_with(lambda document: PLACES[place](document, added))
 
 
 def _expect_same_outputs(reply: Reply, plain: Reply) -> None:
-    """Expect the outputs of another answer, in the same forms."""
+    """Expect a reply to have the same outputs as another reply, in the same forms."""
     for right in plain.answer.outputs:
         found = expect(reply).output(right.name)
         if _describe(found) != _describe(right):

@@ -1,4 +1,4 @@
-"""Equivalent requests in other JSON spellings, and values that JSON has to escape or cannot express."""
+"""Equivalent requests in other JSON spellings, and values that JSON must escape or cannot express."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class RequestKind:
     """A kind of request whose JSON the checks write in other spellings.
 
     Attributes:
-        role: the role of the model that it goes to; None for deployed models.
-        needs: the extensions that it uses.
+        role: the role of the model that receives the request; None for deployed models.
+        needs: the extensions that the request uses.
         request: builds the request.
         expect: raises `UnmetError` if the answer is wrong.
-        fit: the deployed models that it goes to.
+        fit: the deployed models that receive the request.
     """
 
     role: str | None
@@ -50,18 +50,18 @@ class RequestKind:
     fit: Fit | None = None
 
     def build_row(self, name: str, *values: Any) -> Row:
-        """Return a row with this kind and further values."""
+        """Return a row whose values are this kind and further values."""
         return Row(name, (self, *values), role=self.role, needs=self.needs, fit=self.fit)
 
 
 def _sample_ascii_inputs(model: Model) -> list[Tensor]:
-    """Return sample inputs whose strings are ASCII and not the names of members."""
+    """Return sample inputs whose strings are ASCII and differ from the names of JSON members."""
     ascii_texts = [f"{model.salt}x", "", 'quote " and \\']
     return [Tensor.from_values(t.name, "BYTES", ascii_texts) if t.datatype == "BYTES" else t for t in model.sample()]
 
 
 def _expect_listed_outputs(reply: Reply, model: Model) -> None:
-    """Expect the right outputs of `multi`, and the id."""
+    """Expect the correct outputs of the role `multi`, and the id of the request."""
     expect(reply).tensors(
         tensor for tensor in model.expected(_sample_ascii_inputs(model)) if tensor.name != "OUT_INT64"
     )
@@ -70,7 +70,7 @@ def _expect_listed_outputs(reply: Reply, model: Model) -> None:
 
 
 def _list_some_outputs(model: Model) -> list[str]:
-    """Return the outputs of a deployed model without the first, or its only output."""
+    """Return the names of all outputs of a deployed model except the first; a single output is kept."""
     names = [spec.name for spec in model.role.outputs]
     return names[1:] or names
 
@@ -81,7 +81,7 @@ def _request_some_outputs(**options: Any) -> Callable[[Model], InferRequest]:
 
 
 def _expect_some_outputs(reply: Reply, model: Model) -> None:
-    """Expect the right outputs of a deployed model, and no other id."""
+    """Expect the correct outputs of a deployed model, and no id other than that of the request."""
     expect(reply).tensors(
         tensor for tensor in model.expected(model.sample()) if tensor.name in _list_some_outputs(model)
     )
@@ -141,7 +141,7 @@ FORMS: Mapping[str, RequestKind] = {
     ),
 }
 
-# --- the same in other words ------------------------------------------------------------------------------------------
+# --- other spellings of the same request ------------------------------------------------------------------------------
 
 IDS: frozenset[str] = frozenset({"id"})  # other checks judge escapes in ids
 
@@ -201,7 +201,7 @@ def request_written_otherwise_is_the_same(
 
 
 def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKind, message: Message) -> None:
-    """Expect the right answer to a message; block if the server answers the usual spelling wrong as well."""
+    """Expect the correct answer to a message; block if the usual spelling gets a wrong answer as well."""
 
     def expect_right(found: Reply) -> None:
         with attribute_to(None):
@@ -223,7 +223,7 @@ def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKin
 
 
 def _summarize_answer(reply: Reply) -> tuple[object, list[str]]:
-    """Return the id and the outputs of an answer."""
+    """Return the id and the sorted output names of an answer."""
     return (reply.answer.document or {}).get("id"), sorted(reply.answer.names())
 
 
@@ -232,7 +232,7 @@ def _describe_summary(identity: object, outputs: list[str]) -> str:
     return f"{'no id' if identity is None else f'id {format_value(identity)}'} and outputs {', '.join(outputs)}"
 
 
-# --- members that no object defines -----------------------------------------------------------------------------------
+# --- unknown members --------------------------------------------------------------------------------------------------
 
 UNDEFINED_MEMBERS: Mapping[str, Any] = {
     "model_name": "of the documents' examples",
@@ -249,7 +249,7 @@ NESTED_MEMBERS: Mapping[str, Any] = {
     "x-empty-object": {},
     "x-empty-array": [],
 }
-# Members that are defined in other objects, but not in the one where they are placed here.
+# Members that the protocol defines for other objects, but not for the objects to which they are added here.
 MISPLACED_MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "request": {"name": "OUT_BOOL", "shape": [1], "datatype": "FP64", "data": [7.5]},
     "inputs": {"id": "of an input", "inputs": [], "outputs": [{"name": "NO_SUCH_OUTPUT"}]},
@@ -304,7 +304,7 @@ _TEXTS_TO_ESCAPE: dict[str, bytes] = {
     "control-characters": b"\x01\x1b\x1f\x7f",
     "nul": b"a\x00b",
     "beyond-16-bits": "猫😀\u2028".encode(),
-    "accents": "é".encode(),  # which Latin-1 has
+    "accents": "é".encode(),  # a letter that Latin-1 has
 }
 
 
@@ -340,7 +340,7 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
         expect_json(reply)
 
 
-# Different elements, some of which are not UTF-8: replacing the invalid bytes must not make elements equal.
+# Different elements, some of which are not UTF-8: replacing invalid bytes must not make them equal.
 _DIFFERENT_STRINGS: dict[str, Sequence[bytes]] = {
     "single-bytes": (b"\xff", b"\xfe", b"\x80"),
     "the-same-length": (b"a\xffb", b"a\xc3b", b"a\xe9b"),
@@ -408,10 +408,10 @@ def nan_and_infinities(target: Target, model: Model) -> str:
 
 
 def _judge_own_non_finite(target: Target, model: Model) -> str:
-    """Expect valid JSON for an output that has NaN or an infinity as binary data; describe the server's behavior.
+    """Expect valid JSON for an output that has NaN or an infinity as binary data; return what the server does.
 
     Raises:
-        NotApplicable: the model gives no such output.
+        NotApplicable: no output of the model consists of NaN and infinities.
     """
     tensors = fill_non_finite(model.sample())
     as_binary = target.infer(model.request(tensors, want="binary"))
@@ -438,12 +438,12 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
 
 
 def _has_none_finite(array: np.ndarray[Any, Any] | None) -> bool:
-    """Say whether an array has elements, none of them finite."""
+    """Say whether an array has elements and all are NaN or infinite."""
     return array is not None and bool(array.size) and not np.isfinite(array).any()
 
 
 def _flatten(data: list[Any]) -> list[Any]:
-    """Return the elements of nested arrays."""
+    """Return the elements of nested arrays as a flat list."""
     return [one for item in data for one in (_flatten(item) if isinstance(item, list) else [item])]
 
 

@@ -1,7 +1,7 @@
 """Metadata of the server and its models.
 
-Model metadata are compared with the role of the model by tensor names, as leniently as the protocol allows: there may
-be more tensors, -1 may replace a dimension that the role fixes, and a batching model may omit its batch dimension.
+Model metadata are compared with the role of the model by tensor names, as leniently as the protocol allows: they may
+list more tensors, -1 may replace a dimension that the role fixes, and a batching model may omit its batch dimension.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def model_metadata_describes_the_model(target: Target, model: Model, own: bool =
     """Model metadata give a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
-    if own:  # nothing else is known of a deployed model
+    if own:  # the suite knows nothing else about a deployed model
         _expect_known_datatypes(reply, document)
     else:
         _expect_role_described(reply, document, model)
@@ -115,7 +115,7 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
 
 
 def _expect_same_with_a_version(target: Target, model: Model) -> None:
-    """Expect the same description at the optional path with the model's version, after a request to another model."""
+    """Expect the path with the model's version, if supported, to return the same metadata as the plain path."""
     other = target.model("identity_int32" if model.role.name != "identity_int32" else "multi")
     plain = target.get(replace(model, version="").path)
     for each in (other, model):
@@ -131,7 +131,7 @@ def _expect_same_with_a_version(target: Target, model: Model) -> None:
 
 
 def _summarize_metadata(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name of a model, and its tensors in an order of their own, from its metadata."""
+    """Return the name and the sorted tensors in the metadata of a model, for comparison."""
     found = {"name": document.get("name")}
     for member in ("inputs", "outputs"):
         listed = document.get(member)
@@ -162,7 +162,7 @@ def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> Non
 
 
 def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
-    """Return the failure for a missing declared output; metadata are at fault if the answer has an unlisted one."""
+    """Return the error for a missing declared output; metadata are at fault if the answer has an unlisted one."""
     names = reply.answer.names()
     about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
     requirement = attribution.attribute_json_text(reply) or about
@@ -175,9 +175,10 @@ def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) ->
 
 
 def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
-    """Say whether an output may have a declared shape; the ranks may differ by a batch dimension.
+    """Say whether an output may have a declared shape; the ranks may differ because of a batch dimension.
 
-    The batch dimension follows the request, whatever is declared, unless the declared dimension is 0.
+    The first dimension may be a batch dimension, which follows the request and may differ from a positive declared
+    size.
     """
     if len(declared) != len(shape):
         return True

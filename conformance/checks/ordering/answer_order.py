@@ -1,4 +1,4 @@
-"""Binary outputs have the order of the answer's JSON; inputs are JSON, so that only answers are judged."""
+"""Binary outputs have the order of the answer's JSON; inputs are JSON, so that only the answer is judged."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, count
     expect_together(reply, target, emit, tensors, emit.expected(tensors), "written")
 
 
-# One output may be empty and another one not.
+# One output may be empty while another output has elements.
 _SEVERAL = Fit(min_inputs=2, min_outputs=2, is_json=True)
 
 
@@ -92,7 +92,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
 
 
 def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
-    """Expect the binary outputs of a deployed model to be right where the second input has no elements."""
+    """Expect the correct binary outputs of a deployed model if its second input has no elements."""
     tensors = make_empty_inputs(target, model, require_several(model)[1].name)
     reply = target.infer(model.request(tensors, send=model.sends, want="binary"))
     expect_together(reply, target, model, tensors, model.find_outputs(tensors), "written")
@@ -112,13 +112,13 @@ def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choos
     reply = target.infer(
         model.request(tensors, send=model.sends, outputs=[RequestedOutput(n, n in binary) for n in names])
     )
-    doubled = bool(reply.answer.find_by_kind("data-and-size"))  # the checks of sizes judge that
+    doubled = bool(reply.answer.find_by_kind("data-and-size"))  # the checks of sizes judge this
     with block_if(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
         expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
 
 def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:
-    """Say whether the outputs are correct when all are binary data, in this order and in the declared order."""
+    """Say whether the outputs are correct if all are binary data, both in this order and in declared order."""
     right = model.expected(tensors)
 
     def is_right_in(names: Names | None) -> bool:
@@ -129,7 +129,7 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
 
 
 def _find_distinguishing_inputs(model: Model) -> list[Tensor]:
-    """Return sample tensors; a deployed model gets inputs for which its outputs differ from each other.
+    """Return sample inputs; for a deployed model, inputs for which its outputs differ from each other.
 
     Raises:
         NotApplicable: a few draws give no such outputs.

@@ -85,7 +85,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 
 
 def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect several binary inputs to be read correctly; block if two equal inputs are answered wrong as well."""
+    """Expect a correct answer to several binary inputs; block if two equal inputs get a wrong answer as well."""
     reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are also wrong"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
@@ -103,7 +103,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
     If `order` is the declared order, the answer shows whether the server reads them in reverse.
 
     Raises:
-        NotApplicable: the answers to a few draws do not show the order.
+        NotApplicable: no draw of inputs gives an answer that shows this.
     """
     for salt in range(model.salt, model.salt + MAX_DRAWS):
         declared = require_several(replace(model, salt=salt))
@@ -118,7 +118,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
 def _is_every_order_misread(target: Target, model: Model) -> bool:
     """Say whether a deployed model misreads binary inputs both in the declared order and sorted by name.
 
-    False if all inputs can be JSON, and single inputs and pairs of them are read correctly as binary data.
+    Returns False if the model reads each input correctly when only that input is binary data.
     """
     declared = model.sample()
     if not is_binary_misread(target, model, declared) or is_right_sorted(target, model, declared):
@@ -128,7 +128,7 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
 
 
 def _are_two_inputs_misread(target: Target, model: Model, declared: Sequence[Tensor]) -> bool:
-    """Say whether two of the inputs are misread together: then the number of inputs is the cause, not the order."""
+    """Say whether two of the inputs are misread together: then their number is the cause, not their order."""
     request = model.request(declared, send=[tensor.name for tensor in declared[-2:]])
     return not is_met(lambda: expect(target.infer(request)).tensors(model.expected(declared)))
 
@@ -173,14 +173,14 @@ def inputs_without_elements_change_no_order(
         lambda: not is_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
     ):
         if not reply.succeeded and not target.infer(multi.request(sort_tensors(tensors, INPUTS))).succeeded:
-            expect(reply, "BIN-DATATYPES-I").answered()  # which the server refuses in any order
+            expect(reply, "BIN-DATATYPES-I").answered()  # the server refuses such inputs in any order
         filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
         expect_together(reply, target, multi, [tensor for tensor in tensors if tensor.elements], filled, "read")
     return None
 
 
 def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
-    """Expect the inputs of a deployed model, the first without elements, to be read in reverse order."""
+    """Expect a deployed model to read inputs in reverse order if the first declared input has no elements."""
     declared = require_several(model)
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
     full = model.request(declared[::-1], outputs=model.build_outputs_member())
@@ -231,6 +231,6 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
 
 
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the answer is correct when all inputs are binary data."""
+    """Say whether the answer is correct if all inputs are binary data."""
     reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors)))

@@ -1,8 +1,8 @@
 """Orders, selections, and distinguishable tensors, for the checks of order.
 
-Only values of tensors that the server handles correctly alone are judged: `datatypes` and `byte_layout` judge the
-encoding of elements. INT64 elements stay below 2^53, because some servers read JSON numbers as doubles, and tensors
-fill whole words, so that a server that aligns them does not fail here.
+These checks judge only tensors that the server handles correctly one by one: `datatypes` and `byte_layout` judge the
+encoding of elements. INT64 elements stay below 2^53, because some servers read JSON numbers as doubles. Tensors fill
+whole words, so that a server that aligns them does not fail here.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Names = tuple[str, ...]
 Order = Callable[[Names], Names]
 
 WRONG_IN_BINARY_TOO = "the tensors are also wrong where all are binary data"
-MAX_DRAWS = 4  # draws of inputs of a deployed model, until its answer shows their order
+MAX_DRAWS = 4  # draws of inputs of a deployed model, until an answer shows their order
 # Orders of the tensors of a deployed model other than the declared one.
 OTHER_ORDERS: Mapping[str, Order] = {
     "in-reverse": lambda names: names[::-1],
     "first-one-last": lambda names: (*names[1:], names[0]),
 }
-# Rows of deployed models with JSON and binary tensors: minimum number of tensors, their order, the binary ones.
+# Rows of deployed models with JSON and binary tensors: minimum number of tensors, their order, the binary tensors.
 CHOICES: Mapping[str, tuple[int, tuple[Order, Order]]] = {
     "first-one-binary": (2, (lambda names: names, lambda names: names[:1])),
     "last-one-binary": (2, (lambda names: names, lambda names: names[-1:])),
@@ -42,18 +42,18 @@ def make_constant_order(names: Names) -> Order:
 
 
 def label_order(order: Names, binary: Names | None = None) -> str:
-    """Return a row's id: the tensors in order, with JSON tensors in lower case."""
+    """Return the id of a row: the names of the tensors in order, with JSON tensors in lower case."""
     words = {name: name.partition("_")[2] for name in order}
     return "-".join(word if binary is None or name in binary else word.lower() for name, word in words.items())
 
 
 def list_choices(names: Names) -> list[Names]:
-    """Return every proper, nonempty subset of the names, in their order."""
+    """Return every subset of the names that is neither empty nor complete; names keep their order."""
     return [choice for count in range(1, len(names)) for choice in combinations(names, count)]
 
 
 def make_choice_rows(names: Names) -> list[Row]:
-    """Return rows with some binary tensors: each subset in the usual order, every second tensor in each other order."""
+    """Return rows with some binary tensors: each subset in declared order; every second tensor in other orders."""
     chosen = [
         Row(label_order(names, some), (make_constant_order(names), make_constant_order(some)), role="multi")
         for some in list_choices(names)
@@ -65,7 +65,7 @@ def make_choice_rows(names: Names) -> list[Row]:
     ]
 
 
-# --- what is sent ------------------------------------------------------------------------------------------------------
+# --- tensors ----------------------------------------------------------------------------------------------------------
 
 
 def sort_tensors(tensors: Iterable[Tensor], order: Names) -> list[Tensor]:

@@ -45,7 +45,7 @@ def _describe_parameters(default: Any, listed: Any) -> str:
 
 
 def _make_cell_rows() -> list[Row]:
-    """Return a row for each cell of `TABLE`, with one output and with four; JSON outputs also after binary inputs."""
+    """Return rows for each cell of `TABLE`, with one and with four outputs; for JSON outputs also binary inputs."""
     return [
         Row(
             f"{_format_setting(default)}-{_format_setting(listed)}-{role}-{send}-in",
@@ -60,7 +60,7 @@ def _make_cell_rows() -> list[Row]:
 
 
 def _make_own_cell_rows() -> list[Row]:
-    """Return a row for each cell on deployed models; cells without parameters also after binary inputs."""
+    """Return rows for cells of `TABLE` on deployed models; cells without parameters also with binary inputs."""
     return [
         Row(
             f"{_format_setting(default)}-{_format_setting(listed)}-{send}-in",

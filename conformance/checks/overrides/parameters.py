@@ -1,4 +1,4 @@
-"""The two parameters at undefined places, and with values of a wrong type."""
+"""`binary_data` and `binary_data_output` at undefined places, and with values of a wrong type."""
 
 from __future__ import annotations
 

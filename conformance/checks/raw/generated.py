@@ -27,7 +27,7 @@ def generated_bodies_are_tensor_data(target: Target, model: Model) -> None:
 
 
 def _expect_read(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect a tensor to be read; a refusal is attributed to RAW-HEADER-ZERO if other bytes are not refused."""
+    """Expect the server to read a tensor; attribute a refusal to RAW-HEADER-ZERO if it accepts other bytes."""
     try:
         expect_agreement(target, model, send_raw(target, model, tensor), tensor)
     except UnmetError as unmet:
@@ -38,6 +38,6 @@ def _expect_read(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def _expect_string_read(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect a string after its length to be read: the body is valid in both interpretations of RAW-BYTES-BODY."""
+    """Expect the server to read a string after its length, in either interpretation of RAW-BYTES-BODY."""
     whole = model.tensor([bytes(tensor.to_bytes())], tensor.shape)
     expect_agreement(target, model, send_raw(target, model, tensor), whole, tensor)

@@ -1,4 +1,4 @@
-"""Helpers for raw binary requests: send one, and compare its answer with the answer to a binary request."""
+"""Helpers that send raw binary requests and compare the answers with those to binary requests."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def send_raw(target: Target, model: Model, tensor: Tensor) -> Reply:
 def expect_agreement(
     target: Target, model: Model, reply: Reply, *candidates: Tensor, requirement: str | None = None
 ) -> None:
-    """Expect the correct answer for one of the tensors as input, or the same answer that a binary request gets.
+    """Expect the correct answer for one of the tensors as input, or the same answer as to a binary request.
 
-    The right bytes at the end of the body are sufficient: other checks judge the JSON before them.
+    The expected bytes at the end of the body are sufficient: other checks judge the JSON before them.
     """
     unmet: list[UnmetError] = []
     for tensor in candidates:
@@ -71,7 +71,7 @@ NOTHING_TAKEN = "not even three bytes are taken as a raw request"
 
 
 def is_simple_raw_answered(target: Target) -> bool:
-    """Say whether the server answers the simplest raw request; RAW-HEADER-ZERO alone requires that."""
+    """Say whether the server answers the simplest raw request; only RAW-HEADER-ZERO requires this."""
     model = target.model("identity_uint8")
     return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
 
@@ -104,7 +104,7 @@ STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
 
 
 def find_serving_requirement(model: Model) -> str | None:
-    """Return the requirement to answer a raw request to a model of one input; None if metadata leave it open.
+    """Return the requirement to answer raw requests to a model of one input; None if metadata do not decide it.
 
     Raises:
         NotApplicable: no requirement applies.
@@ -143,10 +143,10 @@ def _send_with_length(target: Target, model: Model, tensor: Tensor) -> Reply:
 
 
 def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
-    """Expect that a raw request is answered; return the answer and the input in its body.
+    """Expect an answer to a raw request; return the answer and the input that the request contained.
 
     Raises:
-        NotApplicable: the request is refused, and metadata do not tell whether the server may refuse it.
+        NotApplicable: the server refuses the request, and metadata do not tell whether it may do so.
     """
     served = find_serving_requirement(model)
     reply, tensor = send_own_raw(target, model)
@@ -159,7 +159,7 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
 
 
 def expect_own_values(target: Target, model: Model, change: Change) -> None:
-    """Expect a deployed model to answer correctly when a changed input is the raw body.
+    """Expect a deployed model to answer a raw request correctly if the body is a changed input.
 
     Args:
         target: the server.
@@ -197,7 +197,7 @@ def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply,
 
 
 def _expect_plain_elements(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect right elements that are equal in any byte or dimension order; ASCII for strings."""
+    """Expect a correct answer for elements that are equal in any byte or dimension order; strings are ASCII."""
     (plain,) = fill_texts(fill_either_order([tensor]), [b"plain"])
     _expect_sent_right(target, model, plain)
 
@@ -211,7 +211,7 @@ def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:
-    """Expect the right answer for an input; a server may expect strings with a length prefix."""
+    """Expect the correct answer for an input; a server may require strings with a length prefix."""
     try:
         with excuse_nondeterminism(target, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
@@ -224,7 +224,7 @@ def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, req
 
 
 def expect_own_shape(target: Target, model: Model) -> None:
-    """Expect the right shapes of outputs, then the right values, which RAW-ENCODING judges."""
+    """Expect the correct shapes of outputs, then the correct values, which RAW-ENCODING judges."""
     reply, tensor = expect_own_served(target, model)
     for right in model.expected([tensor]):
         output = expect(reply, "RAW-OUTPUTS").output(right.name)

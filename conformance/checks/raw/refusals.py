@@ -103,7 +103,7 @@ REFUSALS: tuple[Refusal, ...] = (
 )
 
 
-# --- of any model ---------------------------------------------------------------------------------------------------
+# --- for any model --------------------------------------------------------------------------------------------------
 
 
 def _make_first_input_request(model: Model) -> Message:
@@ -114,7 +114,7 @@ def _make_first_input_request(model: Model) -> Message:
 
 
 def _make_variable_dimensions_request(model: Model) -> Message:
-    """Return a raw request to an input with several variable dimensions besides the first, which may be a batch."""
+    """Return a raw request to an input with several variable dimensions, not counting the first."""
     spec, tensor = model.role.inputs[0], model.items()[0]
     if spec.datatype == "BYTES" or spec.shape[1:].count(-1) < 2 or tensor.elements < 2:
         raise NotApplicableError(f"metadata do not show that {model.name} has several variable dimensions")

@@ -186,7 +186,7 @@ def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[i
 
 
 def _expect_first_output_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
-    """Expect the first output to have the input's shape, and the right values, which RAW-ENCODING judges."""
+    """Expect the first output to have the input's shape, and the correct values, which RAW-ENCODING judges."""
     tensor = make_sample(model, shape)
     reply = send_raw(target, model, tensor)
     with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
@@ -307,7 +307,7 @@ def _expect_data_in_order(reply: Reply, model: Model) -> None:
     data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([make_sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]
-    if tail != b"".join(right) and tail == b"".join(reversed(right)):  # no role here has more than two
+    if tail != b"".join(right) and tail == b"".join(reversed(right)):  # no role here has more than two outputs
         names = [name for name in reply.answer.names() if name in data]
         expected = f"the binary data of {' before those of '.join(names)}, as in the JSON"
         raise UnmetError(

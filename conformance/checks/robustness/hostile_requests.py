@@ -32,9 +32,9 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
     """Expect the server to answer a plain request before and after the requests in the `with` block.
 
     Raises:
-        Unmet: the server does not answer afterwards, or is gone.
+        Unmet: the server does not answer afterwards, or cannot be reached any more.
         Blocked: the server does not answer the plain request before.
-        TargetLost: the server was gone before.
+        TargetLost: the server could not be reached before.
     """
     _expect_ready(target, model)
     try:
@@ -65,7 +65,7 @@ def _expect_ready(target: Peer, model: Model) -> None:
 
 
 def expect_served(target: Peer, model: Model, salt: int) -> None:
-    """Expect the right answer to a plain request on a new connection."""
+    """Expect the correct answer to a plain request on a new connection."""
     tensors = replace(model, salt=(model.salt + salt * 31) % 256).sample()
     reply = target.send(target.message(model.request(tensors, send="json")), fresh=True)
     try:
@@ -77,7 +77,7 @@ def expect_served(target: Peer, model: Model, salt: int) -> None:
 
 
 def _expect_served_soon(target: Peer, model: Model, salt: int) -> None:
-    """Expect the right answer as `expect_served` does, with retries while the server is busy."""
+    """Expect the correct answer as `expect_served` does, with retries while the server is busy."""
     for pause in PAUSES_S:
         try:
             return expect_served(target, model, salt)
@@ -113,7 +113,7 @@ def expect_settled(reply: Reply, what: str) -> None:
 
 
 def expect_no_second(replies: Sequence[Reply], what: str) -> None:
-    """Expect that bytes after a request are not read as another request."""
+    """Expect the server not to read the bytes after a request as another request."""
     if len(replies) > 1 and (replies[1].status or 400) < 400:
         raise UnmetError(f"no answer to what stands behind {what}", escape_text(replies[1].outcome()), replies[1])
 
@@ -137,7 +137,7 @@ def make_head(target: Target, message: Message, *lines: bytes, version: bytes = 
 
 
 def wrap_in_chunk(body: bytes, size: bytes | None = None) -> bytes:
-    """Return a body as one chunk, followed by the last chunk; `size` replaces the right chunk size."""
+    """Return a body as one chunk, followed by the last chunk; `size` replaces the correct chunk size."""
     return (size or b"%X" % len(body)) + CRLF + body + CRLF + LAST_CHUNK
 
 

@@ -111,7 +111,7 @@ Pb = Any  # the generated classes have no type hints
 
 
 def _edit_call(edit: Callable[[Pb], None]) -> MessageBuilder:
-    """Return a builder of a plain call with an edit."""
+    """Return a builder of a plain call whose message is changed by `edit`."""
     return lambda model: make_infer_message(model.request(), edit)
 
 

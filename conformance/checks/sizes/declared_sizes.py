@@ -78,7 +78,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
 
 
 def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect the right outputs when all inputs are binary data, in the declared order."""
+    """Expect the correct outputs if all inputs are binary data, in the declared order."""
     right = model.expected(tensors)
 
     def is_wrong_otherwise() -> bool:
@@ -90,14 +90,14 @@ def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) ->
 
 
 def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
-    """Expect the right BOOL elements when these inputs are binary data, in this order and before all others."""
+    """Expect the correct BOOL elements if these inputs are binary data, in this order and before all others."""
     tensors = [sample[name] for name in (*binary, *[name for name in sample if name not in binary])]
     reply = target.infer(multi.request(tensors, send=binary))
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
 def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool:
-    """Say whether BOOL elements are read correctly among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
+    """Say whether BOOL elements are correct if all inputs have eight bytes; IN_FP32 replaces IN_BYTES."""
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
     return is_met(lambda: _expect_right_booleans(target, multi, sample, order))
@@ -160,7 +160,7 @@ def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
 def _expect_sizes(reply: Reply, model: Model) -> None:
     """Expect each size to match shape and datatype.
 
-    The size of BYTES is right if all sizes together fill the body, or if it is the size of the model's right output.
+    The size of BYTES is correct if all sizes together fill the body, or if it is the size of the expected output.
     """
     expectation = expect(reply).free_of("data-missing", "size-not-integer", "size-negative")
     binary = [output for output in reply.answer.outputs if output.binary]
@@ -202,7 +202,7 @@ def binary_output_has_no_data(target: Target, model: Model, is_every: bool = Fal
 
 
 def _expect_same_data(reply: Reply, output: Output) -> None:
-    """Expect that the `data` of an output with a size hold the same tensor as its binary data."""
+    """Expect that `data` beside a size hold the same tensor as the binary data."""
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if not data or not output.binary or output.array is None or output.shape is None:
         return

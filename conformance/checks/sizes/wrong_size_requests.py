@@ -3,7 +3,7 @@
 If a size contradicts the shape, the body has as many bytes as the size states, if possible, so that the contradiction
 is the only fault. Some sizes are right modulo 2^32 or 2^64, for servers that truncate them.
 
-If possible, sizes and bytes are defined as changes of good ones, so that the same fault applies to deployed models.
+If possible, sizes and bytes are defined as changes of valid ones, so that the same fault applies to deployed models.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class InputBytes:
 
 
 def slice_input_bytes(tensor: Tensor) -> InputBytes:
-    """Return the binary data of a tensor, and those of its first and its last element.
+    """Return the bytes of a tensor, of its first and of its last element.
 
     Raises:
         NotApplicable: the tensor has no elements.
@@ -62,7 +62,7 @@ def slice_input_bytes(tensor: Tensor) -> InputBytes:
 
 
 def sample_carried_inputs(model: Model) -> list[Tensor]:
-    """Return good inputs, which `change_size_and_bytes` sends with changed sizes."""
+    """Return valid inputs, which `change_size_and_bytes` sends with changed sizes."""
     strings = model.role.inputs[0].datatype == "BYTES"
     return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
 
@@ -70,7 +70,7 @@ def sample_carried_inputs(model: Model) -> list[Tensor]:
 def change_size_and_bytes(
     size: Callable[[InputBytes], Any], data: Callable[[InputBytes], bytes] = lambda good: good.data
 ) -> MessageBuilder:
-    """Return a builder of a request that is good except for the size and the bytes of its first input."""
+    """Return a builder of a request that is valid except for the size and the bytes of its first input."""
 
     def make(model: Model) -> Message:
         tensor, *others = sample_carried_inputs(model)
@@ -93,7 +93,7 @@ def _make_sized_request(
     data: bytes,
     others: Sequence[Tensor] = (),
 ) -> Message:
-    """Return a request whose first input has this shape, size and data; the other inputs are good."""
+    """Return a request whose first input has this shape, size and data; the other inputs are valid."""
     octets = Tensor.from_values(first.name, "UINT8", np.frombuffer(data, "u1"))
 
     def edit(document: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ def drop_last_bytes(count: int | None) -> MessageBuilder:
 
 
 def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
-    """Return a builder of a good request whose declared sizes are changed: input name -> difference in bytes."""
+    """Return a builder of a valid request whose declared sizes are changed: input name -> difference in bytes."""
 
     def make(model: Model) -> Message:
         def edit(document: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
 
 
 def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
-    """Return a request that is good except for the size of the input `name`."""
+    """Return a request that is valid except for the size of the input `name`."""
 
     def make(model: Model) -> Message:
         def edit(document: dict[str, Any]) -> None:
@@ -203,7 +203,7 @@ def _sample_ascii_inputs(model: Model) -> list[Tensor]:
 
 
 def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a good request and the same request with extra bytes; `send` names the binary inputs."""
+    """Return a builder of a valid request, and of this request with extra bytes; `send` names binary inputs."""
 
     def make(model: Model) -> tuple[Message, Message]:
         message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.build_outputs_member()).message()
@@ -334,7 +334,7 @@ def _make_refusals(requirement: str, entries: Sequence[Entry], tensors: SampleIn
 
 
 def sample_inputs(model: Model) -> Sequence[Tensor]:
-    """Return the inputs of a good request."""
+    """Return the inputs of a valid request."""
     return model.sample()
 
 

@@ -1,4 +1,4 @@
-"""The server refuses wrong sizes, or reads the tensors correctly in spite of them."""
+"""The server refuses wrong sizes, or answers as if they were correct."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _set_size(place: int, size: Any) -> Resize:
 
 
 def _exceed_body(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """State a size for the last input that exceeds the body but is correct modulo 2^32."""
+    """State a size for the last input that exceeds the body but is right modulo 2^32."""
     inputs[-1]["parameters"]["binary_data_size"] = sent[-1].size + 2**32
 
 
@@ -199,7 +199,7 @@ def _expect_refused_or_either_value(target: Target, model: Model) -> None:
 
 
 def _resize_input_at(place: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a good binary request, and of the same with another size for one input."""
+    """Return a builder of a valid binary request, and of this request with another size for one input."""
 
     def make(model: Model) -> tuple[Message, Message]:
         request = model.request(require_several(model), outputs=model.build_outputs_member())
@@ -212,10 +212,10 @@ def _resize_input_at(place: int, size: object) -> Callable[[Model], tuple[Messag
 
 
 def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a good request, and of the same with another size for one input.
+    """Return a builder of a valid request, and of this request with another size for one input.
 
-    `size` is ABSENT for none. `binary` names the binary inputs, in the order of the request; strings among them would
-    reveal a shift.
+    `size` is ABSENT for no size. `binary` names the binary inputs, in the order of the request; strings among them
+    would reveal a shift.
     """
 
     def make(model: Model) -> tuple[Message, Message]:
@@ -282,9 +282,9 @@ def _expect_refused_or_unchanged(
     alternatives: Sequence[Tensor] = (),
     requirement: str | None = None,
 ) -> Reply:
-    """Expect the server to refuse a bad message, or to answer it with the outputs of the good one.
+    """Expect the server to refuse an invalid message, or to answer it with the outputs of the valid message.
 
-    With `output_name`, just this output is compared. The outputs `alternatives` are right as well.
+    With `output_name`, only this output is compared. The outputs `alternatives` are correct as well.
     """
     right = target.infer(good)
     if not right.succeeded:

@@ -1,4 +1,4 @@
-"""The server reads the same body however TCP segments or chunks split it, and however chunks are written."""
+"""The server reads a body the same however TCP segments or chunks split it, and however chunks are written."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class SplitRequest:
 
     Attributes:
         name: the row's id.
-        role: the role of the model that gets the request; None if only deployed models get it.
+        role: the role of the model that receives the request; None if only deployed models receive it.
         build: returns the request and its inputs.
         find_offsets: returns the offsets in the body.
         form: the form of the inputs.
-        fit: the deployed models that it can be sent to.
+        fit: the deployed models that can receive the request.
     """
 
     name: str
@@ -58,7 +58,7 @@ class SplitRequest:
     fit: Fit | None = None
 
     def make_row(self) -> Row:
-        """Return the row of a check that sends the request."""
+        """Return the row of a check that sends this request."""
         return Row(self.name, (self,), role=self.role, needs=NEEDS[self.form], fit=self.fit)
 
 
@@ -215,7 +215,7 @@ def _expect_read_or_declined(
 
 
 def _expect_chunks_read(target: Target, reply: Reply, expected: Sequence[Tensor], requirement: str) -> None:
-    """Expect the right answer to a chunked request, unless the server answers in HTTP/1.0."""
+    """Expect the correct answer to a chunked request, unless the server answers in HTTP/1.0."""
     try:
         expect_right(target, reply, expected, requirement)
     except UnmetError:

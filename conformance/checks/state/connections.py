@@ -130,7 +130,7 @@ def _has_ended(reply: Reply) -> bool:
 
 
 def _expect_refused(reply: Reply) -> None:
-    """Expect the server to refuse the bad request between good ones."""
+    """Expect the server to refuse the invalid request between valid requests."""
     if reply.succeeded:
         raise BlockedError("a request is answered that has to be refused")
     expect(reply).refused()
@@ -294,7 +294,7 @@ def body_is_never_the_next_request(
 
 
 def _expect_in_step(target: Target, model: Model, message: Message, requirement: str, chunked: bool = False) -> str:
-    """Expect right answers to two good requests after a message, or a closed connection; return which."""
+    """Expect correct answers to two valid requests after a message, or a closed connection; return which."""
     good = [_make_good_json_request(model, salt) for salt in (1, 2)]
     replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())
     for salt, reply in enumerate(replies[1:], start=1):

@@ -43,7 +43,7 @@ def deflate_answer_is_the_answer(target: Target, model: Model, form: AnyForm) ->
 
 
 def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, coding: str) -> str:
-    """Expect the right answer after decoding; return its content coding."""
+    """Expect the correct answer after decoding; return its content coding."""
     message, expected = send_answered_request(target, model, form, length)
     reply = target.send(message.with_header("Accept-Encoding", coding))
     with attribute_to("HTTP-CODING-O"):  # the uncompressed answer was right, so any fault is due to the coding
@@ -74,7 +74,7 @@ def _compress_in_two_members(body: bytes) -> bytes:
 def _compress_to_whole_words(body: bytes) -> bytes:
     """Return the body as gzip data padded to whole words by a file name (RFC 1952, 2.3).
 
-    A server that does not undo the coding can take it for floats.
+    A server that does not decode the body can misread it as floats.
     """
     coded = compress_gzip(body)
     name = b"n" * (-(len(coded) + 1) % WORD_BYTES) + b"\0"

@@ -191,7 +191,7 @@ def _find_similar_inputs(model: Model, length: int) -> tuple[list[Tensor], list[
     """Return two similar sets of inputs that the model answers differently.
 
     Raises:
-        NotApplicable: the model answers all alike.
+        NotApplicable: the model answers all such inputs alike.
     """
     first = _make_similar_inputs(model, length, 1)
     for last in OTHER_SALTS:
@@ -201,7 +201,7 @@ def _find_similar_inputs(model: Model, length: int) -> tuple[list[Tensor], list[
 
 
 def _make_similar_inputs(model: Model, length: int, last: int) -> list[Tensor]:
-    """Return inputs that depend on `last` in their last element only; short inputs differ in every element."""
+    """Return inputs of which only the last element depends on `last`; in short inputs, every element does."""
     if length <= SMALL_COUNT:
         return model.build_salted_inputs(length, last)
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
@@ -237,7 +237,7 @@ def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> N
         expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")
 
 
-# --- bodies that arrive by turns --------------------------------------------------------------------------------------
+# --- interleaved bodies -----------------------------------------------------------------------------------------------
 
 IN_TURNS = 3
 PIECE_BYTES = 48
@@ -280,9 +280,9 @@ class RequestForm:
     """A form of request.
 
     Attributes:
-        message: builds the request from inputs and a unique number.
+        message: builds a request from inputs and a unique number.
         expect: raises `UnmetError` if the answer is not correct for the inputs.
-        needs: the extensions that it uses.
+        needs: the extensions that the request uses.
     """
 
     message: Callable[[Model, Tensors, int], Message]
@@ -375,11 +375,11 @@ def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str
 
 
 def _expect_right_alone(target: Target, model: Model, name: str) -> None:
-    """Expect the right answer to a form of request without concurrent requests.
+    """Expect the correct answer to a form of request without concurrent requests.
 
     Raises:
-        NotApplicable: no server has to support this form, and this server does not.
-        Blocked: the request is answered wrong.
+        NotApplicable: this form is optional, and the server does not support it.
+        Blocked: the answer is wrong.
     """
     kind, tensors = KINDS[name], _make_inputs(model, IN_FLIGHT)
     reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)

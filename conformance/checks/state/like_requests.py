@@ -111,7 +111,7 @@ def one_other_element_is_seen(target: Target, model: Model, form: AnyForm, count
 
 
 def _expect_answers_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
-    """Expect a correct second answer; report OIP-ISOLATION if it repeats the first answer, else block the row."""
+    """Expect a correct second answer; report OIP-ISOLATION if it repeats the first, otherwise block the row."""
     (first, is_first), (second, is_second) = pair
     before = target.send(first)
     try:
@@ -300,7 +300,7 @@ def options_end_with_their_request(
 
 
 def _expect_plain(reply: Reply, model: Model) -> None:
-    """Expect every output as JSON with the right values, and no id of the other request."""
+    """Expect every output as JSON with the correct values, and not the id of the other request."""
     right = model.expected(model.sample())
     expect(reply).tensors(right).forms({tensor.name: "json" for tensor in right})
     if (reply.answer.document or {}).get("id") == LEFT_OVER_ID:

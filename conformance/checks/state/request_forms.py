@@ -33,7 +33,7 @@ def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
 
 
 def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
-    """Expect the right outputs for a request, and no id of another request."""
+    """Expect the correct outputs for a request, and not the id of another request."""
     if reply.status in DECLINED_STATUSES:
         return
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
@@ -43,7 +43,7 @@ def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int,
 
 
 def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
-    """Expect these tensors in the answer.
+    """Expect an answer to contain these tensors; block if the request fails in the same way when sent alone.
 
     Raises:
         Unmet: the answer is wrong.
@@ -81,7 +81,7 @@ def make_form_row(name: str, form: AnyForm, *values: Any, fits: bool = False) ->
 
 
 def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:
-    """Return a request with `length` elements that depend on the salt; a raw request needs a model with one input."""
+    """Return a request with `length` elements that depend on the salt; a raw one needs a model with one input."""
     tensors = make_salted_tensors(model, length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors
@@ -89,11 +89,11 @@ def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> Sa
 
 
 def send_answered_request(target: Target, model: Model, form: AnyForm, length: int) -> SaltedRequest:
-    """Send a request in the usual way and expect the right answer; return the request and its right outputs.
+    """Send a request in the usual way and expect the correct answer; return the request and those outputs.
 
     Raises:
         NotApplicable: a deployed model refuses raw requests.
-        Blocked: the request is answered wrong.
+        Blocked: the answer is wrong.
     """
     message, tensors = make_form_request(model, form, length, 1)
     expected = model.expected(tensors)
@@ -108,7 +108,7 @@ def require_raw(target: Target, model: Model, message: Message) -> None:
     """Require an answer to a raw request to a deployed model.
 
     Raises:
-        NotApplicable: the request is refused; metadata do not tell whether the server may refuse it.
+        NotApplicable: the server refuses the request; metadata do not tell whether it may do so.
     """
     if model.is_own_oracle and target.send(message, fresh=True).is_refusal:
         raise NotApplicableError(f"{model.name} may be refused in a raw request")

@@ -2,11 +2,11 @@
 
     the claim is about                         write
     -----------------------------------------  ----------------------------------------------------------------------
-    that there is an answer                    expect(reply).answered()
+    whether the server answers at all          expect(reply).answered()
     output values                              expect(reply).tensors(expected)
     the form an output comes in                expect(reply).forms({name: "binary"})
     faults in the structure of an answer       expect(reply).free_of(kinds of `wire.finding`)
-    binary data read right, or written right   binary_sides.expect_side(target, model, tensors, "read" or "written")
+    binary data, read or written correctly     binary_sides.expect_side(target, model, tensors, "read" or "written")
     the two lengths in an answer's headers     framing.expect_framed(reply)
     a document and its members                 documents.expect_fits_schema and expect_document
     a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `make_refusal_rows` for its rows
@@ -16,13 +16,13 @@
     binary data of any deployed model          control_sides.expect_read and expect_written, by changed_tensors
     what a client sends, reads or refuses      client_rows for the row, clients.expectations for the body
     tensors that Hypothesis draws              exploring.explore(strategy, expectation)
-    tensors that it drew once, kept as data    generated.expect_generated(model, sending, expectation)
+    tensors drawn by Hypothesis, kept as data  generated.expect_generated(model, sending, expectation)
     one row for each datatype                  datatypes.make_datatype_rows
 
 `expect.unmet` explains how a check body attributes a failure to one requirement: `is_met`, `attribute_to`, `block_if`,
-`BlockedError`. If a server misreads and miswrites bytes in the same way, an identity model still returns right values.
-A claim about bytes therefore uses binary data on one side and JSON on the other, or a model that computes; see
+`BlockedError`. If a server misreads and miswrites bytes in the same way, an identity model still returns the sent
+values. A claim about bytes therefore uses binary data on one side and JSON on the other, or a model that computes; see
 `binary_sides`.
 
-A function named `expect_...` raises `UnmetError` where the claim is not met; one named `is_...` or `has_...` returns a bool.
+A function named `expect_...` raises `UnmetError` if the claim is not met; `is_...` and `has_...` return a bool.
 """

@@ -32,7 +32,7 @@ SIDES: dict[Side, dict[str, Any]] = {
 
 
 def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, through_json: bool | None = None) -> None:
-    """Expect the outputs that the model computes for the inputs."""
+    """Expect a reply to contain the outputs that the model computes from these inputs."""
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.expected(tensors)
     expect(reply).tensors(expected, through_json=through_json)
@@ -41,9 +41,10 @@ def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, thro
 def expect_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> None:
-    """Expect the correct outputs when the `side` of an exchange is binary data and the rest JSON.
+    """Expect correct outputs if one side of the exchange, request or answer, is binary data and the other JSON.
 
-    `outputs` lists all outputs if their order matters. Tensors that JSON cannot carry are always binary data.
+    Pass the names of all outputs in `outputs` if their order matters. Tensors that JSON cannot carry are always sent as
+    binary data.
     """
     arguments = SIDES[side]
     send = model.sends if arguments["send"] == "json" else "binary"
@@ -53,9 +54,9 @@ def expect_side(
 
 
 def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
-    """Say whether the server refused a request and also refuses its tensors as plain JSON.
+    """Say whether the server refused a request and also refuses the same tensors as plain JSON.
 
-    This is for tensors without elements, which no document requires a server to accept.
+    Use this for tensors without elements: no document requires a server to accept them.
     """
     if reply is None or (reply.status or 0) < 400:
         return False
@@ -64,10 +65,11 @@ def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tenso
 
 
 def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
-    """Expect the right outputs as `expect_side` does, for values that servers may lose in JSON.
+    """Expect correct outputs as `expect_side` does, for values that a server may change when it handles JSON.
 
-    If the outputs are wrong, the same request with JSON on both sides finds the cause. If its answer is right, the
-    binary data are wrong. If not, the server loses these values in JSON: binary data on both sides decide.
+    If the outputs are wrong, the same tensors are sent with JSON on both sides. If that answer is correct, the binary
+    data are at fault. If it is wrong as well, the server changes these values in JSON, and a request with binary data
+    on both sides decides.
     """
     try:
         expect_side(target, model, tensors, side)
@@ -79,11 +81,11 @@ def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], sid
 
 
 def expect_both_sides(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
-    """Expect the right outputs with binary data in both directions.
+    """Expect correct outputs if both the request and the answer are binary data.
 
     A failure is attributed to `written`, the requirement on outputs, if another request shows that the answer is at
-    fault: the same binary inputs give right JSON outputs, or JSON inputs give wrong binary outputs. Tensors of more than
-    one dimension must have a JSON form.
+    fault: the same binary inputs give correct JSON outputs, or JSON inputs give wrong binary outputs. JSON must be able
+    to carry every tensor of more than one dimension.
     """
     reply = target.infer(model.request(tensors, **SIDES["both"]))
     try:
@@ -112,7 +114,7 @@ def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -
 
 
 def _keep_json_elements(tensor: Tensor) -> Any:
-    """Return the elements of a tensor that JSON can carry, followed by ordinary ones."""
+    """Return those elements of a tensor that JSON can carry, followed by ordinary elements."""
     if tensor.datatype == "BYTES":
         return [item.decode(errors="ignore").encode() for item in tensor.array] + ["é猫😀".encode()]
     return [*tensor.array[np.isfinite(tensor.array)], 1.5, -2.25] if tensor.array.dtype.kind == "f" else tensor.array
@@ -121,17 +123,17 @@ def _keep_json_elements(tensor: Tensor) -> Any:
 def is_right(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> bool:
-    """Say whether `expect_side` is met."""
+    """Say whether the expectation of `expect_side` is met."""
     return is_met(lambda: expect_side(target, model, tensors, side, outputs))
 
 
 def expect_special_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor]
 ) -> None:
-    """Expect the right outputs for tensors with the property under test; `plain` tensors lack it.
+    """Expect correct outputs for tensors with the property under test; `plain` tensors lack that property.
 
     Raises:
-        Blocked: the plain tensors are wrong as well, so the property is not the cause.
+        Blocked: the outputs for the plain tensors are wrong as well, so the property is not the cause.
     """
     reason = f"{plain[0].datatype} elements without that property are also wrong"
     with block_if(lambda: not is_right(target, model, plain, side), reason):
@@ -146,7 +148,7 @@ def expect_together(
     outputs: Sequence[Tensor],
     side: Literal["read", "written"],
 ) -> None:
-    """Expect the correct outputs of a message with several tensors, each of which the server handles correctly alone.
+    """Expect correct outputs in a reply with several tensors; block if each wrong tensor is also wrong by itself.
 
     Args:
         reply: the reply to the message.
@@ -154,7 +156,7 @@ def expect_together(
         model: the model of the message. Single tensors go to identity models, unless the model is its own oracle. Such
             a model never receives a single input: callers check its binary data in declared order first.
         inputs: the tensors that were sent.
-        outputs: the right outputs.
+        outputs: the expected outputs.
         side: whether the inputs or the outputs are binary data.
 
     Raises:
@@ -189,16 +191,16 @@ def _expect_written_alone(
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
-    """Say whether the identity model of the datatype returns a tensor unchanged; True if there is no such model."""
+    """Say whether the identity model of its datatype returns a tensor unchanged; True if there is no such model."""
     model = target.model(f"identity_{tensor.datatype.lower()}")
     flat = tensor.array.reshape(-1)
-    if side == "written" and tensor.datatype == "BYTES":  # keep what is UTF-8: JSON carries nothing else
+    if side == "written" and tensor.datatype == "BYTES":  # keep only valid UTF-8: JSON carries nothing else
         flat = np.array([item.decode(errors="ignore").encode() for item in flat] or [], object)
     return model is None or is_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
 
 
 def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
-    """Say whether binary tensors work in both directions, in one dimension, and in row-major order."""
+    """Say whether the server handles these tensors as binary data in both directions, flattened, and row by row."""
     weighing = target.model("weighted_sum")
     return (
         is_right(target, model, tensors, "both")
@@ -208,7 +210,7 @@ def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]
 
 
 def are_equal_inputs_right(target: Target) -> bool:
-    """Say whether the server correctly answers a request with equal binary inputs, whose order cannot matter."""
+    """Say whether the server answers correctly if all binary inputs are equal: their order cannot matter then."""
     model = target.model("add_sub")
     if model is None:
         return True
@@ -217,7 +219,7 @@ def are_equal_inputs_right(target: Target) -> bool:
 
 
 def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
-    """Return a tensor with distinct elements, without whitespace bytes; integers are equal in either byte order."""
+    """Return a tensor of distinct elements without whitespace bytes; integers are equal in either byte order."""
     count = prod(shape)
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{model.salt:03}-x" + "four" * k for k in range(count)], shape)
@@ -226,7 +228,7 @@ def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
 
 
 def make_symmetric_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs that are equal in either byte order and either order of dimensions; FP16 and BF16 have none."""
+    """Return inputs that are equal in either byte order and order of dimensions; not for FP16 and BF16."""
     return tuple(
         _make_symmetric_tensor(
             spec.name, spec.datatype, make_sample_shape(spec.shape, 2 if model.role.batching else None)

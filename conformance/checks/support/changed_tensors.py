@@ -1,4 +1,4 @@
-"""Changes to the inputs of a deployed model: simpler inputs, and inputs as a faulty server misreads them.
+"""Change the inputs of a deployed model: simplify them, or alter them as a faulty server misreads them.
 
 Integers stay within the range of the original input and floats have ordinary magnitudes: an index beyond a lookup table
 can crash a model. An input that cannot be changed within these limits stays as it is.
@@ -22,7 +22,7 @@ WIDE = frozenset({"INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32
 WIDE_FLOATS = frozenset({"FP32", "FP64"})
 LARGE_NUMBER = 1e16
 MAX_ORDINARY = 1e6  # the greatest magnitude of a float that is sent to an unknown model
-# Numbers that are equal in either byte order and either word order.
+# Numbers that read the same in either byte order and either word order.
 _EITHER_ORDER: Mapping[str, Array] = {
     "FP32": np.array([0x3F3F3F3F], "<u4").view("<f4"),
     "FP64": np.array([0x3F40403F3F40403F], "<u8").view("<f8"),
@@ -39,12 +39,12 @@ LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
 
 
 def fill_alike(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors filled with their number of greatest magnitude, or their first element if they hold no numbers."""
+    """Return each tensor filled with its number of greatest magnitude; its first element if it has no numbers."""
     return [_fill_with_greatest(tensor) for tensor in tensors]
 
 
 def fill_either_order(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors filled with one element each; numbers are equal in either byte order.
+    """Return each tensor filled with a single value; FP32 and FP64 values read the same in either byte order.
 
     Integers become 0 if 0 lies within the range of the tensor.
     """
@@ -52,15 +52,15 @@ def fill_either_order(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with the bytes of each float swapped, as a big-endian server reads them.
+    """Return the tensors with the bytes of each FP32 and FP64 element swapped, as a big-endian server reads them.
 
-    A tensor from `plain` replaces one whose swapped elements are not ordinary numbers.
+    The tensor from `plain` is returned for other datatypes, and if a swapped element is not an ordinary number.
     """
     return [_swap_float_bytes(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
 
 
 def shift_elements(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with each element replaced by its successor; the last element stays."""
+    """Return the tensors with each element replaced by the next element; the last element stays."""
     return [_replace_elements(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flatten_tensors(tensors)]
 
 
@@ -75,7 +75,7 @@ def has_rows_and_columns(tensor: Tensor) -> bool:
 
 
 def invert_booleans(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors with every BOOL element inverted."""
+    """Return the tensors with every BOOL element inverted."""
     return [
         _replace_elements(each, ~flat) if each.datatype == "BOOL" else each for each, flat in _flatten_tensors(tensors)
     ]
@@ -150,7 +150,7 @@ def fill_zeros(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def fill_large(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with FP32 and FP64 inputs filled with numbers beyond 2^53, which JSON has as well."""
+    """Return the tensors with FP32 and FP64 inputs filled with numbers above 2^53, which JSON can carry."""
     return [
         _replace_elements(each, (_make_fractions(flat) * LARGE_NUMBER).astype(flat.dtype))
         if each.datatype in WIDE_FLOATS

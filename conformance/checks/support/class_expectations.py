@@ -1,4 +1,4 @@
-"""Expectations on the strings of a classification: right as binary data and as JSON, with the label of their index."""
+"""Expectations on the strings of a classification: their form, as binary data or JSON, and their labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNWRITTEN = "the same texts are also wrong as binary data, where they are no cla
 
 
 def are_written(target: Target, right: Sequence[str], found: Output | None) -> bool:
-    """Say whether identity models return these strings unchanged as binary data, flat and in the shape of `found`."""
+    """Say whether identity models return these strings unchanged as binary data, flat and shaped like `found`."""
     octets = [text.encode("utf-8", "surrogateescape") for text in right]
     matrices = target.model("rank2_bytes")
     shape = found.shape if found else None
@@ -73,8 +73,8 @@ def _format_texts(found: Sequence[str]) -> str:
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
-# The labels of a deployed model are unknown. But each index has one label: in every request, batch item and rank, the
-# same label follows the index, or none does.
+# The suite does not know the labels of a deployed model. But an index must have the same label, or none, in every
+# request, batch item and rank.
 
 MAX_OUTPUTS = 4  # outputs of a deployed model that are checked for labels
 
@@ -82,7 +82,7 @@ MAX_OUTPUTS = 4  # outputs of a deployed model that are checked for labels
 
 
 def expect_labels(case: ClassifiedAnswer) -> None:
-    """Expect each class to end with the label of its index, if the index has one."""
+    """Expect each class to end with the label of its index, if the index has a label."""
     labels = case.labels or ()
 
     def is_labelled(entry: ClassText, scores: Scores) -> bool:
@@ -152,7 +152,7 @@ def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, at_pla
     """Return index -> label for the indices that occur at `at_places` or more different ranks.
 
     Raises:
-        Unmet: an index has two labels, or a label in one place and none in another (CLS-LABEL).
+        Unmet: an index has two labels, or a label at one rank and none at another (CLS-LABEL).
         Blocked: indices and scores do not match, so a label cannot be assigned to an index.
     """
     labels: dict[int, str | None] = {}
@@ -174,7 +174,7 @@ def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, at_pla
 
 
 def _request_cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
-    """Yield answers for several inputs, with all classes and then with one."""
+    """Yield two answers for each of several inputs: with all classes, and with one class."""
     for tensors in model.draw_several():
         for count in (None, 1):
             yield ClassifiedAnswer.ask(target, model, None, count, send=send, name=name, tensors=tensors)

@@ -1,8 +1,8 @@
 """Helpers for classification: request classes, and parse them leniently from an answer.
 
-Classes are read as strings even under a wrong datatype, shape or format, so that one fault fails only the checks about
-it. A list of classes is compared with the right scores first. If it differs, it is compared with the scores that the
-server itself returns without classification: a server that misreads its inputs may still rank them right.
+Classes are read as strings even if their datatype, shape or format is wrong, so that one fault fails only the checks on
+that fault. A list of classes is compared with the expected scores first. If the two differ, the list is compared with
+the scores that the server returns without classification: a server that misreads its inputs may still rank correctly.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CLASS_FORMAT = "a class written value:index or value:index:label"
 
 
 def find_scored_output(model: Model) -> str:
-    """Return the name of the output to classify: the first, or a deployed model's with the most distinct scores."""
+    """Return the output to classify: the first; for a deployed model, the output with most distinct scores."""
     return model.find_rankable()[0]
 
 
@@ -47,7 +47,7 @@ def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: RequestedOutput, send: Form = "json") -> Reply:
-    """Request outputs with their parameters; see `request_classes`."""
+    """Send these tensors and request outputs with their parameters; see `request_classes`."""
     return request_classes(target, model.request(tensors, send=send, outputs=outputs))
 
 
@@ -97,7 +97,7 @@ def read_classes(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output, parsed leniently.
 
     Raises:
-        Unmet: there are no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
+        Unmet: the output has no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
     """
     found = []
     for text in read_texts(reply, name):
@@ -153,7 +153,7 @@ def rank_classes(scores: Scores, count: int) -> list[ClassText]:
 
 
 def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
-    """Return the first class that a message shows: one before the first wrong class, or 0 for a short list."""
+    """Return the index at which a message starts: one before the first wrong class; 0 in a short list."""
     wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
     wrong_index = next(wrong, 0)
     return (
@@ -165,7 +165,7 @@ def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) ->
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedAnswer:
-    """An answer with classes of one output, and the scores that they rank.
+    """An answer with the classes of one output, and the expected scores behind that ranking.
 
     Attributes:
         name: the name of the output.
@@ -196,13 +196,13 @@ class ClassifiedAnswer:
     ) -> ClassifiedAnswer:
         """Request classes of an output, the first by default; all classes if `count` is None.
 
-        `values` are the values of the model's first input, `tensors` all inputs. The default are sample inputs whose
-        scores are not in descending order, if there are any. A deployed model gets a count that it can satisfy, whether
-        it batches or not.
+        `values` are the values of the model's first input, `tensors` all inputs. The default is sample inputs whose
+        scores are not in descending order, if there are any. For a deployed model, the count is limited to what the
+        model can return, whether it batches or not.
 
         Raises:
-            NotApplicable: there are no elements to classify, or the server may rightly refuse, because each element may
-                be the only class of a batch item.
+            NotApplicable: there are no elements to classify, or the server refuses and may do so, because each element
+                may be the only class of a batch item.
         """
         name = name or find_scored_output(model)
         if tensors is None:
@@ -219,7 +219,7 @@ class ClassifiedAnswer:
 
     @property
     def scores(self) -> Scores:
-        """The elements of the output."""
+        """The elements of the expected output."""
         return self.right.array
 
     @property
@@ -233,7 +233,7 @@ class ClassifiedAnswer:
 
     @property
     def labels(self) -> Sequence[str] | None:
-        """The labels of the output, by index; empty if it has none, None if they are unknown."""
+        """The labels of the output, by index; empty if it has no labels, None if the labels are unknown."""
         return self.model.find_labels(self.name)
 
     @property
@@ -266,10 +266,10 @@ class ClassifiedAnswer:
         return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
 
     def require_order(self) -> None:
-        """Require scores whose ranking differs from the order of their indices.
+        """Require scores that are not in descending order, so that their ranking differs from their index order.
 
         Raises:
-            NotApplicable: the scores are in descending order already.
+            NotApplicable: the scores are already in descending order.
         """
         if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(
@@ -288,7 +288,7 @@ class ClassifiedAnswer:
         return list(zip(parts, scores.reshape(batch, -1), strict=True))
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
-        """Raise `UnmetError` unless a rule holds for the right scores or for the server's own unclassified scores."""
+        """Raise `UnmetError` unless a rule holds for the expected scores, or for those that the server returns."""
         if rule(self.split_items()):
             return
         own = self._request_own_scores()
@@ -306,7 +306,7 @@ class ClassifiedAnswer:
     def _request_own_scores(self) -> Scores | None:
         """Return the server's output without classification; None unless shape and dtype are as expected.
 
-        If the server refuses it as JSON, which has no infinities, it is requested as binary data.
+        If the server refuses to send JSON, which has no infinities, the output is requested as binary data.
         """
         plain = ask(self.target, self.model, self.tensors, RequestedOutput(self.name), send=self.send)
         if plain.is_refusal and not plain.is_over_grpc:
@@ -350,7 +350,7 @@ def _read_prefixed(data: bytes, *, partly: bool) -> list[str]:
 
 
 def _flatten_lists(data: Any) -> list[Any]:
-    """Return the elements of nested lists; empty if `data` is not a list."""
+    """Return the elements of nested lists as a flat list; empty if `data` is not a list."""
     flat: list[Any] = data if isinstance(data, list) else []
     while any(isinstance(value, list) for value in flat):
         flat = [part for value in flat for part in (value if isinstance(value, list) else [value])]

@@ -32,7 +32,7 @@ CALLS: Mapping[Form, CallStyle] = {"binary": CallStyle(form="raw"), "json": Call
 
 
 def derive_salt(name: str) -> int:
-    """Return the salt of a row's values, 0 .. 255."""
+    """Return the salt, 0 .. 255, that the values of a row are derived from."""
     return crc32(name.encode()) % 256
 
 
@@ -42,7 +42,7 @@ def derive_model_name(name: str) -> str:
 
 
 def make_tensor(row: str, name: str, datatype: str, shape: Sequence[int]) -> Tensor:
-    """Return a tensor with the values of a row."""
+    """Return a tensor whose values are derived from the id of a row."""
     return make_sample_tensor(name, datatype, shape, derive_salt(row + name))
 
 
@@ -85,7 +85,10 @@ def is_json(inference: Inference) -> bool:
 
 
 def get_unread_requirement(client: Client, inference: Inference) -> str | None:
-    """Return the requirement to report if the client raises an error: over gRPC it may not support typed contents."""
+    """Return the requirement to report if the client raises an error; None for the requirement of the row.
+
+    A gRPC client may not support typed contents: then CLIENT-READS-FORM is unmet.
+    """
     return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
 
 
@@ -100,7 +103,7 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
 
     Raises:
         Blocked: the client does not read the outputs of a plain answer.
-        Unmet: the client reads those outputs, but not the outputs of the scripted answer.
+        Unmet: the client reads the plain answer, but not the scripted answer.
     """
     with block_if_unread(client, inference, script.outputs(inference), unread):
         expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
@@ -113,8 +116,8 @@ def block_if_unread(
     """Block the row if an expectation fails and the client does not read these outputs in a plain answer either.
 
     Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
-    does not concern the reading of outputs. With `apart`, or if the forms of outputs differ, each output has a separate
-    plain answer.
+    does not concern reading the outputs, and never blocks. With `apart`, or if the forms of outputs differ, the plain
+    answers contain one output each.
 
     Raises:
         Blocked: the client does not read the plain answer.
@@ -195,7 +198,7 @@ STRINGS: Mapping[str, Sequence[bytes]] = {
     "letters": tuple(element for group in _LETTERS for element in TEXTS[group]),
     "byte-order-marks": (b"\xef\xbb\xbfa", b"\xef\xbb\xbf", b"a\xef\xbb\xbf"),
 }
-# Groups that only binary data can carry, or that need no second row in JSON.
+# Groups of BYTES elements that only binary data can carry, or that need no second row in JSON.
 BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {
     "octets": tuple(element for group in BYTE_STRINGS.values() for element in group),
     "like-a-prefix": TEXTS["like-a-prefix"],

@@ -1,8 +1,8 @@
 """Compare binary data with control requests to a deployed model, one direction and a few datatypes at a time.
 
-The inputs of other datatypes travel as JSON and each output is requested alone, so that a server with a fault in one
-datatype fails only for that one. Tensors that JSON cannot carry are binary data in the control request as well, so they
-are not compared.
+A control request sends the same tensors to the deployed model as JSON. The inputs of other datatypes are always sent as
+JSON, and each output is requested alone, so that a server with a fault in one datatype fails only for that datatype.
+Tensors that JSON cannot carry are binary data in the control request as well, so they are not compared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ArrayChange = Callable[[Array], Array]
 Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 LARGE_COUNT = 16_385  # elements of four bytes or more: above 64 KiB
-MAX_DRAWS = 8  # draws of inputs, until one shows what is judged
+MAX_DRAWS = 8  # draws of inputs, until `change` alters one
 MAX_OUTPUTS = 4  # outputs that are requested one by one: some models have very many
 ANY_DATATYPE = frozenset(DATATYPES)
 
@@ -46,19 +46,19 @@ def expect_read(
     plain: Sequence[Tensor] | None = None,
     of: Collection[str] = ANY_DATATYPE,
 ) -> None:
-    """Expect a deployed model to answer correctly when its inputs of some datatypes are binary data.
+    """Expect a deployed model to answer correctly if its inputs of some datatypes are binary data.
 
     Args:
         target: the server.
         model: a deployed model.
         tensors: all inputs.
         misread: the inputs as a server with the fault under test reads them.
-        plain: inputs that such a server still reads right; None if there are none.
+        plain: inputs that a server with that fault still reads correctly; None if there are no such inputs.
         of: datatypes of the inputs that travel as binary data.
 
     Raises:
-        NotApplicable: JSON carries no such input, or the model answers `tensors` and `misread` alike.
-        Blocked: plain inputs, or inputs of other datatypes, are wrong as well.
+        NotApplicable: JSON carries no input of these datatypes, or the model answers `tensors` and `misread` alike.
+        Blocked: the answers to plain inputs, or to inputs of other datatypes, are wrong as well.
     """
     names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
     if not names:
@@ -69,10 +69,10 @@ def expect_read(
 
 
 def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
-    """Require a deployed model that gives readable answers to unusual inputs.
+    """Require that a deployed model gives a readable answer to these inputs.
 
     Raises:
-        NotApplicable: the model refuses the inputs, or JSON cannot carry its answer.
+        NotApplicable: the model refuses the inputs, or JSON cannot carry the answer.
     """
     try:
         model.find_outputs(tensors)
@@ -93,7 +93,7 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
 
 
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are read correctly when all are binary data; False if the model does not accept them."""
+    """Say whether the server reads the inputs correctly if all are binary data; False if the model rejects them."""
     try:
         return is_met(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
     except NotApplicableError:
@@ -115,7 +115,7 @@ def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
 
 
 def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
-    """Return the first of a few draws of inputs that `change` alters; the first draw if it alters none.
+    """Return the first of a few draws of inputs that `change` alters; the first draw if `change` alters none.
 
     Args:
         model: a deployed model.
@@ -127,7 +127,7 @@ def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequ
 
 
 def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
-    """Require a model that answers the inputs and the misread inputs differently.
+    """Require that the model answers the inputs and the misread inputs differently.
 
     Raises:
         NotApplicable: the model answers both alike, so a correct answer would prove nothing.
@@ -137,7 +137,7 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
 
 
 def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
-    """Expect the right answer when the named inputs, and those that JSON cannot carry, are binary data."""
+    """Expect the correct answer if the named inputs, and inputs that JSON cannot carry, are binary data."""
     rights = model.expected(tensors)
     reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.build_outputs_member()))
     with excuse_nondeterminism(target, rights):
@@ -148,7 +148,7 @@ def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names
 def excuse_nondeterminism(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
     """Excuse an unmet expectation in the `with` block if the repeated request gets a different answer.
 
-    Only for claims about a single request: earlier or concurrent requests might cause the difference.
+    Use this only for claims about a single request: earlier or concurrent requests might cause the difference.
 
     Raises:
         NotApplicable: the expectation is unmet and the repeated answer differs, so the model is not deterministic.
@@ -167,7 +167,7 @@ def excuse_nondeterminism(target: Target, rights: Sequence[Tensor]) -> Iterator[
 def _is_wrong_anyway(
     target: Target, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
-    """Say whether plain inputs, or inputs other than the named ones, are answered wrong as well."""
+    """Say whether the answer is also wrong for plain inputs, or with only the other inputs as binary data."""
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
     if others and not is_met(lambda: _expect_right(target, model, tensors, others)):
         return True
@@ -190,19 +190,19 @@ def expect_written(
     of: Collection[str] = ANY_DATATYPE,
     free_of: Sequence[str] = (),
 ) -> None:
-    """Expect outputs of some datatypes to be right as binary data.
+    """Expect a deployed model to return correct outputs of some datatypes as binary data.
 
     Args:
         target: the server.
         model: a deployed model.
         tensors: all inputs.
-        apply_fault: applies the fault under test to elements, or undoes it; None if any difference is that fault.
+        apply_fault: applies the fault under test to elements, or undoes it; None if any difference counts as the fault.
         of: datatypes of the outputs.
         free_of: kinds of findings that no answer may have.
 
     Raises:
-        NotApplicable: JSON carries no such output, or `apply_fault` changes none.
-        Blocked: an output is wrong, but not by the fault that `apply_fault` applies.
+        NotApplicable: JSON carries no output of these datatypes, or `apply_fault` changes no output.
+        Blocked: an output is wrong, but for another reason than the fault that `apply_fault` applies.
     """
     for right in _find_changed_outputs(model, tensors, apply_fault, of):
         reply = ask_alone(target, model, tensors, right.name)
@@ -223,7 +223,7 @@ def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str
 def _find_changed_outputs(
     model: Model, tensors: Sequence[Tensor], apply_fault: ArrayChange | None, of: Collection[str]
 ) -> list[Tensor]:
-    """Return up to `MAX_OUTPUTS` right outputs of these datatypes that `apply_fault` changes."""
+    """Return up to `MAX_OUTPUTS` expected outputs of these datatypes that `apply_fault` changes."""
     rights = model.find_outputs(tensors)
     found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
     if not found:

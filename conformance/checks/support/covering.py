@@ -1,8 +1,9 @@
-"""Covering arrays: few steps in which every possible pair of values of two axes occurs.
+"""Build covering arrays: small sets of steps that contain every possible pair of values of two axes.
 
-A step has one value of each axis. `IsExcluded` rules out pairs; the first value of an axis is neutral and combines with
-every other value. The array is built greedily, step by step: for each axis it takes the value that adds the most new
-pairs to the step. The result depends only on the axes.
+An axis is one property of a request, such as its datatype. A step is one request: a value for each axis.
+`IsExcluded` rules out pairs; the first value of an axis is neutral and combines with every other value. The array is
+built greedily, step by step: each step gets, for each axis, the value that adds the most new pairs. The result depends
+only on the axes.
 
 Source: D. M. Cohen and others, "The AETG System: An Approach to Testing Based on Combinatorial Design" (1997).
 """
@@ -18,13 +19,13 @@ Step = Mapping[str, str]
 # Whether two values, each passed as axis and value, exclude each other.
 IsExcluded = Callable[[str, str, str, str], bool]
 
-_TRIES = 3  # candidate steps, of which the one with the most new pairs is taken
+_TRIES = 3  # candidates for each step; the candidate with the most new pairs is used
 _MAX_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of the possible pairs of values an array covers."""
+    """The number of possible pairs of values, and how many of them some steps cover."""
 
     met: int
     possible: int
@@ -84,19 +85,19 @@ class Space:
         return steps, Coverage(possible, possible)
 
     def measure_coverage(self, steps: Sequence[Step]) -> Coverage:
-        """Return the coverage of some steps, relative to the covering array."""
+        """Return how many of the pairs in the covering array these steps cover."""
         possible = self.build_array()[1].possible
         number = {named: k for k, named in enumerate(self._named)}
         met = {pair for step in steps for pair in combinations(sorted(number[item] for item in step.items()), 2)}
         return Coverage(len(met), possible)
 
     def _find_most_missing(self, missing: Sequence[int]) -> int | None:
-        """Return the value with the most uncovered pairs; None if all pairs are covered."""
+        """Return the number of the value with the most uncovered pairs; None if all pairs are covered."""
         most = max(range(len(missing)), key=lambda v: missing[v].bit_count())
         return most if missing[most] else None
 
     def _build_candidates(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[list[int]]:
-        """Return several complete steps that contain two values; none after `_MAX_LAST_TRIES` failed attempts."""
+        """Return candidates for a step that contains the two chosen values; empty if no attempt succeeds."""
         tries = (self._complete_step(chosen, missing, random) for _ in range(_TRIES))
         if found := [grown for grown in tries if grown]:
             return found
@@ -135,7 +136,7 @@ def _make_mask(values: Sequence[int]) -> int:
 
 
 def _count_new_pairs(values: Sequence[int], missing: Sequence[int]) -> int:
-    """Return how many pairs of these values are not yet covered, counting each twice."""
+    """Return twice the number of pairs of these values that are not yet covered."""
     met = _make_mask(values)
     return sum((missing[v] & met).bit_count() for v in values)
 

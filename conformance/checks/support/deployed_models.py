@@ -1,4 +1,4 @@
-"""Helpers for rows on a deployed model: the suite knows only its signature and its answers."""
+"""Helpers for rows on a deployed model, of which the suite knows only the signature and the answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def require_json(model: Model) -> None:
     """Require that a plain request to a deployed model uses JSON in both directions.
 
     Raises:
-        NotApplicable: a plain request or its answer has binary data. Roles always pass.
+        NotApplicable: JSON cannot carry every tensor of the model. The models of roles always pass.
     """
     if model.is_own_oracle and not model.is_json_capable:
         raise NotApplicableError(f"JSON does not carry every tensor of {model.name}")
@@ -35,7 +35,7 @@ def require_json_outputs(model: Model) -> Names:
     """Return the names of the outputs that JSON can carry.
 
     Raises:
-        NotApplicable: JSON can carry none of the outputs.
+        NotApplicable: JSON can carry no output.
     """
     names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.kept_binary)
     if not names:
@@ -44,10 +44,10 @@ def require_json_outputs(model: Model) -> Names:
 
 
 def require_several(model: Model) -> tuple[Tensor, ...]:
-    """Return the inputs of a model that receives at least two.
+    """Return the sample inputs of a model; there must be at least two.
 
     Raises:
-        NotApplicable: the model receives one input; others may be optional.
+        NotApplicable: the suite sends one input to this model; others may be optional.
     """
     tensors = model.sample()
     if len(tensors) < 2:
@@ -78,13 +78,13 @@ def require_no_lookup_table(model: Model) -> None:
 
 
 def list_half_binary(model: Model) -> list[RequestedOutput]:
-    """Return a request for all outputs: the first, third, ... as binary data, and all that JSON cannot carry."""
+    """Return all outputs to request: every other one, and those that JSON cannot carry, as binary data."""
     names = [spec.name for spec in model.role.outputs]
     return [RequestedOutput(name, k % 2 == 0 or name in model.kept_binary) for k, name in enumerate(names)]
 
 
 def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return output name -> size in bytes; empty if the right outputs are not known for these inputs."""
+    """Return output name -> size in bytes; empty if the suite cannot predict the outputs."""
     try:
         return {tensor.name: tensor.size for tensor in model.expected(tensors)}
     except NotApplicableError:
@@ -94,7 +94,8 @@ def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
 def reassign_by_position(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Tensor] | None:
     """Return the inputs as read by a server that assigns the sent tensors to the declared inputs by position.
 
-    None if datatypes or shapes differ, or if integers leave the range of the declared input: those can crash a model.
+    Returns None if datatypes or shapes differ, or if an integer is outside the range of the declared input, which can
+    crash a model.
     """
     pairs = list(zip(declared, sent, strict=True))
     if not all((a.datatype, a.shape) == (b.datatype, b.shape) and _is_within_range(b, a) for a, b in pairs):
@@ -114,7 +115,7 @@ def mark_not_applicable_if(is_open: Callable[[], bool], reason: str) -> Iterator
     """Excuse an unmet or blocked expectation in the `with` block if `is_open` returns True.
 
     Raises:
-        NotApplicable: the expectation failed, and the right result is unknown.
+        NotApplicable: the expectation failed, and `is_open` returned True: the correct result is unknown.
     """
     try:
         yield
@@ -135,25 +136,25 @@ def is_binary_misread(target: Target, model: Model, tensors: Sequence[Tensor]) -
 
 
 def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are read correctly when sorted by name; False if they are sorted already."""
+    """Say whether the server reads inputs correctly if they are sorted by name; False if they already are."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return [t.name for t in ordered] != [t.name for t in tensors] and _is_read_as_binary(target, model, ordered)
 
 
 def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a model answers correctly when all inputs are binary data."""
+    """Say whether a model answers correctly if all inputs are binary data."""
     request = model.request(tensors, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
-    """Say whether a model answers correctly if only the named input, and inputs without JSON form, are binary data."""
+    """Say whether a model answers correctly if one input, and those that JSON cannot carry, are binary data."""
     request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
-    """Say whether a model returns an output right when it is the only requested one, as binary data."""
+    """Say whether a model returns the expected output if only this output is requested, as binary data."""
     request = model.request(tensors, send=model.sends, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))
 
@@ -167,7 +168,7 @@ def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence
     """Return inputs that the model answers differently when a server misreads them.
 
     Raises:
-        NotApplicable: the model answers the inputs of every draw and the misread inputs alike.
+        NotApplicable: for every draw, the model gives the same answer to the inputs and to the misread inputs.
     """
     for tensors in model.draw_several():
         if model.can_distinguish(tensors, misread(tensors)):
@@ -176,10 +177,10 @@ def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence
 
 
 def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
-    """Require a model that answers `one` and at least one of `others` differently.
+    """Require that the model answers `one` and at least one of `others` differently.
 
     Raises:
-        NotApplicable: it answers all alike, so an answer cannot be matched to its request.
+        NotApplicable: the model answers all alike, so an answer cannot be matched to its request.
     """
     if not any(model.can_distinguish(one, other) for other in others):
         raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
@@ -191,7 +192,7 @@ ISOLATION = "OIP-ISOLATION"
 
 
 def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Reply], object]) -> None:
-    """Attribute a wrong successful HTTP answer to OIP-ISOLATION if the repeated request is answered correctly.
+    """Attribute a wrong HTTP answer to OIP-ISOLATION if the server answers the repeated request correctly.
 
     Args:
         target: receives the request again, on a new connection.
@@ -206,7 +207,7 @@ def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Rep
 
 
 def expect_or_blame_isolation(target: Peer, reply: Reply, right: Callable[[Reply], object]) -> None:
-    """Expect a correct answer; if only the repeated request is answered correctly, report OIP-ISOLATION."""
+    """Expect a correct answer; report OIP-ISOLATION if only the repeated request is answered correctly."""
     try:
         right(reply)
     except UnmetError as unmet:

@@ -1,6 +1,6 @@
 """Validate inference answers and metadata against their schemas; expect answers from health endpoints.
 
-One document is judged by several requirements: the location of a fault decides which of them is unmet.
+Several requirements apply to one document: the location of a fault in the document decides which of them is unmet.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Fault:
         path: member names and array indices from the root of the document: ("outputs", 0, "name"). For a missing
             member, the path includes its name.
         rule: the keyword of the schema that is violated: "type", "required", "enum".
-        expected: what the schema requires there.
-        value: the value found there, None for a missing member.
+        expected: what the schema requires at this path.
+        value: the value found at this path, None for a missing member.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class Fault:
 
     @property
     def actual(self) -> str:
-        """The value found there, as text for messages."""
+        """The value found at this path, as text for messages."""
         return "nothing" if self.rule == "required" else format_value(self.value)
 
 
@@ -68,7 +68,7 @@ def find_faults(schema: str, document: Any) -> list[Fault]:
     """Return the faults of a document, sorted by path; an empty list if it is valid.
 
     Args:
-        schema: the file's name without `.schema.json`.
+        schema: the name of the schema file without `.schema.json`.
         document: a parsed JSON value.
 
     Raises:
@@ -203,10 +203,10 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
 
 
 def _attribute_fault(fault: Fault) -> str | None:
-    """Return the requirement that a fault of an answer breaks; None if another area judges it."""
+    """Return the requirement that a fault of an answer breaks; None if other checks judge the fault."""
     place = re.sub(r"\[[0-9]+\]", "[]", fault.place)
     if place == "outputs[].datatype" and isinstance(fault.value, str):
-        return None  # an unknown datatype: judged by checks that know the right one
+        return None  # an unknown datatype: judged by checks that know the expected one
     if place == "outputs[]" and fault.rule == "oneOf":
         return None  # `data` or `binary_data_size`: judged by the area `sizes`
     return _REQUIREMENTS.get(place)
@@ -225,7 +225,7 @@ _REQUIREMENTS = {
 
 
 def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
-    """Return the JSON object of an answer; expect these members to fit the schema."""
+    """Return the JSON object in an answer, after expecting the listed members to fit the schema."""
     expect(reply).answered()
     kind = schema.replace("_", " ")
     document, findings = parse_json(reply.body)
@@ -255,11 +255,11 @@ def expect_health(target: Target, model: Model, of: str) -> Reply:
 
 
 def list_versions(target: Target, model: Model) -> list[str]:
-    """Return the versions that a model's metadata list; empty if they list none."""
+    """Return the versions in a model's metadata; empty if the metadata list no versions."""
     listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 
 
 def is_declared_shape(declared: tuple[int, ...], shape: list[Any]) -> bool:
-    """Say whether a shape in metadata equals the declared one; -1 in metadata matches any dimension."""
+    """Say whether a shape in metadata equals the declared shape; -1 in metadata matches any size."""
     return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))

@@ -1,4 +1,4 @@
-"""Inputs without elements for deployed models: no document requires a model to accept them."""
+"""Make inputs without elements for deployed models, which no document requires a model to accept."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from conformance.wire.tensor import Tensor
 
 
 def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tensor]:
-    """Return inputs of a deployed model, of which the named one, or all of variable size, have no elements.
+    """Return inputs in which the input `name`, or every input if `name` is empty, has no elements where it can.
 
     Raises:
-        NotApplicable: the model has only inputs of one size, or refuses such inputs in a plain request.
+        NotApplicable: the chosen inputs have a fixed size, or the model refuses such inputs in a plain request.
     """
     pairs = zip(model.sample(), model.build_salted_inputs(0, model.salt), strict=True)
     tensors = [empty if name in ("", own.name) else own for own, empty in pairs]

@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 
 def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, shrinks: bool = True) -> None:
-    """Run an expectation on every drawn value; pass `shrinks=False` if the expectation minimizes examples itself.
+    """Run an expectation on each drawn value; `shrinks=False` if the expectation itself reduces failing values.
 
     Raises:
-        Unmet: the expectation fails for a value; the first failure, if the server fails only now and then.
-        TargetLost: the target is gone.
+        Unmet: the expectation fails for a value. If the server fails only sometimes, this is the first failure.
+        TargetLost: the server cannot be reached any more.
     """
     from hypothesis import Phase, given, settings
     from hypothesis.errors import Flaky

@@ -30,10 +30,10 @@ FRAMING: Mapping[str, tuple[str, ...]] = {
 
 
 def expect_framed(reply: Reply) -> None:
-    """Expect that the binary framing of an answer is correct.
+    """Expect the binary sizes, the binary data and the inference header of an answer to match.
 
-    BIN-HEADER-ON-JSON-O judges the inference header of an answer without binary data, BIN-DATA-WITHOUT-SIZE the size of
-    a JSON output.
+    Other requirements judge answers in JSON: BIN-HEADER-ON-JSON-O the inference header of an answer without binary
+    data, BIN-DATA-WITHOUT-SIZE a binary size on a JSON output.
     """
     binary = [output for output in reply.answer.outputs if output.binary]
     both = any(finding.kind == "data-and-size" for output in binary for finding in output.findings)
@@ -46,12 +46,12 @@ def expect_framed(reply: Reply) -> None:
 
 
 def is_cut(reply: Reply) -> bool:
-    """Say whether the body of an answer with a success status is incomplete; only length requirements judge that."""
+    """Say whether the body of a successful answer is incomplete; only requirements on length judge this."""
     return reply.exchange.failure is not None and reply.status is not None and 200 <= reply.status < 300
 
 
 def expect_length_fits(reply: Reply, least: int) -> None:
-    """Expect Content-Length, if the answer has it, to be the length of the body, which has at least `least` bytes."""
+    """Expect Content-Length, if present, to equal the length of the body, which has at least `least` bytes."""
     if _describe_end_without_length(reply):
         return
     if len(reply.body) < least:  # too small a length truncates the body; too large a one fails the read
@@ -60,7 +60,7 @@ def expect_length_fits(reply: Reply, least: int) -> None:
 
 
 def expect_length_given(reply: Reply) -> None:
-    """Expect an answer to have Content-Length, as advice: RFC 9112, 6.3 allows two other ends of a body."""
+    """Expect an answer to have Content-Length, as advice: RFC 9112, 6.3 allows two other ways to end a body."""
     if how := _describe_end_without_length(reply):
         raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", how)
 

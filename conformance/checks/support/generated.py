@@ -1,7 +1,6 @@
-"""Checks on generated tensors, which Hypothesis drew once: every run sends the same tensors.
+"""Helpers for checks on generated tensors, which Hypothesis drew once: every run sends the same tensors.
 
-A row fails only for what its tensors have beyond plain elements in a plain shape. The failure shows the smallest
-tensor that fails.
+A row is blocked if plain elements in a plain shape fail as well. A failure shows the smallest tensor that fails.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ SEVERAL_DIMENSIONS = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "wei
 
 
 def make_generated_rows(sending: Sending, answers: Callable[[str], tuple[str, ...]]) -> list[Row]:
-    """Return a row for each role with generated tensors; `answers` returns the requirements of a role."""
+    """Return a row for each role that has generated tensors; `answers` maps a role to its requirements."""
     return [Row(role.replace("_", "-"), role=role, answers=answers(role)) for role in ROLES[sending]]
 
 
 def expect_generated(model: Model, sending: Sending, expectation: Expectation) -> None:
-    """Expect every generated tensor of a model to be right.
+    """Expect every generated tensor of a model to meet an expectation.
 
     Raises:
-        Unmet: a tensor is wrong; the failure is that of the smallest tensor that is wrong in the same way.
-        Blocked: plain elements are wrong as well, or the tensor is right when it is sent again.
+        Unmet: a tensor fails. The error is that of the smallest tensor found that breaks the same requirement.
+        Blocked: plain elements fail as well, or the tensor passes when it is sent again.
     """
     for tensor in load_tensors(model.role, sending):
         try:
@@ -68,7 +67,7 @@ def _find_smallest(
 
 
 def make_plain_tensor(model: Model, sending: Sending) -> Tensor:
-    """Return a tensor with elements that every server handles, in rows of an odd number of elements."""
+    """Return a tensor of plain elements, with size 3 in its last variable dimension and size 2 in the others."""
     spec, pattern = model.role.inputs[0], get_pattern(model.role, sending)
     last = max((axis for axis, size in enumerate(pattern) if size < 0), default=None)
     shape = [size if size >= 0 else 3 if axis == last else 2 for axis, size in enumerate(pattern)]

@@ -1,4 +1,4 @@
-"""Golden classifications: compare the classes of an answer, and find the requirement that a wrong list breaks.
+"""Compare the classes in answers to golden cases, and find the requirement that a wrong list breaks.
 
 A golden case combines several features: classes of a batch, more classes than exist, FP16 scores, binary data. If its
 classes are wrong, simpler requests with the same tensors are sent. If one of those fails as well, the row is blocked.
@@ -35,7 +35,7 @@ from conformance.wire.tensor import Tensor
 def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bool = True) -> None:
     """Expect the classes of an output, in order; the first difference decides which requirement is unmet.
 
-    `as_shown`: also expect no batch dimension from a model that does not batch, which is advice.
+    `as_shown`: also follow the advice that a model without batching adds no batch dimension.
     """
     right = output.classes or ()
     found = expect(reply, "CLS-PARAMETER").output(output.name)
@@ -61,7 +61,7 @@ def _raise_difference(reply: Reply, expected: str, actual: str, requirement: str
 
 
 def _attribute_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
-    """Return the requirement that one class breaks, or None; an expected class at the wrong rank breaks CLS-HIGHEST."""
+    """Return the requirement that one class breaks, or None; a class at the wrong rank breaks CLS-HIGHEST."""
     try:
         found = class_texts.parse(text)
     except class_texts.ClassTextError:
@@ -85,11 +85,11 @@ def _format_class(right: ExpectedClass) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CaseRequest:
-    """Simpler variants of the request of a golden case.
+    """The request of a golden case, with methods that send simpler variants.
 
     Attributes:
         classified: the outputs that the case requests as classes.
-        is_binary: whether the answer had some of them as binary data.
+        is_binary: whether the answer contained some of these outputs as binary data.
     """
 
     target: Target
@@ -101,11 +101,11 @@ class _CaseRequest:
 
     @property
     def send(self) -> Form:
-        """The form of the inputs in the case, which simpler requests keep: a server may support only JSON."""
+        """The form of the inputs, which is that of the case: a server may support only JSON."""
         return "binary" if self.case.parts else "json"
 
     def expect_plain(self, want: Form, other: Model | None = None) -> None:
-        """Expect right outputs without classification, in one form; of `other` if it is a model."""
+        """Expect correct outputs without classification, in one form; sent to the model `other` if given."""
         model, tensors = (self.model, self.tensors) if other is None else (other, other.sample())
         names = [spec.name for spec in model.role.outputs]
         binary = want if want == "binary" else None
@@ -122,7 +122,7 @@ class _CaseRequest:
             expect_classes(model, reply, output, as_shown=False)
 
     def expect_texts_alone(self, output: Expected) -> None:
-        """Expect an identity model to return the strings of these classes right as binary data."""
+        """Expect an identity model to return the strings of these classes unchanged as binary data."""
         model = self.target.model("identity_bytes" if len(output.shape) == 1 else "rank2_bytes")
         array = np.array([_format_class(each).encode() for each in output.classes or ()], object).reshape(output.shape)
         if model and not is_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
@@ -130,10 +130,10 @@ class _CaseRequest:
 
 
 def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError) -> None:
-    """Attribute a failure to the requirement on the feature that distinguishes the case from simpler requests.
+    """Attribute a failure to the requirement on the feature that the case adds to simpler requests.
 
     Raises:
-        Blocked: a simpler request is answered wrong as well.
+        Blocked: the answer to a simpler request is wrong as well.
     """
     classified = [output for output in case.outputs if output.classes is not None]
     names = {output.name for output in classified}
@@ -151,7 +151,7 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
 
 
 def _list_simpler_requests(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield simpler variants of a case: a description, and a function that expects a right answer."""
+    """Yield simpler variants of a case: a description, and a function that expects a correct answer."""
     if case_request.send == "binary" or case_request.is_binary:
         yield "outputs as binary data without classes are", partial(case_request.expect_plain, "binary")
     if case_request.model.role.is_json_capable:
@@ -187,7 +187,7 @@ def _list_combined_parts(case_request: _CaseRequest) -> Iterator[tuple[str, Call
         yield "the same classes as JSON are", lambda: case_request.expect_classes(*case_request.classified)
 
 
-# Requirements on a list of classes, and all requirements on classes.
+# Requirements on the members of a list of classes, and all requirements that a list can break.
 LIST_REQUIREMENTS = {"CLS-HIGHEST", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
 _ALL_REQUIREMENTS = {
     *LIST_REQUIREMENTS,

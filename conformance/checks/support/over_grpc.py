@@ -26,10 +26,10 @@ from conformance.wire.tensor import Tensor
 
 
 def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
-    """Expect the right outputs for inputs in raw (`binary`) or typed (`json`) contents; return the reply.
+    """Expect correct outputs for inputs in raw (`binary`) or typed (`json`) contents; return the reply.
 
     Raises:
-        Blocked: the answer has the other form, and the same tensors are wrong in that form in both directions.
+        Blocked: the answer uses the other form, and a request in that form gets a wrong answer as well.
     """
     reply = target.infer(model.request(tensors, send=send))
     with block_if(lambda: _is_wrong_in_other_form(target, model, tensors, send, reply), _OTHER_FORM):
@@ -41,9 +41,10 @@ _OTHER_FORM = "the answer is in the other form, and tensors in that are wrong by
 
 
 def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect the outputs that the model computes; floats are exact over gRPC in either form, except deployed models'.
+    """Expect a reply to contain the outputs that the model computes from these inputs.
 
-    Use `require_reading` for inputs whose answer shows how they were read.
+    Over gRPC floats are exact in both forms, except those of deployed models. Get the inputs from `require_reading` if
+    the answer must show how the server read them.
     """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.find_outputs(tensors)
@@ -53,14 +54,14 @@ def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
 def require_reading(
     model: Model, misread: Callable[[Sequence[Tensor]], Sequence[Tensor]] | None = None
 ) -> Sequence[Tensor]:
-    """Return inputs whose answer shows whether the server read them right.
+    """Return inputs whose answer shows whether the server read them correctly.
 
     Args:
         model: the model.
         misread: returns the inputs as a faulty server reads them; by default, other sample inputs of the model.
 
     Raises:
-        NotApplicable: the model answers its inputs and the misread inputs alike.
+        NotApplicable: for every draw, the model gives the same answer to the inputs and to the misread inputs.
     """
     others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
     for tensors in model.draw_several():
@@ -70,11 +71,11 @@ def require_reading(
 
 
 def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
-    """Expect a deployed model to answer contents of one form as it answers the tensors over HTTP; return the reply.
+    """Expect a deployed model to give the same answer over gRPC, in one form, as over HTTP; return the reply.
 
     Raises:
-        Unmet: the answers differ; or HTTP is not available, and the call is refused.
-        Blocked: HTTP is not available, and the two forms get different answers: which one is right is unknown.
+        Unmet: the answers differ; or there is no answer over HTTP, and the call is refused.
+        Blocked: there is no answer over HTTP, and the two gRPC forms get different answers: either may be wrong.
     """
     reply = target.infer(model.request(tensors, send=send))
     over_http = _request_over_http(target, model, tensors)
@@ -89,7 +90,7 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
 
 
 def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether raw contents are read correctly when the inputs are sorted by name, as a server may assume."""
+    """Say whether the server reads raw contents correctly if the inputs are sorted by name, as it may assume."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return is_met(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
 
@@ -113,9 +114,9 @@ def _list_steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
 
 
 def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Return inputs as read by a server that reverses the order of those with equal datatype and shape.
+    """Return inputs as read by a server that reverses the order of inputs with equal datatype and shape.
 
-    An input without such a partner stays as it is, and so does an integer input that would get values it does not have:
+    An input stays as it is if no other has its datatype and shape. So does an integer input that would get new values:
     integers outside the model's range can crash a server.
     """
     read = []
@@ -130,7 +131,7 @@ def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
 def _is_wrong_in_other_form(
     target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply
 ) -> bool:
-    """Say whether the answer has the other form, and the server answers a request in that form wrong as well."""
+    """Say whether the answer has the other form, and a request in that form also gets a wrong answer."""
     found_forms = {output.binary for output in reply.answer.outputs}
     if not model.role.is_json_capable or found_forms != {send == "json"}:
         return False
@@ -145,10 +146,10 @@ def find_answer_form(target: GrpcTarget, model: Model) -> Form:
 
 
 def expect_answered_or_block(reply: Reply) -> Reply:
-    """Return a reply with an answer.
+    """Return the reply, provided that the request succeeded.
 
     Raises:
-        Blocked: there is no answer; the checks on the request judge this.
+        Blocked: the request failed; other checks judge the failure.
     """
     if not reply.succeeded:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)
@@ -179,10 +180,10 @@ def make_faulty_call(
     Args:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id of the requirement to refuse the call.
-        role: the role of the model that gets the call; None if only deployed models get it.
-        edit: puts the fault into the message of a good request.
+        role: the role of the model that receives the call; None if only deployed models receive it.
+        edit: puts the fault into the message of a valid request.
         send: the form of the inputs in that request.
-        classes: how many classes of the first output that request asks for; None for no classification.
+        classes: the number of classes that the request asks for; None for no classification.
         body: changes the serialized message.
         unknown: see `Refusal.unknown`.
         fit: see `Refusal.fit`.
@@ -241,7 +242,7 @@ def set_raw(*entries: bytes) -> Edit:
 
 
 def set_typed(field: str, *values: Any) -> Edit:
-    """Return an edit that replaces the contents of the first input, in the named field."""
+    """Return an edit that replaces the contents of the first input by these values in the named field."""
 
     def edit(request: Pb) -> None:
         request.inputs[0].ClearField("contents")
@@ -251,4 +252,4 @@ def set_typed(field: str, *values: Any) -> Edit:
 
 
 def change_nothing(_: Pb) -> None:
-    """Change nothing."""
+    """Leave the request unchanged."""

@@ -1,8 +1,8 @@
-"""Inputs for classification: samples of a role, or those inputs of a deployed model whose scores detect most faults.
+"""Choose inputs for classification; for a deployed model, the inputs whose scores detect the most faults.
 
-A missing ranking is detected if a score is higher than one before it, and a wrong index if all scores differ. If the
-first dimension of an output may be a batch dimension, one item is requested: its ranking is the same in either case.
-The checks on batches request several.
+Scores that are not in descending order detect a server that does not sort them; scores that all differ detect a wrong
+index. If the first dimension of an output may be a batch dimension, one item is requested: the ranking is then the same
+with and without batching. The checks on batches request several items.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 
 
 def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1) -> Case:
-    """Return inputs and the right output `name`: for `values`, or for inputs whose scores detect a wrong order.
+    """Return inputs and the expected output `name`: from `values`, or a draw whose scores detect a wrong order.
 
-    Of several draws, the best has scores that are not in descending order, and then scores that all differ. If the
-    inputs may be a batch, they have `items` items, provided that the model accepts them.
+    Draws with scores that are not in descending order are preferred, then draws with scores that all differ. Inputs
+    that may be a batch have `items` items, provided that the model accepts that number.
 
     Raises:
         NotApplicable: no draw has an output with elements that can be ranked.
@@ -86,7 +86,7 @@ def _set_item_count(model: Model, case: Case, items: int) -> Case:
 
 
 def find_count(model: Model, right: Tensor) -> int:
-    """Return a number of classes that the output has: 2, or 1 if each element may be a batch item."""
+    """Return a number of classes that the output can provide: at most 2; 1 if each element may be a batch item."""
     return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
 
 
@@ -133,7 +133,7 @@ def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
     """Return inputs of a deployed model with `count` elements that cannot be batch items.
 
     Raises:
-        NotApplicable: the model accepts no such inputs.
+        NotApplicable: an input has several dimensions, so more elements may be more batch items.
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
         raise NotApplicableError(f"more elements for {model.name} may be more items of a batch")
@@ -146,7 +146,7 @@ def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
 
 
 def _split_rows(output: Tensor) -> Scores:
-    """Return the elements of an output in two dimensions: one row for each entry of the first of several dimensions."""
+    """Return an output as a matrix with one row for each index of its first dimension; one row for a vector."""
     return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
 
 
@@ -156,7 +156,7 @@ def _has_unsorted_row(output: Tensor) -> bool:
 
 
 def is_unsorted(scores: Scores) -> bool:
-    """Say whether some score is higher than one before it."""
+    """Say whether some score is higher than the previous score."""
     values = class_texts.to_python_numbers(scores)
     return any(one < other for one, other in pairwise(values))
 

@@ -1,4 +1,4 @@
-"""Requests that a server has to refuse, as data: areas judge the refusal, `errors` and `grpc_calls` its form."""
+"""Describe requests that a server has to refuse; `errors` and `grpc_calls` also judge the form of the refusals."""
 
 from __future__ import annotations
 
@@ -51,14 +51,15 @@ class Refusal:
     Attributes:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id of the requirement to refuse the request.
-        role: the role of the model that gets the request; None if only deployed models get it.
+        role: the role of the model that receives the request; None if only deployed models receive it.
         message: builds the request.
-        needs: extensions without which a refusal could have another cause.
-        tensors: returns the tensors of a request that a server may also answer: then refusing it is only advice, and
-            the requirement with the suffix -SAFE demands a refusal or a correct answer. None if it has to be refused.
+        needs: extensions that the server must support, so that a refusal has no other cause.
+        tensors: returns the tensors of a request that a server may also answer correctly: then refusing it is advice,
+            and the requirement with the suffix -SAFE demands a refusal or a correct answer. None if the server has to
+            refuse the request.
         unknown: the request names something unknown, or cannot be parsed: over gRPC, codes other than INVALID_ARGUMENT
-            are allowed as well.
-        fit: the deployed models that can get the request; None for none.
+            are accepted as well.
+        fit: the deployed models that can receive the request; None for none.
     """
 
     fault: str
@@ -83,24 +84,24 @@ class Refusal:
 
     @property
     def described(self) -> str:
-        """The fault as a message names it."""
+        """The fault in words, for messages."""
         subject = SUBJECTS.get(self.requirement)
         words = re.sub("right in ([0-9]+) bits", r"right only modulo 2^\1", self.fault.replace("-", " "))
         words = re.sub("2 to the ([0-9]+)", r"2^\1", words)
         return f"{subject}: {words}" if subject else words
 
     def list_tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return the tensors in the request; empty if the server must not answer it."""
+        """Return the tensors in the request; empty if the server has to refuse the request."""
         return self.tensors(model) if self.tensors else ()
 
     def make_row(self) -> Row:
-        """Return the row of a check that sends the request."""
+        """Return the row of a check that sends this request."""
         answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
         return Row(self.fault, (self,), role=self.role, answers=answers, needs=self.needs, fit=self.fit)
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """Expect the server to refuse a request, or to answer it correctly if it has `tensors`."""
+    """Expect the server to refuse a request, or to answer it correctly if the refusal has `tensors`."""
     message, fault, should = refusal.message(model), refusal.described, refusal.requirement
     if refusal.tensors is None:
         expect_refusal(target, model, message, fault)
@@ -111,5 +112,5 @@ def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
 
 
 def make_refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
-    """Return a row for each refusal, limited to these requirements if there are any."""
+    """Return a row for each refusal; if requirements are given, only for refusals under these."""
     return [refusal.make_row() for refusal in refusals if not requirements or refusal.requirement in requirements]

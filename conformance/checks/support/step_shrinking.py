@@ -1,8 +1,9 @@
 """Shrink a failing sequence of steps to the plainest one that still fails, to show the cause.
 
-Earlier steps are removed as long as the last one still fails. Then each axis of that step is set to its neutral value,
-those farthest from the tensors first. Every trial starts on a new connection. Hypothesis cannot shrink these steps:
-they come from a covering array, and the axes that remain have to identify a requirement.
+A step is one request, described by a value for each of several axes. Earlier steps are removed as long as the last step
+still fails. Then each axis of that step is set to its neutral value, the axes farthest from the tensors first. Every
+trial starts on a new connection. Hypothesis cannot shrink these steps: they come from a covering array, and the axes
+that remain have to identify a requirement.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from conformance.transport.exchange import FailureKind
 
 # A step and the salt of its tensors.
 SaltedStep = tuple[Step, int]
-# Takes steps, starting on a new connection; returns the failure of the last one, or None.
+# Sends the requests of some steps on a new connection; returns the failure of the last step, or None.
 Trial = Callable[[Sequence[SaltedStep]], UnmetError | None]
 
 MAX_TRIALS = 150
@@ -33,7 +34,7 @@ class MinimalFailure:
         earlier: the earlier steps that the failure needs.
         step: the failing step.
         unmet: its failure.
-        is_lasting: whether any trial reproduced the failure.
+        is_lasting: whether a trial reproduced the failure.
     """
 
     earlier: tuple[SaltedStep, ...]
@@ -44,7 +45,7 @@ class MinimalFailure:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """The axes as shrinking uses them.
+    """The axes of the steps, with the values that shrinking tries.
 
     Attributes:
         order: the axes, in the order in which they are tried.
@@ -52,7 +53,7 @@ class Axes:
         alone: the values of a step without concurrent requests.
         smaller: axis -> other values to try if the neutral one does not fail, smallest first.
         forms: values of several axes that are tried together, plainest first.
-        is_invalid: returns whether a step is not a valid request.
+        is_invalid: says whether a step makes no valid request.
     """
 
     order: Sequence[str]
@@ -67,9 +68,9 @@ def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes
     """Return the plainest sequence whose last step fails.
 
     Args:
-        sequence: the steps that were taken; the last one failed.
+        sequence: the steps whose requests were sent; the last one failed.
         unmet: the failure of the last step.
-        trial: takes a sequence of steps again.
+        trial: sends the requests of a sequence of steps again.
         axes: the axes of the steps.
     """
     tries = _TrialLimiter(trial)
@@ -117,7 +118,7 @@ def _is_wait(unmet: UnmetError | None) -> bool:
 
 
 def _find_needed_steps(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _TrialLimiter) -> list[SaltedStep]:
-    """Return the earlier steps that the failure needs: the last few, without steps that can be omitted."""
+    """Return the earlier steps that the failure needs, preferring a short tail of the sequence."""
     length = next((size for size in (1, 2, 4, 8) if size < len(earlier) and tries([*earlier[-size:], last])), None)
     kept = list(earlier[-length:] if length else earlier)
     for step in list(kept):
@@ -135,7 +136,7 @@ class _PlainestStep:
     unmet: UnmetError
 
     def try_step(self, candidate: Step, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> bool:
-        """Replace the step by a plainer candidate if that still fails; return whether it does."""
+        """Replace the step by a plainer candidate if the candidate fails as well; say whether it was replaced."""
         if candidate == self.step or axes.is_invalid(candidate):
             return False
         unmet = trial(candidate)
@@ -155,7 +156,7 @@ def _set_neutral_values(plain: _PlainestStep, axes: Axes, trial: Callable[[Step]
 
 
 def _set_plain_forms(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
-    """Set the plainest forms with which the step still fails."""
+    """Set the plainest combination of forms with which the step still fails."""
     for form in axes.forms:
         if form.items() <= plain.step.items() or plain.try_step({**plain.step, **form}, axes, trial):
             return

@@ -1,7 +1,8 @@
 """Shrink a failing tensor to a small tensor with plain elements that still fails, to show the cause.
 
-First dimensions are cut, then elements become plain one by one; what remains is simplified: integers to the smallest
-that fails, floating-point numbers to few bits, strings to few characters. Hypothesis is not needed for this.
+Dimensions are cut first. Then each element is replaced by a plain element if the tensor still fails. The other elements
+are simplified: integers to the smallest that fails, floating-point numbers to few bits, strings to few characters.
+Hypothesis is not needed for this.
 """
 
 from __future__ import annotations
@@ -63,18 +64,18 @@ class _SmallestTensor:
         self._trials_left = MAX_TRIALS
 
     def get_element(self, index: int) -> Any:
-        """Return an element, counted row by row."""
+        """Return the element at an index of the flattened tensor."""
         return self.tensor.array.reshape(-1)[index]
 
     def replace(self, index: int, element: Any) -> bool:
-        """Replace an element if the tensor still fails with the new one; return whether it does."""
+        """Replace an element if the tensor still fails afterwards; return whether it was replaced."""
         flat = self.tensor.array.reshape(-1).copy()
         before = flat[index : index + 1].tolist()
         flat[index] = element
         return flat[index : index + 1].tolist() != before and self.try_array(flat.reshape(self.tensor.shape))
 
     def try_array(self, array: np.ndarray[Any, Any]) -> bool:
-        """Replace the array if the tensor still fails with the new one; return whether it does."""
+        """Replace the array if the tensor still fails afterwards; return whether it was replaced."""
         if self._trials_left == 0:
             return False
         self._trials_left -= 1
@@ -89,7 +90,7 @@ class _SmallestTensor:
 
 
 def _cut_dimension(smallest: _SmallestTensor, axis: int) -> None:
-    """Remove halves of a dimension, then single rows of it, as long as the tensor fails."""
+    """Remove halves of a dimension, then single indices, as long as the tensor still fails."""
     while (size := smallest.tensor.shape[axis]) > 1:
         halves = np.array_split(smallest.tensor.array, 2, axis)
         if not any(smallest.try_array(np.ascontiguousarray(half)) for half in halves):
@@ -110,7 +111,7 @@ def _simplify_element(smallest: _SmallestTensor, index: int) -> None:
 
 
 def _approach_zero(smallest: _SmallestTensor, index: int) -> None:
-    """Find the integer of least magnitude that fails, if all above it fail."""
+    """Find the integer of least magnitude that fails, by bisection: assume that all greater magnitudes fail."""
     if smallest.replace(index, 0):
         return
     value = int(smallest.get_element(index))
@@ -143,7 +144,7 @@ def _get_bits(smallest: _SmallestTensor, index: int) -> bytes:
 
 
 def _shorten_string(smallest: _SmallestTensor, index: int) -> None:
-    """Remove halves of a string, then single characters; bytes, if it is not UTF-8."""
+    """Remove halves of a string, then single characters, or single bytes if the string is not UTF-8."""
     while len(parts := _split_characters(smallest.get_element(index))) > 0:
         half = len(parts) // 2
         if not any(smallest.replace(index, b"".join(part)) for part in (parts[:half], parts[half:])):

@@ -43,7 +43,7 @@ class UsualHeaders:
         return any(name.lower() == "accept-encoding" for name, _ in self.headers)
 
     def add_to(self, message: Message, settings: Settings) -> Message:
-        """Return the message with these headers, without those that the user sets for every request."""
+        """Return the message with these headers, except headers that the user sets for every request."""
         own = {name.lower() for name, _ in settings.headers}
         added = tuple((name, value) for name, value in self.headers if name.lower() not in own)
         return replace(message, headers=(*message.headers, *added))

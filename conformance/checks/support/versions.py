@@ -1,4 +1,4 @@
-"""The version of a model that answers requests without a version."""
+"""Find the version of a model that answers requests which name no version."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from conformance.transport.peer import Peer
 
 
 def read_named_version(reply: Reply) -> object:
-    """Return the `model_version` of an answer; None if it has none."""
+    """Return the `model_version` of an answer; None if the answer has no such member."""
     return (reply.answer.document or {}).get("model_version")
 
 
 def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> str:
-    """Return the version that answers requests without a version; others may have another signature or function.
+    """Return the version that answers requests which name no version; empty if it is unknown.
 
-    It is the only version that metadata list, or else the one that an answer names; empty if it is unknown.
+    Other versions may have another signature or function. The default version is the only version in the metadata, or
+    else the version that an answer names.
     """
     if len(listed) == 1:
         return listed[0]

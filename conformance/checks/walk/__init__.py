@@ -1,7 +1,8 @@
-"""A walk: a sequence of exchanges that combine the properties of a request pairwise.
+"""The checks that walk: they send sequences of requests that combine the properties of a request pairwise.
 
-An axis is one property of an exchange; a step is one exchange with a value for each axis. The role computes the right
-answer. Where to begin: `exchanges` has the checks over HTTP, `calls` those over gRPC; `walking` takes the steps.
+An axis is one property of an exchange; a step is one exchange with a value for each axis. The role, which is a model
+that the suite knows, computes the expected answer. Start here: `exchanges` has the checks over HTTP, `calls` the checks
+over gRPC, and `walking` sends the steps and shrinks failures.
 
 - `axes`, `axes_over_grpc`: the axes and their values, and which values exclude each other
 - `drawn_steps`: steps drawn by Hypothesis; `support.covering` builds the covering arrays

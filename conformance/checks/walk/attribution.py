@@ -1,7 +1,7 @@
 """Find the requirement that a failing step breaks, from the axes that are not neutral after shrinking.
 
-If an axis of HTTP, such as chunked framing, is still not neutral, it is the cause. Otherwise the fault in the answer
-decides: in its frame, its id or its outputs. If that is not conclusive, the forms of the tensors decide.
+If an axis of HTTP remains, such as chunked framing, that axis is the cause. Otherwise the fault in the answer decides,
+which is in its framing, its id or its outputs. If this fault is not conclusive, the forms of the tensors decide.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
-    """Return the requirement that is broken; None for the first requirement of the check."""
+    """Return the requirement that a failing step breaks; None for the first requirement of the check."""
     reply = found.unmet.reply
     if len(found.earlier) == 1 and reply is not None and not reply.succeeded:
         return _attribute_history(found.earlier[0][0], is_refused=reply.status is not None)
@@ -60,9 +60,9 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
 
 
 def _attribute_history(step: Step, *, is_refused: bool) -> str:
-    """Return the requirement that a step breaks if the next plain request on its connection is answered wrongly.
+    """Return the requirement that an earlier step breaks, if the next request on its connection fails.
 
-    A refusal shows that the server took a part of the step's body for the beginning of the next request.
+    A refusal of that request shows that the server took a part of the step's body for the beginning of the request.
     """
     remaining = find_remaining_axes(step)
     axes = [axis for axis in remaining if axis in _AXIS_REQUIREMENTS]
@@ -74,7 +74,7 @@ def _attribute_history(step: Step, *, is_refused: bool) -> str:
 
 
 def _attribute_media(found: MinimalFailure) -> str | None:
-    """Return the requirement on a media type; None if the answer shows which requirement it breaks."""
+    """Return the requirement on a media type; None if the fault in the answer decides."""
     send, media = found.step["send"], found.step["media"]
     if media == "text" or send == "json":
         return "OIP-CONTENT-TYPE-OTHER"
@@ -84,7 +84,7 @@ def _attribute_media(found: MinimalFailure) -> str | None:
 
 
 def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
-    """Return the requirement on a framing; a wrong answer to trailers counts as misread chunks."""
+    """Return the requirement on an HTTP framing; a wrong answer to trailers counts as misread chunks."""
     if value == "trailers" and (unmet is None or not _is_answered(unmet)):
         return "HTTP-CHUNKED-TRAILER"
     return "HTTP-SEGMENTS" if value == "segments" else _AXIS_REQUIREMENTS["framing"]
@@ -146,7 +146,7 @@ def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
 
 
 def _name_encoding(tensors: tuple[object, ...]) -> str:
-    """Return the encoding that a requirement id names: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
+    """Return the encoding to name in a requirement id: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
     if len(datatypes) == 1 and (own := _OF_DATATYPE.get(min(datatypes))):
@@ -154,9 +154,9 @@ def _name_encoding(tensors: tuple[object, ...]) -> str:
     return "ROW-MAJOR" if any(len(shape) > 1 for shape in shapes) else "DATATYPES"
 
 
-# --- refusals that are right ------------------------------------------------------------------------------------------
+# --- permitted refusals -----------------------------------------------------------------------------------------------
 
-# If one of these axes is not neutral, the server may refuse: no document requires a server to support their values.
+# If one of these axes is not neutral, a server may refuse: no document requires it to support their other values.
 _REFUSABLE = ("coding", "unknown", "http", "media")
 _LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
 _TOO_MUCH = (413, 429, 503)
@@ -178,12 +178,12 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
         return True
     if remaining.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
         return True
-    is_busy = "beside" in remaining or remaining.get("before") in ABANDONED  # it may still compute what nobody awaits
+    is_busy = "beside" in remaining or remaining.get("before") in ABANDONED  # it may still compute the others
     return reply.status in _TOO_MUCH and (_is_large(reply) or is_busy)
 
 
 def _list_plainest_forms(role: Role) -> frozenset[str]:
-    """Return the axes that cannot be neutral for a role: FP16 has no JSON form."""
+    """Return the axes that cannot be neutral for a role: JSON cannot carry FP16."""
     return frozenset({"send", "want"} if "FP16" in {spec.datatype for spec in role.inputs} else ())
 
 

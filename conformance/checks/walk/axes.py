@@ -1,8 +1,8 @@
 """The axes of the walk over HTTP: the properties of an exchange, their values, and which values exclude each other.
 
-The first value of an axis is neutral: the plainest one. These modules implement the values: `tensors` (inputs),
-`requests` (requested outputs), `json_writing` (spelling of the JSON), `encoding` (HTTP framing and codings) and
-`concurrent_requests` (earlier and concurrent requests).
+The first value of an axis is its neutral value, which is the plainest. These modules implement the values:
+`tensors` (inputs), `requests` (requested outputs), `json_writing` (spelling of the JSON), `encoding` (HTTP framing and
+codings) and `concurrent_requests` (earlier and concurrent requests).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _SCORED_ROLES = (
 
 COUNTS = tuple(map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4096, 4097, 65536, 65537)))
 LARGE, HUGE = 4096, 65536
-# The only roles that are tested with `HUGE` elements: for others that would be slow and show nothing new.
+# The only roles that are tested with `HUGE` elements: other roles would be slow and reveal no further faults.
 _HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp16", "identity_fp64", "cast_int32_fp32")
 
 _SHORT_IN_JSON = ("identity_bool", "identity_uint8")
-_MAX_CLASSES = 257  # the most classes that a step requests: ranking more is slow
+_MAX_CLASSES = 257  # the greatest number of classes that a step requests: ranking more is slow
 
 # Properties of the request itself, over any transport: axis -> values.
 CONTENTS: Mapping[str, Sequence[str]] = {
@@ -89,7 +89,7 @@ CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "beside": ("nothing", "one", "other-model", "many"),
 }
 
-# Which outputs are classified, of a model that has two.
+# The outputs that are classified if a model has two.
 CLASSIFIED = ("first", "second", "both")
 
 # Kind of request -> its axes. Each kind has its own covering array, because each depends on another extension.
@@ -118,7 +118,7 @@ KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
 }
 # Further entries of every step: the number of classes (none for other kinds), and which corner value comes first.
 CONSTANT_AXES: Mapping[str, Sequence[str]] = {"classes": ("none",), "classified": CLASSIFIED, "corner": ("0",)}
-# The neutral value of each axis; a step has it if its kind lacks the axis.
+# The neutral value of each axis; a step has this value if its kind lacks the axis.
 NEUTRAL: Step = {
     axis: values[0]
     for axis, values in {
@@ -133,7 +133,7 @@ NEUTRAL: Step = {
 }
 # A step without concurrent requests: their order is random and may hide a fault.
 ALONE: Step = {"beside": NEUTRAL["beside"]}
-# The order in which the axes of a failing step are set to neutral: those farthest from the tensors first.
+# The order in which shrinking sets axes to their neutral values: the axes farthest from the tensors first.
 AXES = tuple(
     dict.fromkeys(
         (
@@ -148,7 +148,7 @@ class Rules:
     """Decides which values of the axes exclude each other, for steps with some roles."""
 
     def __init__(self, roles: Mapping[str, Role]) -> None:
-        """Create the rules; `roles` maps the names in steps to roles."""
+        """Create the rules; `roles` maps the role names in steps to roles."""
         self._roles = roles
         self._known: dict[tuple[str, ...], bool] = {}
 
@@ -162,7 +162,7 @@ class Rules:
         return self._known[known]
 
     def is_invalid(self, step: Step) -> bool:
-        """Say whether a server may refuse every request with these values, whatever the missing axes are."""
+        """Say whether a server may refuse every request with these values, whatever values the other axes have."""
         role = self._find_role(step)
         return _is_invalid(step) or (role is not None and _is_invalid_for_role(role, step))
 
@@ -181,7 +181,7 @@ def is_heavy(axis: str, value: str) -> bool:
 
 
 def _has_values(step: Step, **values: Sequence[str]) -> bool:
-    """Say whether a step has one of the allowed values on every given axis."""
+    """Say whether a step has, for every given axis, one of the listed values."""
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
 
@@ -209,7 +209,7 @@ def _is_invalid(step: Step) -> bool:
             and _has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
         )
         or (0 <= _read_count(step) < 9 and "count" in step and _has_values(step, values=["corner-ninth"]))
-        or (_has_values(step, count=["0"]) and step.get("classes", "none") != "none")  # it has crashed servers
+        or (_has_values(step, count=["0"]) and step.get("classes", "none") != "none")  # this has crashed servers
     )
 
 
@@ -255,7 +255,7 @@ def _has_no_binary_data(kind: str, step: Step, _: Role | None) -> bool:
 
 
 def _has_too_many_classes(kind: str, step: Step, _: Role | None) -> bool:
-    """Say whether a step of kind `classes` requests more classes than there are, or than `_MAX_CLASSES`."""
+    """Say whether a step of kind `classes` requests more classes than the output has, or than `_MAX_CLASSES`."""
     return kind == "classes" and (
         _has_values(step, count=["0"])
         or _has_values(step, classes=["2", "all-but-one"], count=["1"])
@@ -271,18 +271,18 @@ def _has_binary_request_before(kind: str, step: Step, _: Role | None) -> bool:
 
 
 def _is_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
-    """Say whether a raw request has a count of batch items: it can only have one item."""
+    """Say whether a raw request sets the number of batch items: raw requests always have one item."""
     return kind == "raw" and role is not None and role.batching and step.get("count", "own") != "own"
 
 
 def _is_slow_json(kind: str, step: Step, _: Role | None) -> bool:
-    """Say whether a step sends `HUGE` elements as long JSON numbers, which is slow and shows nothing new."""
+    """Say whether a step sends `HUGE` elements as long JSON numbers, which is slow and reveals no more faults."""
     is_text = kind == "json" or _has_values(step, send=["json", "mixed"])
     return is_text and _read_count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
 
 
 def _has_class_request_before(kind: str, step: Step, _: Role | None) -> bool:
-    """Say whether a step of a kind other than `classes` has an earlier request for classes, another extension."""
+    """Say whether a step of a kind other than `classes` has an earlier request for classes."""
     return kind != "classes" and _has_values(step, before=["classes-asked"])
 
 

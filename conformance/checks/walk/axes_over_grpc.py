@@ -1,4 +1,4 @@
-"""The axes of the walk over gRPC: the request itself, the earlier call, and concurrent calls."""
+"""The axes of the walk over gRPC: properties of the request, of an earlier call, and of concurrent calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk over gRPC: it sends the steps as calls, and has a row for each role."""
+"""The walk over gRPC: its checks send each step as a call, with a row for each role."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _make_single_value_rows() -> Iterator[Row]:
 
 @cache
 def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
-    """Return steps that are plain except for one value of an axis."""
+    """Return the steps of a kind that are plain except for one value of this axis."""
     role, forms = BASELINES[kind]
     plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
     return tuple(list_single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values)))
@@ -119,7 +119,7 @@ def _select_row_steps(kind: str, role: str, part: str) -> tuple[Step, ...]:
 
 
 def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: bool = False) -> Walk:
-    """Return a walk with a deployed model, which is also its own baseline."""
+    """Return a walk with a deployed model; `with_baseline` also finds the single values that fail."""
     caller, forms = _make_caller(target, own.model), BASELINES[own.kind][1]
     baseline = (
         BaselineWalker(
@@ -136,7 +136,7 @@ def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: boo
 
 
 def _make_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
-    """Return a function that evaluates a named question once and caches the result, for gRPC."""
+    """Return a function that evaluates a named condition once and caches the result, separately from HTTP."""
     return lambda name, ask: target.over_http.ask_once(f"{name} over gRPC", ask)
 
 
@@ -171,7 +171,7 @@ class Caller:
     answers: set[int] = field(default_factory=set)
 
     def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
-        """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
+        """Send the call of a step together with its earlier and concurrent calls, and judge the answers.
 
         Raises:
             Unmet: an answer is wrong.
@@ -200,7 +200,7 @@ class Caller:
 
 
 def _make_preceding_call(step: Step, main: StepRequest) -> Message | None:
-    """Return the call to send before a step's call, or None."""
+    """Return the call to send before the call of a step; None if the step has no earlier call."""
     kind = step["before"]
     if kind in ("near", "larger", "smaller"):
         return concurrent_requests.make_similar_request(step, main, kind, make_call)

@@ -1,4 +1,4 @@
-"""The request before a step's request on its connection, and the concurrent requests on other connections."""
+"""Make the earlier request of a step, and the requests that are in flight together with its own request."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ OutgoingMessage = tuple[SendOptions, Message]
 MakeRequest = Callable[..., StepRequest]
 _EARLIER, _REFUSED_EARLIER = EARLIER_IDS
 
-# Numbers of requests in flight beside that of a step. Rows of `state` and `grpc_calls` have 32 of every form at once.
+# The number of other requests in flight at the same time as the request of a step. Rows of `state` and `grpc_calls`
+# send 32 requests of every form at once.
 BESIDE: Mapping[str, int] = {"nothing": 0, "one": 1, "other-model": 1, "many": 7}
-# Values of `before` whose request has to be refused.
+# Values of the axis `before` whose request a server has to refuse.
 REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option", "no-contents")
 
 
@@ -38,7 +39,7 @@ def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | N
 
 
 def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
-    """Return the abandoned request before a step, whose client does not wait for the answer; None if there is none."""
+    """Return the earlier request whose client disconnects without reading the answer; None if a step has none."""
     if step["before"] not in ABANDONED:
         return None
     if main.is_raw:
@@ -47,7 +48,7 @@ def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
 
 
 def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequest = make_request) -> Message:
-    """Return the request with other tensors: almost equal tensors under the same id, more elements, or fewer."""
+    """Return the request of a step with other tensors: almost equal (with the same id), larger, or smaller."""
     if kind == "near":
         return ask(step, main.model, main.salt, change_last_element(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
@@ -101,7 +102,7 @@ def _make_wrong_size_request(main: StepRequest) -> Message:
 
 
 def _make_refused_request(main: StepRequest) -> Message:
-    """Return a request that sets every option, and is refused only for an unknown input."""
+    """Return a request that sets every option, and that a server has to refuse only because of an unknown input."""
     request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_EARLIER)
     return request.encode_with(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
@@ -122,7 +123,7 @@ _PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
 def make_concurrent_requests(
     step: Step, model: Model, other: Model | None, salt: int, ask: MakeRequest = make_request
 ) -> list[StepRequest]:
-    """Return the requests in flight at the same time as a step's request: similar requests with other tensors."""
+    """Return the requests to send together with the request of a step: similar requests with other tensors."""
     number = BESIDE[step["beside"]]
     if step["beside"] == "other-model" and other is not None:
         plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}

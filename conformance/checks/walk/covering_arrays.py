@@ -1,7 +1,7 @@
 """The covering arrays of the walk with the suite's own models.
 
-`python -m tests.support.covering_arrays` computes them anew when axes or rules change; `tests/walk` compares. Computing
-them at each start of a run would take most of a second.
+Run `python -m tests.support.covering_arrays` to recompute the arrays when axes or rules change; `tests/walk` compares
+them. Computing them at each start of a run would take most of a second.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from conformance.checks.support.covering import Step
 
 FILE = Path(__file__).with_suffix(".json")
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"  # the places of values on their axis: a step is a digit for each axis
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"  # a step is stored as a digit for each axis: the index of its value
 
 
 @cache

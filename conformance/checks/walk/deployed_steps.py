@@ -15,7 +15,7 @@ from conformance.expect.unmet import NotApplicableError
 from conformance.spec.fit import ANY, JSON, SCORE_DATATYPES, SCORED, Fit
 from conformance.wire.datatypes import DATATYPES
 
-# kind -> the deployed models that it fits
+# kind -> the deployed models that can receive steps of this kind
 FITS: Mapping[str, Fit] = {
     "json": JSON,
     "binary": ANY,
@@ -24,10 +24,10 @@ FITS: Mapping[str, Fit] = {
     "calls": ANY,
     "classified-calls": SCORED,
 }
-PARTS = 4  # rows among which the steps of a kind are divided
-# Deployed models get no tensors without elements, and none of extreme size.
+PARTS = 4  # the number of rows among which the steps of a kind are divided
+# Deployed models receive no tensors without elements and no very large tensors.
 _COUNTS = ("own", "1", "2", "3", "7", "8", "9", "16", "17", "33", "64", "65", "257")
-_OWN_AXES = ("send", "want", "count")  # whose values depend on the model
+_OWN_AXES = ("send", "want", "count")  # axes whose values depend on the model
 _VALUES = ("ramp", "equal")  # a deployed model may not accept others
 _Forms = Sequence[Step]
 IsExcluded = Callable[[str, str, str, str], bool]
@@ -37,7 +37,7 @@ class DeployedSteps:
     """The steps of one kind with one deployed model.
 
     Attributes:
-        model: the model; for kinds about classes, the classified output is its first.
+        model: the model; for kinds about classes, its first output is the classified output.
         neutral: the plainest step.
     """
 
@@ -45,7 +45,7 @@ class DeployedSteps:
         """Prepare the steps.
 
         Raises:
-            NotApplicable: the model has no such requests.
+            NotApplicable: the kind is about classes, and the model has no output that can be ranked.
         """
         self.kind = kind
         self.model = _put_ranked_output_first(model) if "class" in kind else model
@@ -54,7 +54,7 @@ class DeployedSteps:
         self.neutral: Step = {**plainest, **self._find_plainest_form(), "role": model.name}
 
     def _find_plainest_form(self) -> Step:
-        """Return the values by which the model's plainest form of tensors differs from the neutral step."""
+        """Return the forms of tensors that the model needs, where they differ from the neutral step."""
         if self.kind in CALLS:
             return {}
         if self.kind == "raw":
@@ -63,13 +63,13 @@ class DeployedSteps:
         return {**send, "want": "binary"} if self.model.kept_binary else send
 
     def list_single_value_steps(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
-        """Return steps that are plain except for one value of an axis, in those of `forms` that the model supports."""
+        """Return steps that are plain except for one value of this axis, in the `forms` that the model supports."""
         plain = [{**self.neutral, **form} for form in forms]
         possible = [step for step in plain if not self._is_invalid(step)]
         return tuple(list_single_values(self._list_axes(), axis, possible, self._is_excluded))
 
     def list_part(self, part: int) -> tuple[Step, ...]:
-        """Return one of `PARTS` parts of a covering array over the model's axes."""
+        """Return the steps of one of the `PARTS` parts of a covering array over the model's axes."""
         model = self.model
         forms = (tuple(model.sends), tuple(model.kept_binary), model.takes_counts, model.by_place)
         key = (self.kind, model.name, model.role.inputs, model.role.outputs, *forms)
@@ -88,7 +88,7 @@ class DeployedSteps:
             "count": _COUNTS if takes_counts else ("own",),
             "values": _VALUES,
             "place": ("every",),
-            "classified": ("first",),  # the others may have no scores
+            "classified": ("first",),  # other outputs may have no scores
         }
         if self.kind not in CALLS and self.model.sends:
             own["send"] = ("binary",)
@@ -104,7 +104,7 @@ class DeployedSteps:
         return self.rules.is_excluded(self.kind, a, v, b, w)
 
     def _is_invalid(self, step: Step) -> bool:
-        # Shrinking proposes counts as well: classes of no elements have crashed servers.
+        # Shrinking may propose counts that this model must not receive: classes of no elements have crashed servers.
         if any(step[axis] not in values for axis, values in self._list_axes().items() if axis in _OWN_AXES):
             return True
         return is_invalid_call(step, self.rules) if self.kind in CALLS else self.rules.is_invalid(step)
@@ -123,10 +123,10 @@ def _build_array(
 
 
 def _put_ranked_output_first(model: DeployedModel) -> DeployedModel:
-    """Return the model with an output that can be ranked in the first place.
+    """Return the model with its outputs reordered, so that the first can be ranked.
 
     Raises:
-        NotApplicable: no such output has values that can be compared.
+        NotApplicable: the model has no rankable output whose values can be compared.
     """
     steady = model.list_comparable_outputs()
     outputs = model.role.outputs

@@ -17,7 +17,7 @@ from conformance.transport.target import Target
 if TYPE_CHECKING:  # see `exploring`
     from hypothesis.strategies import SearchStrategy
 
-MAX_STEPS = 4  # in one sequence; arrays have longer sequences
+MAX_STEPS = 4  # steps in one drawn sequence; the sequences of covering arrays are longer
 
 
 def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
@@ -30,7 +30,7 @@ def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
 
 
 def _make_valid_step(kind: str, role: str, values: Step) -> Step:
-    """Return a step with these values; if two values exclude each other, a compatible value replaces the later."""
+    """Return a step with these values; if two exclude each other, the later one is replaced."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     chosen: dict[str, str] = {"role": role}
     for axis, value in values.items():

@@ -1,4 +1,4 @@
-"""Encode the message of a step: its content coding, media type, usual headers and HTTP framing."""
+"""Encode the message of a step: apply its content coding, media type, usual headers and HTTP framing."""
 
 from __future__ import annotations
 

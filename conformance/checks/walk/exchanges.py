@@ -27,7 +27,7 @@ from conformance.wire.request import Message
 
 # kind -> the requirement that a step breaks by default
 ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-SAME-AS-JSON-I", "raw": "RAW-ENCODING", "classes": "CLS-HIGHEST"}
-# kind -> extensions that its rows need besides that of their requirement: both kinds are combined with binary data
+# kind -> extensions that its rows need in addition: both kinds are combined with binary data
 NEEDS: Mapping[str, tuple[str, ...]] = {"raw": BINARY, "classes": BINARY}
 PARTS = ("brief", "rest")
 # kind -> the simplest role, and the simplest forms of its tensors
@@ -53,7 +53,7 @@ def build_steps(kind: str) -> tuple[Step, ...]:
 
 @cache
 def select_row_steps(kind: str, role: str, part: str) -> tuple[Step, ...]:
-    """Return the steps of a role: the brief part, or the rest."""
+    """Return the steps of a kind with one role: those in the brief part of the array, or the rest."""
     steps = build_steps(kind)
     brief = len(steps) // BRIEF_STEPS
     chosen = steps[:brief] if part == "brief" else steps[brief:]
@@ -87,7 +87,7 @@ def _make_single_value_rows() -> Iterator[Row]:
 
 @cache
 def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
-    """Return steps that are plain except for one value of an axis."""
+    """Return the steps of a kind that are plain except for one value of this axis."""
     role, forms = BASELINES[kind]
     plain = [{**NEUTRAL, "role": role, **form} for form in forms]
     return tuple(list_single_values(KINDS[kind], axis, plain, lambda *values: is_excluded(kind, *values)))
@@ -121,7 +121,7 @@ def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) 
 
 
 def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
-    """Return a walk with a role, for steps of a kind."""
+    """Return a walk that sends steps of a kind to the model of a role."""
     sender = _make_sender(target, model)
     plainest = target.model(BASELINES[kind][0], model.salt)
     if plainest is None:
@@ -140,10 +140,10 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
 
 
 def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = False) -> Walk:
-    """Return a walk with a deployed model, which is also its own baseline.
+    """Return a walk with a deployed model; `with_baseline` also finds the single values that fail.
 
     Raises:
-        NotApplicable: it refuses a raw request; the checks of raw requests judge that.
+        NotApplicable: the model refuses a raw request; the checks of raw requests judge this refusal.
     """
     if (
         own.kind == "raw"
@@ -170,7 +170,7 @@ def _make_sender(target: Target, model: Model) -> Sender:
 
 
 def find_other_model(target: Target, model: Model) -> Model | None:
-    """Return another model for concurrent requests; None if there is none."""
+    """Return another model for concurrent requests; None if the server has no other suitable model."""
     found = (target.model(name) for name in _OTHER_MODELS if name != model.role.name)
     return next((other for other in found if other), None)
 

@@ -1,6 +1,6 @@
 """Expectations on the answer to a step: everything that the documents require of any answer.
 
-They are checked in this order: an answer arrived, its frame, its outputs, their forms, the id, and the tensors.
+The order is: an answer arrived, its framing, its outputs, their forms, the id, and the tensors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-# Ids of earlier requests. An answer to a request without an id may have any id but one of these.
+# Ids of earlier requests. An answer to a request without an id may have any id except these.
 EARLIER_IDS = ("the-one-before", "refused-before")
 
 
@@ -30,10 +30,10 @@ def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> No
     Args:
         reply: the reply to the request, with its content coding removed.
         step_request: the request.
-        answers: hashes of the bodies of earlier answers; a right answer is added.
+        answers: hashes of the bodies of earlier answers; a correct answer is added.
 
     Raises:
-        Unmet: as `expect_right`.
+        Unmet: the answer is wrong; see `expect_right`.
     """
     try:
         expect_right(reply, step_request)
@@ -68,7 +68,7 @@ def expect_right(reply: Reply, step_request: StepRequest) -> None:
 
 
 def _expect_outputs(reply: Reply, step_request: StepRequest) -> None:
-    """Expect the requested outputs; other checks give the advice to return no others."""
+    """Expect the requested outputs; other checks advise servers to return no further outputs."""
     for name in step_request.forms:
         expect(reply).output(name)
 
@@ -127,13 +127,13 @@ def _expect_tensor(reply: Reply, step_request: StepRequest, tensor: Tensor) -> N
 
 
 def _is_sent_as_declared(step_request: StepRequest) -> bool:
-    """Say whether the inputs are in declared order and in one form, so that the server cannot confuse them."""
+    """Say whether the inputs are in declared order and all in one form, so that a server cannot exchange them."""
     sent = [(item.tensor.name, item.binary) for item in step_request.request.inputs]
     return sent == [(tensor.name, sent[0][1]) for tensor in step_request.tensors]
 
 
 def _has_another_order(reply: Reply, step_request: StepRequest) -> bool:
-    """Say whether the answer has the right bytes of its binary outputs, but not in the order of its JSON."""
+    """Say whether the binary outputs have the expected bytes, but in another order than in the JSON."""
     right = {tensor.name: bytes(tensor.to_bytes()) for tensor in step_request.expected}
     listed = [right.get(output.name) for output in reply.answer.outputs if output.binary]
     if None in listed:
@@ -156,7 +156,7 @@ def _is_joined_of(body: bytes, parts: Sequence[bytes]) -> bool:
 
 
 def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
-    """Expect an output as classes: BYTES of the right shape, with a separate ranking for each batch item."""
+    """Expect an output as classes: BYTES of an allowed shape, with a separate ranking for each batch item."""
     output, batching = expect(reply).output(scores.name), step_request.model.role.batching
     count = int(wanted.classification)
     if output.datatype != "BYTES":
@@ -180,10 +180,10 @@ def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOu
 
 
 def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:
-    """Return shape of classes -> number of ranked items and of classes for each item, for every allowed shape.
+    """Return allowed shape of the classes -> the number of ranked items, and the number of classes of each item.
 
     For a model that does not batch, the batch dimension is 1 or missing, and a matrix has one ranking or one for each
-    row. Other checks give advice on the shape, or observe it.
+    row. Other checks give advice on the shape, or report it.
     """
     items = scores.shape[0] if scores.shape else 1
     if batching:
@@ -198,7 +198,7 @@ def _expect_ranking(
 ) -> None:
     """Expect the highest scores of an item in descending order, with indices and labels.
 
-    `labels` is None if they are unknown; `others` are the scores of the other items.
+    `labels` is None if the labels are unknown; `others` are the scores of the other items.
     """
     try:
         listed = [class_texts.parse(text) for text in texts]
@@ -217,7 +217,7 @@ def _expect_ranking(
 
 
 def _find_label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
-    """Return the right label of a class; its own if labels are unknown."""
+    """Return the expected label of a class; the label that the class has if labels are unknown."""
     if labels is None:
         return entry.label
     return labels[entry.index] if entry.index < len(labels) else None

@@ -46,7 +46,7 @@ def _write_ascii_first_escaped(text: str) -> str:
     return write_first_escaped(text) if text.isascii() else write_plain(text)
 
 
-# Alternative spellings of the same double.
+# Alternative spellings of the same floating-point number.
 
 
 def _write_long(value: float) -> str:

@@ -25,13 +25,13 @@ IDS: Mapping[str, str] = {
 }
 
 
-# classified -> the places of the outputs that are classified
+# value of the axis `classified` -> the indices of the outputs that are classified
 CLASSIFIED_PLACES: Mapping[str, Sequence[int]] = {"first": (0,), "second": (1,), "both": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class StepRequest:
-    """A request and its expected answer.
+    """The request of a step, and the expected answer.
 
     Attributes:
         message: the encoded request.
@@ -39,7 +39,7 @@ class StepRequest:
         tensors: the inputs, in declared order.
         expected: all outputs of the model for these inputs, in declared order.
         forms: output -> `binary` or `json`, `classes` of either, or empty if any form is allowed.
-        is_raw: whether this is a raw binary request.
+        is_raw: whether the message is a raw binary request.
         salt: the number from which the id of the request derives.
     """
 
@@ -105,7 +105,7 @@ def _choose_binary_data_output(step: Step) -> object:
 
 
 def _list_requested_outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
-    """Return the outputs that a step lists, or None if it lists none."""
+    """Return the outputs that the request of a step lists; None if it lists no outputs."""
     names = [spec.name for spec in model.role.outputs]
     listed = {"reversed": names[::-1], "last-alone": names[-1:], "last-first": [*names[-1:], *names[:-1]]}
     chosen = listed.get(step["outputs"], names)
@@ -121,7 +121,7 @@ def _list_requested_outputs(step: Step, model: Model) -> list[RequestedOutput] |
 
 
 def _make_requested_output(step: Step, model: Model, name: str) -> RequestedOutput:
-    """Return a requested output, with `classification` if the step classifies it."""
+    """Return a requested output, with `classification` if the step asks for its classes."""
     binary = {"json": False, "binary": True}.get(step["want"], ABSENT)
     outputs = [spec.name for spec in model.role.outputs]
     if outputs.index(name) not in CLASSIFIED_PLACES[step["classified"]]:
@@ -130,14 +130,14 @@ def _make_requested_output(step: Step, model: Model, name: str) -> RequestedOutp
 
 
 def count_classes(step: Step, model: Model, place: int) -> int:
-    """Return the number of classes of an output that a step requests."""
+    """Return the number of classes that a step requests of an output."""
     available = model.count_classes(make_tensors(step, model, 0), place)
     wanted = {"all": available, "all-but-one": available - 1}.get(step["classes"])
     return max(1, min(int(step["classes"]), available) if wanted is None else wanted)
 
 
 def _map_output_forms(request: InferRequest, model: Model) -> dict[str, str]:
-    """Return output -> the form that it has to have in the answer."""
+    """Return output name -> the form that the answer must use for this output."""
     by_default = "binary" if request.binary_data_output is True else "json"
     if request.outputs is None:
         return {spec.name: by_default for spec in model.role.outputs}

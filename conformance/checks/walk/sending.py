@@ -1,4 +1,4 @@
-"""Send one step to the target: the earlier request, the request itself, and the concurrent ones."""
+"""Send one step to the target: its earlier request, the request itself, and its concurrent requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sender:
     """Sends steps to one model over HTTP.
 
     Attributes:
-        version: returns the default version of the model, empty if metadata do not list it; called only if needed.
+        version: returns the default version of the model, empty if the metadata do not list it; called only if needed.
         other: another model, for concurrent requests.
         answers: hashes of the bodies of earlier answers.
     """
@@ -38,7 +38,7 @@ class Sender:
         """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong, or the earlier request gets no answer; the content of that answer is not judged.
+            Unmet: an answer is wrong, or the earlier request gets no answer; its content is not judged.
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_request(step, model, salt)
@@ -69,7 +69,7 @@ class Sender:
             self._expect_right_answer(reply, one)
 
     def _send_and_reset(self, step: Step, message: Message) -> None:
-        """Send a request on a separate connection, and reset the connection within the body or before the answer."""
+        """Send a request on a connection of its own; reset the connection within the body or before the answer."""
         text = self.target.render_octets(message)
         if step["before"] == "cut-off":
             text = text[: len(text) - len(message.body) // 2]
@@ -81,7 +81,7 @@ class Sender:
         return self.target.send(plain, fresh=True).exchange.number
 
     def _expect_right_answer(self, reply: Reply, request: StepRequest) -> None:
-        """Expect the right answer after decoding its content coding; unknown codings are not judged here."""
+        """Decode the content coding of a reply and expect the correct answer; unknown codings are not judged."""
         try:
             plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
         except UnmetError as unmet:

@@ -1,7 +1,7 @@
-"""Finds single-factor steps, which are plain except for one value, that fail with the simplest role.
+"""Make single-factor steps, which are plain except for one value, and find the values that fail by themselves.
 
-A fault that a single value causes with every role is reported once, by the rows of single values. The other rows of a
-walk query the results here, and avoid values that fail by themselves.
+A fault that a single value causes with every role is reported once, by the rows of single values, which use the
+simplest role. The other rows of a walk query the results here, and avoid values that fail by themselves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Walker(Protocol):
         """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong, or the earlier request gets no answer; the content of that answer is not judged.
+            Unmet: an answer is wrong, or the earlier request gets no answer; its content is not judged.
         """
 
     def send_plain_request(self) -> int:
@@ -41,14 +41,14 @@ class Walker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BaselineWalker:
-    """A walker with the simplest role, which finds the single values that fail.
+    """Sends single-factor steps to the simplest role, to find the single values that fail.
 
     Attributes:
         walker: sends the steps.
         steps: axis -> its single-factor steps, as the rows of single values take them.
         neutral: the neutral values.
-        once: evaluates a named question once and caches the result for all rows.
-        has_hung: says whether the server has hung in earlier rows, so that a step that fails may cost a wait.
+        once: evaluates a named condition once and caches the result for all rows.
+        has_hung: says whether the server has hung in earlier rows, so that a failing step may take a whole timeout.
     """
 
     walker: Walker
@@ -58,7 +58,7 @@ class BaselineWalker:
     has_hung: Callable[[], bool]
 
     def is_wrong(self, axis: str, value: str) -> bool:
-        """Say whether a request that is plain except for this value fails, or the plain request after it."""
+        """Say whether a request that is plain except for this value fails, or breaks the plain request after it."""
         if axis in FORM_AXES:
             return False
         return any(not self._is_right(step) for step in self.steps(axis) if step[axis] == value)

@@ -1,4 +1,4 @@
-"""The tensors of a step: their shapes and elements, which differ between any two nearby steps."""
+"""Make the tensors of a step, whose elements differ between any two nearby steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
-Ramp = Callable[..., Array]  # returns `count` elements for one input of a step
+Ramp = Callable[..., Array]  # a function that returns `count` elements for one input of a step
 
 MAX_ITEMS = 8  # batch items, from roles.toml
 # Unusual floats that every reader and writer of doubles converts exactly to JSON and back.
@@ -48,13 +48,13 @@ def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False
 
 
 def is_in_json(step: Step) -> bool:
-    """Say whether any tensor of a step may travel as JSON in either direction, or is classified."""
+    """Say whether any tensor of a step may be JSON, in the request or the answer, or is classified."""
     by_json = step["send"] in ("json", "mixed") or step["want"] not in ("binary", "all-binary", "raw")
     return by_json or step["classes"] != "none"
 
 
 def change_last_element(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return the tensors with the last element of the last non-empty tensor changed."""
+    """Return the tensors after changing the last element of the last tensor that is not empty."""
     changed = list(tensors)
     for place in reversed(range(len(changed))):
         if changed[place].elements:
@@ -90,7 +90,7 @@ def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tup
 
 
 def _choose_count(step: Step, place: int, inputs: int) -> int:
-    """Return the element count of an input: the step's count if its `place` selects this input, else a small count."""
+    """Return the number of elements of an input: the step's count if its `place` selects this input, else a few."""
     at = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], place)
     return int(step["count"]) if at == place else 2 + place
 
@@ -101,7 +101,7 @@ def _choose_count(step: Step, place: int, inputs: int) -> int:
 def _make_tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *, in_json: bool) -> Tensor:
     values, count = step["values"], prod(shape)
     array = ramp(count=count)
-    # The first corner value depends on the step, not on the salt, so that a repeated step has the same one.
+    # The first corner value depends on the step, not on the salt, so that a repeated step starts with the same value.
     special = np.roll(_list_corner_values(spec.datatype, in_json=in_json), int(step["corner"]))
     if values == "equal":
         array = np.resize(ramp(count=1), count)
@@ -128,7 +128,7 @@ def _get_all_ones(datatype: str, *, in_json: bool) -> Array:
 
 
 def _list_corner_values(datatype: str, *, in_json: bool) -> Array:
-    """Return corner values of a datatype; with `in_json`, only those that every JSON implementation carries."""
+    """Return corner values of a datatype; with `in_json`, only values that every JSON library preserves."""
     if datatype == "BOOL":
         return np.array([True, False, True])
     if datatype == "BYTES":

@@ -1,4 +1,4 @@
-"""Take the steps of a walk, and shrink each failure to find its requirement or a limit of the server."""
+"""Send the steps of a walk, and shrink each failure to find its requirement or a limit of the server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FindRequirement = Callable[[MinimalFailure, Role], str | None]
 
 
 class Walk:
-    """A walk with one model.
+    """Sends sequences of steps to one model, and reports each failure under the requirement that it breaks.
 
     A fault that a single value causes with every role is reported once, by the rows of single values with the simplest
     role (`baseline`). A walk with another role, or with several values at once, avoids that value.
@@ -57,7 +57,7 @@ class Walk:
             walker: sends the steps.
             axes: the axes for shrinking.
             requirement_finder: returns the requirement that a shrunk failure breaks.
-            baseline: knows which values fail with the simplest role; None to report every fault.
+            baseline: finds the values that fail with the simplest role; None to report every fault.
         """
         self._walker = walker
         self._axes = axes
@@ -67,16 +67,16 @@ class Walk:
         self._avoided: dict[str, set[str]] = {}
 
     def take_steps(self, sequence: Sequence[SaltedStep], *, plain: Iterable[Step] = ()) -> int:
-        """Take steps in sequence on one connection; return the number that were declined or that other rows judge.
+        """Send steps in sequence on one connection; return how many were declined or are judged by other rows.
 
         Args:
             sequence: the steps, with their salts.
-            plain: plainer steps; if one of them fails, a failure of the sequence is blocked.
+            plain: plainer steps; if one of them fails as well, a failing sequence is blocked.
 
         Raises:
-            Unmet: a step is answered wrong.
-            Blocked: a plain step is answered wrong as well.
-            NotApplicable: no step could be taken, because the model does not accept such inputs.
+            Unmet: the answer to a step is wrong.
+            Blocked: the answer to a plain step is wrong as well.
+            NotApplicable: the model accepts the inputs of no step.
         """
         passed_over = declined = 0
         before: list[SaltedStep] = []
@@ -104,20 +104,20 @@ class Walk:
         return passed_over + declined
 
     def _test_values(self, sequence: Sequence[SaltedStep]) -> None:
-        """Avoid the values of `TESTED_FIRST` that fail alone; of a server that has hung, all values that fail alone."""
+        """Avoid values of the axes `TESTED_FIRST` that fail by themselves; of all axes if the server has hung."""
         has_hung = self._baseline is not None and self._baseline.has_hung()
         for step, _ in sequence:
             self._avoid_failing_values(step, attribution.find_remaining_axes(step) if has_hung else TESTED_FIRST)
 
     def _is_any_step_wrong(self, steps: Iterable[Step]) -> bool:
-        """Say whether any of these steps fails by itself with some inputs: not all inputs reveal a fault."""
+        """Say whether any of these steps fails by itself, with some of several inputs."""
         different = {repr(step): step for step in steps}.values()
         return any(self._try_sequence([(step, salt)]) for step in different for salt in range(PLAIN_TRIALS))
 
     def _retry_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
-        """Repeat the last step without the values that fail alone; return its failure, or None.
+        """Repeat the last step without the values that fail by themselves; return its failure, or None.
 
-        The step before is repeated first, without these values either: some values leave the connection unusable.
+        The step before is repeated first, also without such values: some values leave the connection unusable.
         """
         ending = sequence[-2:]
         for step, _ in ending:
@@ -129,25 +129,25 @@ class Walk:
         return _take_on_new_connection(self._walker, plainer)
 
     def _avoid_failing_values(self, step: Step, axes: Iterable[str]) -> None:
-        """Avoid, from now on, the values of a step on these axes that fail alone."""
+        """Avoid, from now on, those values of a step on these axes that fail by themselves."""
         for axis in axes:
             if self._baseline is not None and axis in step and self._baseline.is_wrong(axis, step[axis]):
                 self._avoided.setdefault(axis, set()).add(step[axis])
 
     def _replace_avoided(self, step: Step) -> Step:
-        """Return the step with avoided values replaced by neutral ones, if that is a valid request."""
+        """Return the step with avoided values replaced by neutral ones; unchanged if the result is not valid."""
         plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
         candidate = {**step, **plain}
         return step if self._axes.is_invalid(candidate) else candidate
 
     def _is_rightly_refused(self, found: MinimalFailure, salt: int) -> bool:
-        """Say whether the server may refuse the shrunk step, by the documents or because of a server limit."""
+        """Say whether the server may refuse the shrunk step, because of the documents or because of its limits."""
         return attribution.is_declined(found, self._role) or (
             attribution.is_possible_limit(found) and self._is_server_limit(found, salt)
         )
 
     def _is_reported_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
-        """Say whether other rows report the failure: one value remains, which fails with the simplest role as well."""
+        """Say whether other rows report the failure: a single value causes it, with the simplest role as well."""
         remaining = {
             axis: value for axis, value in attribution.find_remaining_axes(found.step).items() if axis not in FORM_AXES
         }
@@ -174,7 +174,7 @@ class Walk:
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
 
     def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
-        """Return the failure with its requirement, and with a message that names its conditions."""
+        """Return the failure with its requirement and a message that names the values needed to reproduce it."""
         unmet, needed = found.unmet, _describe_special_axes(found.step)
         where = f", where the request has {needed}" if needed else ""
         after = _describe_earlier_steps(found.earlier) if found.earlier else ""
@@ -190,7 +190,7 @@ class Walk:
 
 
 def _describe_special_axes(step: Step) -> str:
-    """Describe the axes of a step that are not neutral."""
+    """Return the axes of a step that are not neutral, with their values, in words."""
     return ", ".join(
         f"{axis.replace('_', ' ')} {value}" for axis, value in attribution.find_remaining_axes(step).items()
     )
@@ -204,9 +204,9 @@ def _describe_earlier_steps(earlier: Sequence[SaltedStep]) -> str:
 
 
 def _take_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-    """Take steps, starting on a new connection; return the failure of the last step, or None.
+    """Send steps, starting on a new connection; return the failure of the last step, or None.
 
-    A plain request on another connection goes first, to clear state that an earlier trial left in the server.
+    A plain request is sent first on another connection, to clear state that an earlier trial left in the server.
     """
     unmet: UnmetError | None = None
     plain_number = walker.send_plain_request()
@@ -223,10 +223,10 @@ def _take_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> U
 
 
 def salt_steps(steps: Sequence[Step], salt: int) -> list[SaltedStep]:
-    """Return the steps with salts, so that nearby steps send different tensors."""
+    """Pair each step with a salt, so that nearby steps send different tensors."""
     return [(step, (salt + 7 * k) % 256) for k, step in enumerate(steps)]
 
 
 def describe_walk(steps: int, passed_over: int) -> str:
-    """Return the note for a walk that passed."""
+    """Return the note on a row whose walk passed: the number of steps, and how many were passed over."""
     return f"{steps} steps" + (f", {passed_over} of them declined, or a matter of other rows" if passed_over else "")
