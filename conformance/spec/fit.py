@@ -65,7 +65,7 @@ class Fit:
     def describe_lack(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
-        """Return briefly what a signature lacks for this constraint, or an empty text.
+        """Return a phrase for the first constraint that a signature does not meet; empty if it meets all.
 
         `is_described` says whether the metadata of the model list the signature.
         """

@@ -33,7 +33,7 @@ FILES = ("spec/ledger.toml", "spec/ledger_clients.toml", "spec/ledger_robustness
 
 
 class Level(StrEnum):
-    """The level of a requirement: MUST fails, SHOULD advises, MAY is judged if offered, OBSERVE is only recorded."""
+    """The level of a requirement: an unmet MUST fails, an unmet SHOULD is advice, OBSERVE is only recorded."""
 
     MUST = "MUST"
     SHOULD = "SHOULD"
@@ -42,7 +42,7 @@ class Level(StrEnum):
 
 
 class Basis(StrEnum):
-    """Whether a source states the requirement literally, or it follows from the source."""
+    """The basis of a requirement: a source states it literally, or the requirement follows from the source."""
 
     LITERAL = "literal"
     DERIVED = "derived"
@@ -160,7 +160,7 @@ def load_for_party(party: Party) -> list[Requirement]:
 
 @cache
 def compute_version() -> str:
-    """Return a digest of the server requirements: of each its id, level, concern, extension, statement.
+    """Return a digest of the server requirements (id, level, concern, extension and statement of each).
 
     Suites with the same digest have the same requirements, whatever else differs.
     """

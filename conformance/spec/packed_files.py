@@ -1,7 +1,7 @@
 """Reads long text files from untrusted sources line by line, plain or xz-compressed, or rejects them.
 
 A few bytes can decompress to any size. So the decompressed size, the length of each line, and the number of objects in
-it are limited.
+each line are limited.
 """
 
 from __future__ import annotations
