@@ -29,7 +29,7 @@ SIGNATURE, COUNTERSIGNATURE = "manifest.sig", "manifest.countersig"
 # A folder has to fit into a pull request. A full run over both transports takes 4.4 MB.
 MAX_FOLDER_BYTES: Final = 5_000_000
 # xz: the window holds a whole area of the suite, and the match search is bounded. An ordinary run compresses in a third
-# of the time to a sixth more bytes, since every run has to; a certification is compressed once and kept.
+# of the time to a sixth more bytes, because every run compresses; a certification is compressed only once and kept.
 XZ_FILTERS: Final = ({"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 16 << 20, "nice_len": 32},)
 
 
@@ -145,7 +145,7 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
 
 
 def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
-    """Return why a file is not a valid signature of a folder by a key; None if it is.
+    """Return why a file is not a valid signature of a folder by a key; None if the signature is valid.
 
     Args:
         folder: a certification folder.
