@@ -194,8 +194,8 @@ class ServerRun(BaseRun):
     def _choose_connections(self, target: Target) -> int:
         """Return the number of connections: the user's choice, or a number that suits the latency.
 
-        Each pytest-xdist process uses one. So do recordings, which have no latency, and Hypothesis, which runs in one
-        thread.
+        Each pytest-xdist process uses one connection by default. A recording, which has no latency, and Hypothesis,
+        which runs in one thread, always use one.
         """
         if self.options.recording is not None or self.explores:
             return 1

@@ -205,7 +205,7 @@ def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day:
 
 
 def make_subject_key(made: Manifest) -> tuple[str, ...]:
-    """Return a key of which only one certification is valid at a time: vendor, product, version, profile, party."""
+    """Return the key that duplicates share: normalised vendor, product and version; profile; party."""
     parts = (made.vendor, made.product, made.product_version)
     return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile, made.party)
 

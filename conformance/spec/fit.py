@@ -4,8 +4,8 @@ A row that needs a known computation has a role and no fit. One that depends onl
 
     @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O", role="identity_uint8", fit=ANY)
 
-It then runs on its role's model, if there is one, and on each deployed model that fits. Such a model is its own oracle:
-the answer to a plain request with the same inputs is the correct one (`discovery` stores it).
+The row then runs on the model of its role, if one is deployed, and on each deployed model that fits. Such a model is
+its own oracle: the answer to a plain request with the same inputs is correct by definition (`discovery` stores it).
 """
 
 from __future__ import annotations
@@ -106,5 +106,5 @@ SEVERAL_OUTPUTS = Fit(min_outputs=2)
 SCORED = Fit(outputs=SCORE_DATATYPES)
 TEXTS = Fit(some_input=frozenset({"BYTES"}))
 VARIABLE_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True)
-# What may be sent as a raw request of any length. It may be a batch as well, so that a refusal is right.
+# Models that take a raw request of any length. The request can be read as a batch as well, so a refusal is allowed.
 RAW_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True, max_inputs=1, max_rank=1)
