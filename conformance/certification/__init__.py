@@ -1,4 +1,4 @@
-"""Certification: a folder with the evidence of one run, which anybody verifies offline.
+"""Certification: a folder with the evidence of one run, which anybody can verify offline.
 
 `certify` makes an isolated run; `sealing` writes and signs the folder. `verifying` trusts nothing in it: it judges the
 recording again (`rejudge`, `client_rejudge`) and compares the result with the report. `manifest` says who certifies

@@ -23,7 +23,7 @@ from conformance.transport.grpc_packages import expect_grpc
 
 
 def find_differences(recording: ClientRecording, report: Mapping[str, Any]) -> Iterator[str]:
-    """Judge a recording again and yield how the report differs from the result.
+    """Judge a recording again and yield the differences of the report from the result.
 
     Raises:
         MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.

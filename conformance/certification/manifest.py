@@ -2,7 +2,7 @@
 
 `schemas/manifest.schema.json` explains each member. The label, `product` and `product_version`, is compared with the
 name and version that the server or client reports in the recording. Case is ignored, and in names also characters other
-than letters and digits. If the two still differ, `alias_of` must state what it reports, and the reason.
+than letters and digits. If the two still differ, `alias_of` must state the reported name and version, and the reason.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Manifest:
     Attributes:
         profile: a key of `profiles.PROFILES`.
         standing: `conformant`, `partial` or `interoperable`.
-        coverage: for a partial certification: number of applicable MUSTs `met`, `of` how many.
+        coverage: for a partial certification: the number of MUSTs `met`, and the number `of` applicable MUSTs.
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
         key: of the signature: `id`, `public_key`, and whether it is `lasting`.
         party: what was judged, a server or a client.
-        alias_of: `name` and `version` that the product reports if the label differs, and the `reason`.
+        alias_of: the reported `name` and `version` if they differ from the label, and the `reason`.
         third_party: who made the run if it was not the vendor: `name`, `contact` and `key`.
         placements: role -> placement, as plain data, if the target's models are not named like the roles.
         models: judged deployed model -> its table, as `config.given_inputs` reads it; None if none was judged.
@@ -86,7 +86,7 @@ class Manifest:
 
     @property
     def certified_as(self) -> str:
-        """The standing; a partial one with its coverage."""
+        """The standing; a partial standing is followed by its coverage."""
         return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
     def to_json(self) -> str:
@@ -177,7 +177,7 @@ class ReportedProduct:
 
     @property
     def text(self) -> str:
-        """Both, as text."""
+        """The name and the version as text."""
         return f"{self.name or '(no name)'} {self.version or '(no version)'}"
 
     @property
@@ -216,7 +216,7 @@ def _find_product_faults(made: Manifest, found: ReportedProduct) -> Iterator[str
 
 
 def _is_same(made: Manifest, found: ReportedProduct) -> bool:
-    """Return whether a label equals the reported name and version, ignoring spelling differences."""
+    """Return whether a label equals the name and version that the product reports, ignoring spelling differences."""
     is_version = _normalise_version(made.product_version) == _normalise_version(found.version)
     return _normalise_name(made.product) == _normalise_name(found.name) and is_version
 
@@ -243,5 +243,5 @@ def get_today() -> date:
 
 
 def is_expired(expires: str, day: date | None = None) -> bool:
-    """Return whether a certification that expires on `expires` is expired on `day`; None means today."""
+    """Say whether a certification that expires on `expires` is expired on `day`; None means today."""
     return (day or get_today()) > date.fromisoformat(expires)

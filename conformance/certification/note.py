@@ -93,7 +93,7 @@ def _describe_deployment(report: Mapping[str, Any]) -> str:
 
 
 def _describe_client_names(report: Mapping[str, Any]) -> str:
-    """Return how many rows were sent under other clients' names, and whether that changed an answer."""
+    """Return the number of rows sent under other clients' names, and whether the names changed an answer."""
     sent = [row for row in report["rows"] if row["exchanges"]]
     chosen = [client_names.choose_names(report["seed"], format_key(row["check"], row["row"]))[0] for row in sent]
     usual = [client for client in chosen if client is not client_names.OWN_CLIENT]

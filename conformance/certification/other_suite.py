@@ -2,7 +2,7 @@
 
 The version that the manifest names is run from the package index, by `uvx` or `pipx run`.
 
-Only the version is taken from the folder, and only if it has the form of one; the package is always this project's.
+Only the version is taken from the folder, and only if it looks like a version; the package is always this project's.
 """
 
 from __future__ import annotations

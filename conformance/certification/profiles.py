@@ -50,12 +50,12 @@ def is_certifiable(standing: str, profile: str, report: Mapping[str, Any]) -> bo
 
 
 def find_standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -> str | None:
-    """Return the standing that a report qualifies for under a gate; None if none.
+    """Return the standing that a report qualifies for under a gate; None if it qualifies for no standing.
 
     Args:
         profile: a key of `PROFILES`.
         report: report of a run (`schemas/report.schema.json`).
-        gate: `conformant` accepts only that; `interoperable` accepts both; None accepts conformant and partial.
+        gate: `conformant` accepts only itself; `interoperable` accepts both; None accepts conformant and partial.
     """
     taken = (CONFORMANT, *{None: (PARTIAL,), INTEROPERABLE: (INTEROPERABLE,)}.get(gate, ()))
     return next((each for each in taken if is_certifiable(each, profile, report)), None)
@@ -68,7 +68,7 @@ def count_met_musts(report: Mapping[str, Any]) -> dict[str, int]:
 
 
 def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
-    """Return the MUSTs that a profile demands and a report does not show as met, one line per reason.
+    """Return the MUSTs that a profile demands but that are not met in a report, one line per reason.
 
     A MUST is not demanded if all its rows need an extension that is not in the profile.
 
@@ -102,7 +102,7 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
 
 
 def _find_demands(profile: str, report: Mapping[str, Any]) -> tuple[Collection[str], Collection[str]]:
-    """Return the extensions and the transports of a profile: of a client, those over which it was judged."""
+    """Return the extensions and the transports of a profile; for a client, only the judged transports."""
     if find_party(report) is Party.CLIENT:
         grpc, transports = "classification" in PROFILES[profile], report["target"]["transports"]
     else:

@@ -36,7 +36,7 @@ MAX_CLOCK_DIFFERENCE = timedelta(seconds=2)  # times of a report are whole secon
 
 
 def find_differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Judge a recording again and yield how the report differs from the result.
+    """Judge a recording again and yield the differences of the report from the result.
 
     Raises:
         MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
@@ -122,7 +122,7 @@ def judge_recording(
 
 
 def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how a report differs from the report that judging its recording again produces."""
+    """Yield the differences of a report from the report that results if its recording is judged again."""
     ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (rejudged, report))
     if len(theirs) != len(report["rows"]):
         yield "the report has a row twice"
@@ -151,5 +151,5 @@ def _compare_rows(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterato
 
 
 def _strip_repeat(value: Any) -> Any:
-    """Return a member of a row; for a failure without `repeat`, which names files of the run."""
+    """Return a member of a row; remove `repeat` from a failure, since it names files of the run."""
     return {name: item for name, item in value.items() if name != "repeat"} if isinstance(value, dict) else value

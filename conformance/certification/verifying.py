@@ -68,7 +68,7 @@ class RequiredSigners:
 
 
 def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
-    """Yield why a folder is refused, up to the first failing step: each relies on the previous ones."""
+    """Yield the reasons to refuse a folder; stop after the first failing step, since steps rely on earlier ones."""
     try:
         made = folder.manifest
     except CertificationError as error:

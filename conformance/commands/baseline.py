@@ -60,7 +60,7 @@ def _find_file_faults(path: Path, *, is_sorted: bool) -> Iterator[str]:
 
 
 def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date) -> Iterator[str]:
-    """Yield the faults of an entry; `before` are the entries above it."""
+    """Yield the faults of an entry; `before` contains the entries above this entry in the file."""
     if entry.reason == DEFAULT_REASON:
         yield f"give a reason instead of {DEFAULT_REASON!r}"
     if entry.has_expired(today):

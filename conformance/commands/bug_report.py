@@ -80,7 +80,7 @@ def _render(bug: Bug) -> str:
     """Return a bug report.
 
     Raises:
-        BugReportError: its evidence, which may be a stranger's, cannot be read.
+        BugReportError: the evidence of the bug, which may come from a stranger, cannot be read.
     """
     try:
         return bug_report.render(bug)

@@ -1,4 +1,4 @@
-"""`oip-conformance certify`: one isolated run, and a folder with everything that a reviewer needs.
+"""`oip-conformance certify`: runs the suite once, isolated, and writes a folder with all that a reviewer needs.
 
 The selection of checks depends only on the suite, the profile and the target.
 """
@@ -145,7 +145,7 @@ def _build_manifest(
     """Return the manifest before the run, without dates and digests.
 
     Raises:
-        CertificationError: a value of the user is invalid, which is better reported before the run than after it.
+        CertificationError: a value of the user is invalid; the run has not started.
     """
     alias = options.alias_of and dict(zip(("name", "version"), options.alias_of, strict=True))
     third = None
@@ -178,7 +178,7 @@ def _build_manifest(
 
 
 def _list_models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] | None:
-    """Return the judged deployed models with their user-given inputs, which a reviewer needs to judge them again.
+    """Return the judged deployed models with the inputs from the user, for reviewers who judge them again.
 
     Raises:
         CertificationError: the inputs are too large for a manifest, or JSON cannot represent them.
@@ -220,7 +220,7 @@ def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfi
 
 
 def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> ReportedProduct | None:
-    """Request name and version of the server; None if it does not answer, which the run will report."""
+    """Request the name and version of the server; None if the server does not answer, which the run will report."""
     url = options.target_url or file.url
     if url == REFERENCE:
         return ReportedProduct(BUNDLED, "")
@@ -265,7 +265,7 @@ def _format_result(made: Manifest, report: dict[str, Any], problems: Sequence[st
 
 
 def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
-    """Return a hint at a weaker certification for a server that is not conformant; empty if there is none."""
+    """Return a hint that a server that is not conformant can get a weaker certification; empty if it cannot."""
     if made.standing != CONFORMANT:
         return ""
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
@@ -309,7 +309,7 @@ def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
 
 
 def run_pytest(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run pytest in a process of its own, with this environment alone; return its output and exit status."""
+    """Run pytest in a separate process with exactly this environment; return its output and exit status."""
     command = [sys.executable, "-m", "pytest", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

@@ -69,7 +69,7 @@ def _find_row(file: Path) -> tuple[Check, Row]:
 
 
 def find_recording(path: Path) -> Path | None:
-    """Return the recording of clients at a path, which may be its folder; None if there is none."""
+    """Return the recording of clients at a path, which may be a file or a folder; None if there is none."""
     file = recording.find_recording(path) if path.is_dir() else path
     return file if archive.is_client_recording(file) else None
 

@@ -30,15 +30,15 @@ def add(commands: Any) -> None:
 
 
 def run(_: argparse.Namespace) -> None:
-    """Report what is missing; see `exec_program`."""
+    """Report that the command is missing; `exec_program` handles complete arguments."""
     exec_program([])
 
 
 def exec_program(arguments: Sequence[str]) -> None:
-    """Replace this process by pytest, to test the client whose adapter the command after `--` starts.
+    """Replace this process by pytest, to test the client whose adapter is started by the command after `--`.
 
     Args:
-        arguments: pytest options, `--`, and the command. This returns if the options ask for help.
+        arguments: pytest options, `--`, and the command. If the options ask for help, this function returns.
 
     Raises:
         SuiteUsageError: there is no command.

@@ -196,7 +196,7 @@ class WatchListener:
     """Judges and stores the recorded requests; see `records.Listener`.
 
     Attributes:
-        unread_reasons: reason why something was not read -> number of times.
+        unread_reasons: reason why traffic was not read -> number of times.
         last: time of the last request or answer, by the monotonic clock.
         waiting: number of requests without an answer so far.
         stopped: why the watch was cut short; empty if it was not.
@@ -247,7 +247,7 @@ class WatchListener:
         self.traffic.add_reset(recorded)
 
     def report_unread(self, why: str) -> None:
-        """Count a reason why something was not read; show it the first time."""
+        """Count a reason why traffic was not read; show each reason once."""
         line = escape_text(why)
         if line not in self.unread_reasons and len(self.unread_reasons) < MAX_REASONS:
             self._show(f"not read: {line}")

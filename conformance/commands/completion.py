@@ -1,4 +1,4 @@
-"""`oip-conformance completion SHELL`: prints a script with which a shell completes the command."""
+"""`oip-conformance completion SHELL`: prints a script that lets a shell complete the command's arguments."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _list_arguments(command: str, parser: argparse.ArgumentParser) -> Iterator[t
 
 
 def _list_values(command: str, action: argparse.Action) -> list[str]:
-    """Return the values of an argument that the parser does not list, because they would fill a page of help."""
+    """Return the possible values of an argument; the parser does not list them, since they would fill the help."""
     if (command, action.dest) == ("bug-report", "requirement"):
         return list(ledger.load())
     if (command, action.dest) == ("explain", "name"):

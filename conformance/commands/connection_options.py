@@ -14,7 +14,7 @@ from conformance.transport.settings import Settings
 
 
 def add_url(parser: argparse.ArgumentParser, meaning: str) -> None:
-    """Add the URL of the server, as the first argument or, as in a run, by `--target-url`."""
+    """Add the URL of the server, as the first argument or, as in a run, as the option `--target-url`."""
     parser.add_argument("target_url", nargs="?", default=argparse.SUPPRESS, metavar="URL", help=meaning)
     parser.add_argument("--target-url", metavar="URL", help="the same as the argument URL")
 
@@ -61,7 +61,7 @@ def make_settings(options: argparse.Namespace, url: str, grpc: str | None = None
 
 @contextmanager
 def serve_reference(url: str) -> Iterator[str]:
-    """Yield a URL; for `reference`, run the bundled server during the block, and yield the URL of that server.
+    """Yield a URL; for `reference`, run the bundled server during the block, and yield the URL of this server.
 
     Raises:
         UserError: the bundled server does not start.

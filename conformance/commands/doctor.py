@@ -1,4 +1,4 @@
-"""`oip-conformance doctor URL`: describes a server, its extensions and models, and the next command, in ten lines."""
+"""`oip-conformance doctor URL`: describes a server, its extensions and models, and suggests the next command."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ def _describe_failure(model: str, found: DiscoveryResult, extension: str) -> str
 
 
 def _format_model(name: str, model: Mapping[str, Any]) -> str:
-    """Return the line of a model: the signature that it answers, or why it answers no request."""
+    """Return the line of a model: its inputs and outputs, or why it answers no request."""
     said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
     odd = f"; {describe_unsteady_model(model)}" if model["unsteady"] else ""
     return f"{escape_text(name, 60):19} {said}{odd}"
 
 
 def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
-    """Yield the lines with the commands to run next: first the few rows that reveal most, then all rows."""
+    """Yield the lines with the commands to run next: first the profile with few rows, then all rows."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []

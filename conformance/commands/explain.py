@@ -36,4 +36,4 @@ def run(options: argparse.Namespace) -> str:
             f"{entry.id:<{width}}{entry.level:<9}{entry.concern or '-':<11}{entry.area}"
             for entry in ledger.load().values()
         )
-    return explanations.explain(options.name.partition("[")[0].strip())  # drop the row behind the check
+    return explanations.explain(options.name.partition("[")[0].strip())  # drop the row after the check

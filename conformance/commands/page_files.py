@@ -13,7 +13,7 @@ FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".
 
 
 def expect_known_suffix(path: Path | None) -> None:
-    """Expect that the suffix of a path belongs to a page format; None: the page is printed.
+    """Check that the suffix of a path is that of a page format; None is accepted, because the page is then printed.
 
     Raises:
         ReportError: the suffix is unknown.
@@ -27,8 +27,8 @@ def deliver(page: SimplePage, path: Path | None, render_as_html: Callable[[], st
 
     Args:
         page: the page.
-        path: the file to write; None returns the page.
-        render_as_html: renders the HTML file; None renders `page`.
+        path: the file to write; None writes no file.
+        render_as_html: renders the HTML if `page` does not; None renders `page`.
 
     Raises:
         ReportError: the page cannot be written.

@@ -12,13 +12,13 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose usage errors are one line.
 
     Attributes:
-        usage_status: the exit status of usage errors; not 2 if 2 means something else for the subcommand.
+        usage_status: the exit status of usage errors; other than 2 if the subcommand uses 2 otherwise.
     """
 
     usage_status = 2
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Allow no abbreviations, and store this parser as `parser`: a subcommand's parser replaces the main parser."""
+        """Allow no abbreviations, and store this parser as the option `parser` (of a subcommand, if one is chosen)."""
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
         self.set_defaults(parser=self)
 

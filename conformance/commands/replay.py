@@ -1,8 +1,8 @@
 """`oip-conformance replay DIR`: runs failed rows again, from the folder of --conformance-evidence.
 
-A check sends the same requests each time, so its row is run again, on the models that discovery found in the failed
-run. The old answers are not used. A client under test makes the same inferences again, through its adapter. For watched
-clients, the recorded requests are judged again.
+A check sends the same requests each time, so the row is run again, on the models that discovery found in the failed
+run. The recorded answers are not used. A client with an adapter makes the same inferences again. For watched clients,
+the recorded requests are judged again.
 """
 
 from __future__ import annotations

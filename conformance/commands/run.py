@@ -42,12 +42,12 @@ def add(commands: Any) -> None:
 
 
 def run(_: argparse.Namespace) -> None:
-    """Report what is missing; see `exec_program`."""
+    """Report the missing URL; `exec_program` handles complete arguments."""
     exec_program([])
 
 
 def exec_program(arguments: Sequence[str]) -> None:
-    """Replace this process by pytest with all options, to test the server that the arguments name; return for help.
+    """Replace this process by pytest, to test the server that the arguments name; return if they ask for help.
 
     Raises:
         SuiteUsageError: the first argument is not a URL, and no option names a server.

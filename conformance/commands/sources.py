@@ -4,7 +4,7 @@ White space is collapsed before a search, since copies and pages break lines dif
 words of the sentence and extends to the nearest occurrence of its last words. Matching is case-insensitive and by whole
 words, like a browser that follows a text fragment, which stops at the first match.
 
-docs/sentences.md lists the requirements by sentence, a pure function of the sentences and the ledger.
+The page docs/sentences.md lists the requirements by sentence; it is generated from the sentences and the ledger only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from conformance.spec.user_error import UserError
 
 
 class SentenceMismatch(StrEnum):
-    """Why a sentence does not match its document; the value is for messages."""
+    """The reasons why a sentence does not match its document; the values are for messages."""
 
     NOT_THERE = "is not there"
     SEVERAL = "stands in several places"

@@ -18,7 +18,7 @@ class SuiteUsageError(UserError):
 
 
 def add_suite_options(parser: Parser, without: tuple[str, ...] = ()) -> None:
-    """Add the suite's options to a parser, except those that begin with a prefix in `without`."""
+    """Add the suite's options to a parser, except those that begin with one of the prefixes in `without`."""
     for name, details in OPTIONS.items():
         if not name.startswith(without):
             parser.add_argument(name, **details)

@@ -1,7 +1,7 @@
 """`oip-conformance verify DIR`: verifies a certification folder without trusting it, and reports each fault.
 
-This suite judges the recording again, like the server before, and compares the report with the results. It cannot
-detect a folder with invented exchanges; signatures with known keys prevent that.
+This suite judges the recording again, as the server was judged before, and compares the results with the report. It
+cannot detect a folder with invented exchanges; only signatures with known keys show who vouches for them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`oip-conformance walk`: prints the features that the area `walk` combines, and the pairs of values that it covers."""
+"""`oip-conformance walk`: prints the request features that the area `walk` combines, and the covered value pairs."""
 
 from __future__ import annotations
 

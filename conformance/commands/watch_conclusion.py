@@ -52,9 +52,9 @@ class WatchResult:
 
     Attributes:
         started: the start, a UTC time in ISO 8601.
-        stopped: why it was cut short; empty if it was not.
-        unread: reason why something was not read -> number of times.
-        is_of_recording: whether it comes from a recording rather than a live watch.
+        stopped: why the watch was cut short; empty if it was not.
+        unread: reason why traffic was not read -> number of times.
+        is_of_recording: whether the requests come from a recording rather than a live watch.
     """
 
     traffic: Traffic
@@ -89,7 +89,7 @@ def conclude(
 
 
 def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
-    """Return the verdict for the exit status: unsent kinds of requests do not count against the gate."""
+    """Return the verdict for the exit status; it ignores that clients did not send some kinds of requests."""
     is_open = verdict.interoperable is None and not stopped
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 

@@ -29,7 +29,7 @@ class WatchOptions:
         command: the command to run during the watch; empty for none.
         header: the header that names a client, instead of its user agent.
         shows_all: whether to show every violated requirement in full.
-        gate: the gate for the exit status, of `GATES`; None for the default of a run.
+        gate: the verdict required for exit status 0, one of `GATES`; None for the default of a run.
     """
 
     host: str
@@ -80,7 +80,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
-    """Validate the options, and the command after them, if any.
+    """Validate the options, and the command after them if there is one.
 
     Raises:
         UserError: an option is invalid.

@@ -1,4 +1,4 @@
-"""Waits for the end of a watch: the end of a command, the end of a time, no more traffic, or an interrupt."""
+"""Waits for the end of a watch: until a command exits, a time is over, all traffic stops, or an interrupt comes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WatchEnd:
 
     Attributes:
         status: the exit status of the command; 0 without one.
-        stopped: why it was cut short; empty if it was not.
+        stopped: why the watch was cut short; empty if it was not.
     """
 
     status: int = 0
@@ -78,7 +78,7 @@ def wait_seconds(seconds: float, interrupted: Interruption) -> WatchEnd:
 def wait_until_idle(
     seconds: float, last: Callable[[], float], is_waiting: Callable[[], bool], interrupted: Interruption
 ) -> WatchEnd:
-    """Wait until there has been no traffic for a time.
+    """Wait until there has been no traffic for a given number of seconds.
 
     Args:
         seconds: the time; at least `MIN_ANSWER_WAIT_S` while a request has no answer.

@@ -1,8 +1,8 @@
 """The child process of one run: `python -m conformance.fleet.child`, with pytest's arguments as JSON on stdin.
 
-It runs pytest, with two differences. Its arguments may hold secrets, so they are not on the command line, where every
-process of the machine could read them. And it does not outlive its parent: when the parent ends in any way, stdin
-closes, and this process ends with all its children.
+The process runs pytest, with two differences. The arguments may hold secrets, so they are not on the command line,
+where every process of the machine could read them. And the process does not outlive its parent: when the parent ends
+in any way, stdin closes, and this process ends with all its children.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _read_line(descriptor: int) -> bytes:
 
 
 def _end_with(lifeline: int) -> None:
-    """Wait for the end of the lifeline, then kill this process group silently."""
+    """Wait until the pipe from the parent (`lifeline`) is closed, then kill this process group silently."""
     while os.read(lifeline, 65536):
         pass
     if os.getpgrp() == os.getpid():

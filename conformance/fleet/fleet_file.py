@@ -22,7 +22,7 @@ USAGE: Final = 4  # the exit status of a usage error, like pytest's; 2 means int
 MAX_NAME_CHARS: Final = 100  # characters of a target name, which is also a folder name
 _NO_PART: Final = re.compile(r"[^A-Za-z0-9._-]+")
 ALL: Final = "all"  # every model that a target lists
-# Members of a target that only a fleet file has; the others are those of a target file.
+# Members of a target that exist only in a fleet file; all other members exist in a target file as well.
 _OWN: Final = ("file", "baseline", "limits")
 _JOINED: Final = ("headers", "tls", "limits")
 
@@ -38,9 +38,9 @@ class Limits:
     """Limits of a run on connections to the target and on time.
 
     Attributes:
-        connections: simultaneous connections; None: the run's default.
-        time: seconds for the whole run.
-        retries: retries for an unreachable target, each `retry_pause` seconds after the previous attempt.
+        connections: the number of simultaneous connections; None uses the run's default.
+        time: the maximum number of seconds for the whole run.
+        retries: the number of retries for an unreachable target; `retry_pause` is the number of seconds before each.
     """
 
     connections: int | None = None
@@ -73,7 +73,7 @@ class Fleet:
     """The contents of a fleet file.
 
     Attributes:
-        gate: standing that decides the exit status of each run, `conformant` or `interoperable`; None: any failure.
+        gate: the verdict required for exit status 0, `conformant` or `interoperable`; None requires that nothing fails.
         workers: number of targets judged concurrently; None: chosen from the number of processors.
         keep: number of runs whose reports are kept.
         evidence: whether the bytes of requests and answers are stored.

@@ -1,6 +1,7 @@
 """The results of a fleet run (`schemas/fleet_index.schema.json`), from which both pages are rendered.
 
-It is built from the folder alone, so that an interrupted run has an index as well. Nothing here is escaped.
+The index is built only from the files in the folder, so that an interrupted run has an index as well. This module
+escapes no texts; the pages do.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def build(
 
 
 def compute_exit_status(targets: Sequence[Mapping[str, Any]]) -> int:
-    """Return the worst exit status of the targets: 1, then 6, which includes targets not run, then 0."""
+    """Return the worst exit status of the targets: 1 before 6 before 0; a target that was not run counts as 6."""
     found = {target["status"] for target in targets}
     worst = (EXIT_STATUS["nonconformant"], EXIT_STATUS["incomplete"])
     return next((status for status in worst if status in found), EXIT_STATUS["conformant"])

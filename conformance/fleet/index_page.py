@@ -53,7 +53,7 @@ def write(folder: Path, index: Entry) -> None:
     """Write the files of an index, each atomically.
 
     Raises:
-        OSError: one cannot be written.
+        OSError: a file cannot be written.
     """
     page = build_page(index)
     write_atomically(folder / "index.json", json.dumps(index, indent=1, ensure_ascii=True) + "\n")
@@ -89,7 +89,7 @@ def _link(target: Entry) -> Span:
 
 
 def _describe_verdict(target: Entry) -> str:
-    """Return the verdict of a target as text; a nonconformant target may be interoperable."""
+    """Return the verdict of a target as text; a nonconformant target may still be interoperable."""
     return describe_verdict(WORDS[target["verdict"]], target.get("interoperable"))
 
 
@@ -173,7 +173,7 @@ def _draw_past(index: Entry, target: Entry) -> Bar:
 
 
 def _show_area(counts: Mapping[str, int] | None) -> Cell:
-    """Return how many of the applicable MUSTs are met, coloured by the worst outcome."""
+    """Return a cell with the number of met and applicable MUSTs, colored by the worst outcome."""
     if not counts:
         return cell()
     kinds = {"fail": counts["failed"], "blocked": counts["stuck"], "pass": counts["met"], "not_applicable": 1}
@@ -238,7 +238,7 @@ def _describe_counts(index: Entry) -> str:
 
 
 def _describe_stop(index: Entry) -> str:
-    """Return why the run stopped early, and how to resume it; empty if it is complete."""
+    """Return why the run stopped early, and how to resume it; empty if the run is complete."""
     return f" ({index['stopped']}: the same command resumes it)" if index["stopped"] else ""
 
 

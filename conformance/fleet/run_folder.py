@@ -1,4 +1,4 @@
-"""The folder of a fleet: results by run and target, stored so that a run can be resumed.
+"""The folder of a fleet: the results by run and target, stored so that an interrupted run can be resumed.
 
     DIR/index.html, index.md, index.json    index of the last run
     DIR/runs/RUN.json                       per run: its times and verdicts
@@ -39,7 +39,7 @@ class RunRecord:
     """One run of the fleet.
 
     Attributes:
-        name: folder name, from the start time.
+        name: the name of its folder, which contains the start time.
         started: a UTC time in ISO 8601, like `finished`, which is empty until all targets are done.
         salt: salt for the digests of its units.
         suite: version and digest of the suite that judged.
@@ -110,7 +110,7 @@ def read_records(folder: Path) -> list[RunRecord]:
 def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
     """Return the last run to resume it, or start a new run.
 
-    A new one starts if the last is finished or of another suite, or if `anew` is set.
+    A new run starts if the last run is finished or was made by another suite, or if `anew` is set.
 
     Raises:
         OSError: it cannot be written.

@@ -46,7 +46,7 @@ _NOT_PASSED_ON: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """How a process ended.
+    """The exit status of a process, and whether the fleet ended the process.
 
     Attributes:
         status: its exit status; negative if a signal ended it.

@@ -1,7 +1,7 @@
-"""Units of work, one per target, created once all targets are validated; and the outcome of a unit.
+"""Units of work (one per target, created after all targets are validated) and their outcomes.
 
-Both are plain data, the same for the pool of this machine and for a cluster. Their `repr` contains only the name, since
-a scheduler logs the `repr` of its tasks.
+Units and outcomes are plain data, the same for the pool of this machine and for a cluster. Their `repr` contains only
+the name, since a scheduler logs the `repr` of its tasks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Unit:
         headers: headers with secrets, each "Name: value" as written.
         url: URL with user and password; empty if `target` contains the URL.
         models: names of the deployed models to judge; `all` stands for every model that the target lists.
-        gate: standing that decides the exit status, `conformant` or `interoperable`; None: any failure.
+        gate: the verdict required for exit status 0, `conformant` or `interoperable`; None requires that nothing fails.
         connections: number of simultaneous connections; None: the run's default.
         seconds: time limit of the run.
         baseline: text of a baseline, empty if one is to be written; None without one.
@@ -73,7 +73,7 @@ class Unit:
 
 
 class RunFailure(StrEnum):
-    """Why a run did not produce a verdict."""
+    """The reasons why a run did not produce a verdict."""
 
     TIME = "time"  # it exceeded its time limit
     USAGE = "usage"  # its options cannot be used where it ran
@@ -192,7 +192,7 @@ def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> 
 
 
 def _split_off_secrets(entries: Mapping[str, Any]) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Return the URL if it holds a secret, headers with secrets, and all entries without them."""
+    """Return the URL if it holds a secret, the headers with secrets, and all entries without these secrets."""
     url, headers = str(entries.get("url", "")), entries.get("headers", {})
     address = url if _SHOWN_USER.match(url) else strip_user(url)
     public = {name: value for name, value in headers.items() if _is_shown(name, value)}

@@ -1,1 +1,1 @@
-"""Judging one check on one row, and its session: target, discovery, evidence and baseline."""
+"""Judges one check on one row, within a session that holds the target, its discovery result and its evidence."""

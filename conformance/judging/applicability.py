@@ -1,4 +1,4 @@
-"""Decides by the discovery result alone which rows apply to a target."""
+"""Decides which rows apply to a target, from its discovery result and without a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BINARY = "binary_tensor_data"
 
 
 def is_offered(check: Check, row: Row, offered: Collection[str], transports: Collection[str]) -> bool:
-    """Return whether a target offers the extensions and transports of a row; roles without JSON need binary data."""
+    """Return whether a target offers the extensions and transports of a row, and a data form for its role."""
     own = ledger.get_requirement(check.requirements(row)[0])
     if own.party is Party.CLIENT:
         return True
@@ -30,7 +30,7 @@ def is_offered(check: Check, row: Row, offered: Collection[str], transports: Col
 
 
 def make_test(survey: DiscoveryResult, transports: Collection[str]) -> Callable[[Check, Row], bool]:
-    """Return a function that says whether a row applies: its extensions are offered, and its model exists and fits."""
+    """Return a function that says whether a row applies: `is_offered` holds, and the row's model exists and fits."""
     models = {name: deployed_model.from_dict(one) for name, one in survey.models.items()}
 
     def applies(check: Check, row: Row) -> bool:

@@ -53,7 +53,7 @@ class BaselineEntry:
         return format_label(self.check, ", ".join(self.rows[:MAX_SHOWN_ROWS]) + more)
 
     def is_about(self, result: CheckResult) -> bool:
-        """Return whether the entry names a row."""
+        """Return whether the entry names the row of a result."""
         if self.check is None:
             return self.requirement in _list_requirements(result)
         return is_match(result.id, self.check) and any(is_match(result.row, pattern) for pattern in self.rows)
@@ -96,7 +96,7 @@ class GateResult:
 
     @property
     def color(self) -> str:
-        """The verdict whose terminal color shows this result."""
+        """The verdict whose color the terminal uses for this result."""
         return CONFORMANT if self.is_passed else NONCONFORMANT
 
     def exit_status(self, verdict: Verdict, lost: str | None = None, gate: str | None = None) -> int:

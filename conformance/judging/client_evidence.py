@@ -4,7 +4,7 @@ CHECK-ROW/ for a client with an adapter, CHECK-CLIENT/ for a watched client:
   request.bin answer.bin   the bodies of the failing exchange; for a watched client the answer is named `response`
   request.txt answer.txt   request line or status, and headers
   bytes.txt                annotated bytes around the first wrong byte
-Additional files with an adapter:
+Further files for a client with an adapter:
   asked.jsonl          the lines sent to the adapter, hello first: `python adapter.py < asked.jsonl` repeats them
   said.jsonl           the results that the client returned, one line per request line
   check.json           the check and the row, for `oip-conformance replay`

@@ -38,7 +38,7 @@ from conformance.transport.har_bodies import JUDGED_LIMIT
 from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings
 
-# Requirements for which a hanging adapter is a failure of the client: it goes on waiting for an answer.
+# Requirements for which a hanging adapter is a failure of the client: the client must stop waiting for an answer.
 HANG_REQUIREMENTS = {"CLIENT-ENDS", "CLIENT-ENDS/grpc"}
 MAX_TEXT_CHARS = 600  # characters of a message from an adapter, or from a check of a client
 
@@ -75,7 +75,7 @@ class ClientJudge(RowJudge):
         self._liveness = {transport: Liveness(TIMEOUT) for transport in TRANSPORTS}
 
     def __call__(self, check: Check, row: Row) -> CheckResult:
-        """Return the result of a check on one row; the result of a failed row has only the unmet requirement."""
+        """Return the result of a check on one row; a failed row covers only the requirement that it violates."""
         found = super().__call__(check, row)
         return replace(found, requirements=[found.failure.requirement]) if found.failure else found
 
@@ -143,7 +143,7 @@ class ClientSession:
         """Start the peer, and request the adapter's introduction unless `client` provides it.
 
         Args:
-            adapter: used by this session alone, and closed with it.
+            adapter: the adapter of the client; only this session uses it, and `close` stops it.
             client: the introduction from an earlier session, or None.
             strict: see `ClientJudge`.
             evidence: see `ClientJudge`; the recording of all exchanges is written there as well.
@@ -161,7 +161,7 @@ class ClientSession:
 
     @property
     def transports(self) -> tuple[str, ...]:
-        """The transports over which the client is judged: the client speaks them, and their packages are installed."""
+        """The transports of the run: those that the client speaks and whose packages are installed."""
         there = (HTTP, *((GRPC,) if self._peer.grpc_address else ()))
         return tuple(transport for transport in there if transport in self.client.transports)
 

@@ -26,11 +26,11 @@ class Conclusion:
 
     Attributes:
         results: in the order of the suite, with the baseline applied if there is one.
-        missing: the rows that should have run and did not, by extension.
+        missing: the rows that did not run although they belong to the run, by extension.
         lost: why the target is gone, or None.
         gate: how the run differs from the baseline, or None without a baseline.
         robustness: the results of hostile requests, which do not affect the verdict.
-        judged_nothing: whether no row was run because there was nothing to judge.
+        judged_nothing: whether no row ran because the run found nothing to judge.
         coverage: the requirements that the run did not judge.
         is_narrowed: whether the missing rows are those that the user deselected.
     """
@@ -82,7 +82,7 @@ def find_missing_rows(
     transports: Sequence[str],
     survey: DiscoveryResult,
 ) -> dict[str, list[str]]:
-    """Return the rows that should have run and did not, by extension."""
+    """Return the rows that did not run although they belong to the run, by extension."""
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
     rows = list_profile_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports, survey=survey)

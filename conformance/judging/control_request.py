@@ -1,7 +1,7 @@
-"""Control requests: plain requests with the same shapes, number of elements and id length as another request.
+"""Control requests: plain requests with the same shapes, number of elements and id length as a request of a row.
 
 A control request is JSON (typed contents over gRPC) with harmless values. It requests no specific outputs and uses no
-extension. A server that refuses both a request and its control request refuses it for its size.
+extension. A server that refuses both a row's request and its control request refuses the request for its size.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STAND_IN_ROLES = ("identity_fp32", "identity_int32")  # for a model that has no 
 
 @dataclass(frozen=True, slots=True)
 class RequestContent:
-    """The contents of a request that determine its size, as its own JSON or message states them.
+    """The contents of a request that determine its size, as declared in its JSON or gRPC message.
 
     Attributes:
         tensors: the inputs, with harmless values.
@@ -54,7 +54,7 @@ class RequestContent:
 
     @property
     def is_empty(self) -> bool:
-        """Whether an input, or an output whose size the request sets, has no elements."""
+        """Whether an input has no elements, or the request asks for an output without elements."""
         return self.yields_none or any(not tensor.elements for tensor in self.tensors)
 
     @property
@@ -149,7 +149,7 @@ def _build_input(
 ) -> Tensor:
     """Return an input with harmless values, or with its original values if the model depends on them."""
     sizes = tuple(shape)
-    room = prod(max(1, size) for size in sizes)  # a 0 counts as 1: `enlarge` may add a row to it
+    room = prod(max(1, size) for size in sizes)  # a size of 0 counts as 1, because `enlarge` may increase it
     if room > MAX_ELEMENTS or datatype not in DATATYPES:
         raise ValueError(f"{room} elements of {datatype}")
     if model.role.compute in VALUE_DEPENDENT:
@@ -225,7 +225,7 @@ def build_control_request(asked: RequestContent, target: Target, model: Model) -
 
 
 def _make_control_for_another_model(asked: RequestContent, target: Target) -> InferRequest | None:
-    """Return a request with as many elements to another model, which accepts JSON."""
+    """Return a request with the same number of elements to another model, which accepts JSON."""
     for role in STAND_IN_ROLES:
         if model := target.model(role):
             return model.request([model.tensor([1] * asked.elements)], send="json", request_id=asked.id or None)
@@ -233,7 +233,7 @@ def _make_control_for_another_model(asked: RequestContent, target: Target) -> In
 
 
 def enlarge(asked: RequestContent, model: Model) -> RequestContent:
-    """Return slightly larger contents: if the server accepts them, the original did not exceed a limit."""
+    """Return slightly larger contents; if the server accepts them, the original contents exceed no limit."""
     tensors = tuple(_enlarge_tensor(tensor, model) for tensor in asked.tensors)
     return replace(asked, tensors=tensors, id=asked.id and asked.id + "a")
 
@@ -249,7 +249,7 @@ def _enlarge_tensor(tensor: Tensor, model: Model) -> Tensor:
 
 
 def shrink(asked: RequestContent, model: Model) -> RequestContent:
-    """Return contents with at most `MAX_JSON_ELEMENTS` elements, which are quickly written as JSON.
+    """Return contents with about `MAX_JSON_ELEMENTS` elements at most, which can quickly be written as JSON.
 
     Small contents are returned unchanged, as are those of deployed models and of models that depend on the values.
     """

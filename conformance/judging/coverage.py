@@ -23,7 +23,7 @@ from conformance.spec.verdict import conclude_requirements
 
 @dataclass(frozen=True, slots=True)
 class _ApplicableRequirements:
-    """The ids of the requirements that apply to a target, in order, and of those that some row `judged`."""
+    """The ids of the requirements that apply to a target, in order, and of those among them that a row judged."""
 
     applying: dict[str, None]
     judged: Collection[str]
@@ -88,7 +88,7 @@ def _find_requirements(
 
 
 def _iterate_unjudged_run_rows(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
-    """Yield the rows that ran without a verdict because a model is missing, or because a client lacks the ability."""
+    """Yield the rows that ran without a verdict: a model is missing, or the client lacks an ability."""
     for result in results:
         if result.outcome is not Outcome.NOT_APPLICABLE:
             continue
@@ -102,7 +102,7 @@ def _iterate_unjudged_run_rows(results: Iterable[CheckResult]) -> Iterator[Unjud
 def _iterate_rows_not_run(
     rows: Iterable[tuple[Check, Row]], filled: Collection[str], chosen: Collection[tuple[str, str]]
 ) -> Iterator[UnjudgedRow]:
-    """Yield the rows that did not run, for example the rows of the roles if only deployed models are judged."""
+    """Yield the rows that did not run; for example, the rows of model roles if only deployed models are judged."""
     for check, row in rows:
         names, role = check.requirements(row), check.find_role(row)
         if role is not None and role not in filled:
@@ -165,7 +165,7 @@ def _build_gap(rows: Sequence[UnjudgedRow]) -> Gap:
 
 
 def _choose_deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iterator[Deployment]:
-    """Yield a small set of roles that covers each unjudged MUST, most useful first; then other roles by row count."""
+    """Yield few roles that together cover each unjudged MUST, most useful first; then other roles by row count."""
     waiting = Counter(row.role for row in rows)
     musts: dict[str, set[str]] = {role: set() for role in waiting}
     for row in rows:

@@ -1,8 +1,8 @@
-"""Crashes of the server: the one row that fails for a crash, and the message of the unjudged rows after it.
+"""Crashes of the server: finds the single row that fails for a crash, and explains why later rows are not judged.
 
-A request is taken to have crashed the server if its connection closes and later connections are refused. Usually that
-row has failed already, by its own requirement. Otherwise the row that finds the server gone fails. No row fails
-if the network loses packets, or if the server never answered at all.
+The suite assumes that a request crashed the server if its connection closes and later connections are refused. Usually
+the row of this request has already failed its own requirement. Otherwise the row in which the suite notices the crash
+fails. No row fails if the network loses packets, or if the server never answered at all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CrashTracker:
 
     Attributes:
         is_one_of_several: whether other processes send requests as well, so that the cause of a crash is unknown.
-        since: the failed row that crashed the server, or may have: its last request was not answered.
+        since: the failed row that crashed the server, or that may have done so because its last request got no answer.
     """
 
     target: Target
@@ -56,26 +56,26 @@ class CrashTracker:
         return ALIVE_LEGAL if is_legal else ALIVE
 
     def explain_loss(self, lost: TargetLostError) -> str:
-        """Return why the target is gone, on one line."""
+        """Return one line that says why the target is unreachable."""
         return f"{lost}, since {self.since}" if lost.has_died and self.since else str(lost)
 
     def limit_to_crash(self, unmet: UnmetError) -> UnmetError:
-        """Return the error, attributed to the crash alone if the server is gone and other processes sent requests."""
+        """Return the error; attribute it to the crash if the server is gone and other processes sent requests."""
         if not self.is_one_of_several or unmet.reply is None or unmet.reply.status is not None:
             return unmet
         return unmet if self._find_loss(unmet.reply) is None else self._attribute_to_any_process(unmet)
 
     def find_crash(self, unmet: UnmetError | None) -> TargetLostError | None:
-        """Return the loss of the target if the request of a blocked row ended it, else None.
+        """Return the loss of the target if the server crashed on the request that blocks a row, else None.
 
-        A dying server may still accept a request for a moment; the failure of that request then blocks the row.
+        A server that stops slowly may still accept this request, so the row is blocked before the crash is visible.
         """
         if unmet is None or unmet.reply is None or not unmet.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
             return None
         return self._find_loss(unmet.reply)
 
     def _find_loss(self, reply: Reply) -> TargetLostError | None:
-        """Return why the target is gone after a request without an answer, or None if it is still reachable."""
+        """Return why the target is unreachable after a request without an answer, or None if it still answers."""
         is_call = reply.is_over_grpc
         try:
             with self.target.scope("whether the target is still there"):
@@ -85,7 +85,7 @@ class CrashTracker:
         return None
 
     def note(self, row: str, *, has_failed: bool) -> None:
-        """Record whether a judged row crashed the server, or may have."""
+        """Record whether a judged row crashed the server, or may have crashed it."""
         if self._is_settled:
             return
         if has_failed and self.target.lost:
@@ -101,13 +101,19 @@ class CrashTracker:
 
 
 def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:
-    """Return the last exchange, or the first of several without an answer: a dying server may accept more of them."""
+    """Return the first of the unanswered exchanges at the end, or the last exchange if that was answered.
+
+    A server that is stopping may still accept several requests.
+    """
     unanswered = list(takewhile(lambda one: one.status is None, reversed(exchanges)))
     return unanswered[-1] if unanswered else exchanges[-1] if exchanges else None
 
 
 def _find_earlier_error(lost: TargetLostError) -> UnmetError | None:
-    """Return the `UnmetError` during whose handling the target was lost, or None; of several, the first unanswered."""
+    """Return the `UnmetError` that was being handled when the target was lost, or None.
+
+    Of several such errors, the first one raised whose request had no answer is returned.
+    """
     found, error = list[UnmetError](), lost.__context__
     while error is not None:
         found += [error] if isinstance(error, UnmetError) else []

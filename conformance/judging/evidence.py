@@ -5,8 +5,8 @@ CHECK-ROW/
   request.txt response.txt     request line or status, and headers
   bytes.txt                    annotated bytes around the first wrong byte
   repro.sh repro.py            use curl and httpx, or grpcio over gRPC; secret headers come from the environment
-  course/                      if one request does not reproduce the failure: the earlier requests on its connection and
-                               the concurrent ones; the programs send all of them, with the same send options
+  course/                      only if one request does not reproduce the failure: the sequence of requests that does,
+                               with earlier and concurrent ones; the programs send all of them, with the same options
   check.json                   the check and the row, for `oip-conformance replay`
 """
 
@@ -49,7 +49,7 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Repro
         folder: the folder of the row; created if it does not exist.
         about: the data that `replay` needs.
         failure: the failure.
-        steps: the requests that reproduce the failure; the first exchange of the last step shows it.
+        steps: the requests that reproduce the failure; the first exchange of the last step shows the failure.
         settings: the settings of the target, with the secrets that must not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def write_body(folder: Path, name: str, body: bytes) -> None:
-    """Write a body as `NAME.bin`, or excerpts of a long body as `NAME.head.bin`, `NAME.tail.bin` and `NAME.json`.
+    """Write a body as `NAME.bin`; write a long body as `NAME.head.bin`, `NAME.tail.bin` and `NAME.json`.
 
     Raises:
         OSError: a file cannot be written.
@@ -120,7 +120,7 @@ def write_body(folder: Path, name: str, body: bytes) -> None:
 
 @dataclass(slots=True)
 class SavedBodies:
-    """Files with the request bodies of one process that are too long for the command line of a repeat command.
+    """Files with the request bodies that are too long for the command line that repeats the request.
 
     The files are in a temporary folder, which is created when the first body is saved.
     """

@@ -62,9 +62,9 @@ def build_failure(
         reply: the exchange that shows the failure, or None.
         sent: a short description of the request.
         rows: a hex dump around the first wrong byte.
-        texts: the JSON of request and answer; None takes it from the reply.
+        texts: the JSON of the request and of the answer; None takes both from the reply.
         repeat: the command that sends the request again.
-        asked: the task that a client received.
+        asked: the adapter call that told a client what to send.
         secrets: texts that must not be shown.
     """
     entry = ledger.get_requirement(requirement)
@@ -141,7 +141,7 @@ def _describe_tensors(message: Message) -> list[str]:
 
 
 def _render_hex_dump(reply: Reply, offset: int | None, secrets: Collection[str]) -> list[str]:
-    """Return a hex dump of the answer around an offset; without one, the beginning of a gRPC message."""
+    """Return a hex dump of the answer around an offset; without an offset, dump the beginning of a gRPC message."""
     if offset is not None:
         return render_answer_bytes(reply, offset, secrets)
     body = hide_bytes(reply.body, secrets) if reply.is_over_grpc else b""
@@ -203,11 +203,11 @@ MAX_EARLIER_ANSWERS = 8  # earlier answers to compare with
 
 
 def find_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
-    """Return a message suffix that names the earlier answer whose tensor was returned again; empty if there is none.
+    """Return a message suffix that names the earlier answer with the same wrong tensor; empty if none has it.
 
     Args:
-        unmet: the error, with the expected tensor if there is one.
-        exchanges: the exchanges of the row, in order; only those before the wrong one are compared.
+        unmet: the error, with the expected tensor if it is about a tensor.
+        exchanges: the exchanges of the row, in order; only those before the failing exchange are compared.
     """
     if unmet.tensor is None or unmet.reply is None:
         return ""

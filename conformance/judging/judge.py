@@ -52,8 +52,8 @@ _SPELLING = "OIP-WRITTEN"
 _STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
-# How a row is repeated. True: under the other client name, where it must pass; False: under its own, where it must
-# fail. A server that fails at random gives this series of outcomes in at most one of 256 rows.
+# Repetitions of a failed row: True sends it under the other client name, and it must pass; False sends it under its own
+# client name, and it must fail. A server that fails at random behaves like this in one of 256 rows at most.
 _TRIALS_UNDER_OTHER_NAME = (True, True, False, False, True, False, True, False)
 
 
@@ -85,8 +85,8 @@ class Judge(RowJudge):
             strict: whether an unmet SHOULD fails.
             evidence: the folder for the request and answer of failed rows, or None.
             is_one_of_several: see `CrashTracker.is_one_of_several`.
-            bodies: saves bodies that are too long for a repeat command when no evidence is written; None saves none.
-            seed: chooses the client name that a row sends; None uses the suite's own name for all rows.
+            bodies: saves bodies that are too long for a repeat command if no evidence is written; None saves nothing.
+            seed: decides which client name (User-Agent) each row sends; None sends the suite's own name in all rows.
             is_ahead: whether rows that do not pass are judged again, by another judge.
         """
         self.target = target
@@ -201,11 +201,11 @@ class Judge(RowJudge):
         return client_names.choose_names(self.seed, format_key(check.id, row.id))
 
     def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
-        """Attribute the error to the client name if the row passes under the other name; return whether it does.
+        """Attribute the error to the client name if only the row's own name fails; return whether this is the case.
 
-        Only a MUST is attributed: a server may give advice to one client alone. A row with an unanswered request is
-        not sent again, because it may hang again. The row must pass under the other name and fail under its own each
-        time, in an order that excludes servers that fail every second or third request, or at random.
+        Only an unmet MUST is attributed: a server may follow a SHOULD for one client only. A row with an unanswered
+        request is not repeated, because it may hang again. Each repetition must pass under the other name and fail
+        under the own name; their order excludes servers that fail every second or third request, or at random.
         """
         is_must = is_blocked or ledger.get_requirement(self._name_requirement(check, row, unmet)).level == "MUST"
         is_open = any(one.status is None for one in self.target.exchanges)
@@ -237,7 +237,7 @@ class Judge(RowJudge):
     # --- broken requests and crashes ---
 
     def _add_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
-        """Fail a row for a broken auxiliary request, such as the one that tests whether its model answers at all."""
+        """Fail a row for a broken auxiliary request, such as the request that tests whether the model answers."""
         broken = [one for one in self.target.broken if not one.is_deliberate]
         if not broken or found.outcome not in _OUTCOMES_WITH_REQUESTS:
             return found
@@ -253,7 +253,7 @@ class Judge(RowJudge):
         return self._conclude_unmet(check, row, unmet)
 
     def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
-        """Fail the row in which the target was lost if it crashed the server; otherwise return no verdict."""
+        """Fail the row if it crashed the server; otherwise return an outcome without a verdict."""
         unmet = self._find_blamed(lost)
         if unmet is not None:
             entry = ledger.get_requirement(unmet.requirement or check.requirements(row)[0])
@@ -331,10 +331,10 @@ class Judge(RowJudge):
 
 
 class RobustnessJudge(Judge):
-    """Judges robustness rows: every failure is advice on the row's own requirement, and broken requests are ignored.
+    """Judges robustness rows: every failure is advisory, and broken auxiliary requests are ignored.
 
-    A row itself tests the health of the server before and after. It writes no evidence, because no program can send
-    half a request.
+    Each robustness row tests by itself whether the server is healthy before and after its requests. The judge writes
+    no evidence, because the programs in the evidence cannot send half a request.
     """
 
     def __init__(self, usual: Judge) -> None:

@@ -1,9 +1,9 @@
 """Renders a request and its answer for failures and reports.
 
-A line contains their JSON with long arrays shortened, or a gRPC message in protobuf's text form. The caller escapes it
-and removes secrets. A report contains the whole exchange: heads as text, and bodies as bytes with labeled fields. It
-omits secrets, headers that the user supplied, and values of cookies. A recording omits these values as well, so that
-a report from a recording is the same.
+A failure shows each on one line: JSON with long arrays shortened, or a gRPC message in protobuf's text form. The caller
+escapes the line and removes secrets. A report contains the whole exchange: heads as text, and bodies as bytes with
+labeled fields. The report omits secrets, headers that the user supplied, and values of cookies. A recording omits these
+values as well, so that a report made from a recording is the same.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COOKIE_HEADERS = ("set-cookie",)
 
 
 def render_request(exchange: Exchange) -> str:
-    """Return the JSON of a request; empty if it has none, and over gRPC, where `summarize_call` shows it."""
+    """Return the JSON of an HTTP request; empty for a gRPC call, which `summarize_call` shows."""
     message = exchange.message
     if Reply(exchange).is_over_grpc:
         return ""
@@ -46,7 +46,7 @@ def render_request(exchange: Exchange) -> str:
 
 
 def render_answer(reply: Reply) -> str:
-    """Return the JSON of an answer with the first elements of its tensors, or the start of another body."""
+    """Return the JSON of an answer with the first elements of its tensors; if it is not JSON, the start of its body."""
     if reply.is_over_grpc:
         return summarize_answer(reply.exchange)
     answer, header = reply.answer, reply.header(INFERENCE_HEADER)
@@ -58,7 +58,7 @@ def render_answer(reply: Reply) -> str:
 
 
 def shorten_json(text: bytes) -> str:
-    """Return JSON on one line with long arrays shortened; for other or very long text, return its beginning."""
+    """Return JSON on one line with long arrays shortened; if the text is not JSON or very long, return its start."""
     start = text[:MAX_PARSED_BYTES].decode("utf-8", "replace").strip()
     if len(text) > MAX_PARSED_BYTES:
         return start
@@ -98,7 +98,7 @@ def summarize_answer(exchange: Exchange) -> str:
 
 
 def format_message(message: Pb | None, size: int, *, lines: bool = False) -> str:
-    """Return protobuf's text form of a message of `size` bytes; empty if it is None or too long."""
+    """Return protobuf's text form of a message of `size` bytes; empty if the message is None or too long."""
     from google.protobuf import text_format
 
     if message is None or size > MAX_TEXT_BYTES:

@@ -1,6 +1,6 @@
-"""The rows of the profile `quick`: a small set that reveals most faults. Every profile runs this set first.
+"""The rows of the profile `quick`: a small set that detects most faults. Every profile runs these rows first.
 
-`python -m tests.support.quick_rows` chooses the rows, the most revealing first.
+`python -m tests.support.quick_rows` chooses the set and orders it, most informative rows first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from conformance.spec.check import Check, Row
 from conformance.spec.extensions import ROBUSTNESS
 
 FILE = Path(__file__).with_suffix(".json")
-MAX_SUBSTITUTES = 2  # rows of a check instead of those in the set, if none of them applies
+MAX_SUBSTITUTES = 2  # rows added for a check if none of its rows in the set applies
 
 Case = tuple[Check, Row]
 
@@ -26,13 +26,13 @@ def _load_places() -> dict[tuple[str, str], int]:
 
 
 def find_place(check: Check, row: Row) -> int | None:
-    """Return the index of a row in the set; None if the row is not in the set."""
+    """Return the index of a row in the set of quick rows; None if the row is not in the set."""
     name = row.id if row.model is None else row.id.removesuffix(f"@{row.model}")
     return _load_places().get((check.id, name))
 
 
 def sort_for_run(cases: Iterable[Case]) -> list[Case]:
-    """Sort rows into the order in which they run; rows outside the set keep their order."""
+    """Sort rows into the order in which they run; rows outside the set of quick rows keep their order."""
     return sorted(cases, key=lambda case: find_turn(*case))
 
 
@@ -43,9 +43,9 @@ def find_turn(check: Check, row: Row) -> tuple[bool, bool, int]:
 
 
 def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], bool]) -> list[Case]:
-    """Return the rows of the set, and the first applicable rows of each check that has none in the set.
+    """Return the rows of the set, and substitutes: the first applicable rows of checks without such a row in the set.
 
-    A check is judged on the roles and on each deployed model: each of them has its own rows.
+    The roles and each deployed model count separately, because a check has other rows for each of them.
     """
     own = [case for case in cases if find_place(*case) is not None]
     served = {_build_subject_key(*case) for case in own if applies(*case)}

@@ -1,8 +1,8 @@
-"""Finds how a target interprets raw contents over gRPC where the protocol is silent, once a row needs it.
+"""Finds how a target encodes raw contents over gRPC where the protocol leaves the encoding open.
 
-A separate check advises a server with big-endian raw contents. Other checks then do not judge its values, which differ
-only in byte order. The length prefixes of BYTES are advice as well, but a server that uses them must return every
-element intact.
+The target is asked only if the failure of a row may depend on the encoding. A separate check gives advice about
+big-endian raw contents; other checks then do not judge the values of the answer. The length prefixes of BYTES elements
+are only advised as well, but a server that uses them must return every element intact.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class RawInterpretation:
             return False
 
     def _is_right_when_swapped(self, model: DeployedModel) -> bool:
-        """Whether answers are correct only in the other byte order; those of an identity model are correct in both."""
+        """Whether answers are correct only in the other byte order; those of an identity model are in both."""
         plain = replace(model, salt=1)
         straight, turned = plain.sample(), [_swap_bytes(tensor) for tensor in plain.sample()]
         right = plain.expected(straight)

@@ -1,6 +1,6 @@
-"""Builds the shell command that repeats the request of a failure: curl for HTTP, a line of Python for gRPC.
+"""Builds the shell command that repeats the request of a failure: curl for HTTP, one line of Python for gRPC.
 
-`grpcurl` needs server reflection, which few servers offer; a line of Python can send any bytes.
+`grpcurl` is not used, because it needs server reflection, which few servers offer, and cannot send arbitrary bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXPECT_CONTINUE_BYTES = 1024 * 1024
 
 
 def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the request again; empty for raw octets, which no program can send."""
+    """Return a shell command that sends the request again; empty for raw octets, which curl cannot send."""
     if exchange.as_octets:
         return ""
     if Reply(exchange).is_over_grpc:

@@ -1,8 +1,8 @@
-"""Programs that reproduce a failure by sending one request, or a sequence of requests, called a course.
+"""Programs that reproduce a failure by sending one request, or a course (a sequence of several requests).
 
-A course contains earlier requests on the same connection and concurrent ones, each with its send options. Each request
-is a file beside the program, with its head and body as sent, but without headers that the user supplied. The program
-adds these headers, and reads the values of secret ones from the environment.
+A course contains earlier and concurrent requests, each with its send options. Each request is a file beside the
+program, with its head and body as sent, but without headers that the user supplied. The program adds these headers, and
+reads the values of secret headers from the environment.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[
 
 
 def _choose_file_names(steps: Reproduction) -> list[list[str]]:
-    """Return a file name for each exchange: the number of its step, and its index in the step in the order sent."""
+    """Return a file name for each exchange: the number of its step, and its position in the step in sending order."""
     return [
         [
             f"{place:02}" + (f"-{1 + sum(other.number < one.number for other in step):02}" if len(step) > 1 else "")

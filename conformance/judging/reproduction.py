@@ -1,4 +1,4 @@
-"""The requests that reproduce a failure: its own request, and earlier or concurrent ones if they matter."""
+"""The requests that reproduce a failure: the failing request, and earlier or concurrent requests if they matter."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MAX_EARLIER_REQUESTS = 50
 def build_reproduction(
     exchange: Exchange, sent: Sequence[Exchange], *, since: int | None = None, is_of_state: bool = False
 ) -> Reproduction:
-    """Return the steps that lead to an exchange; the last step contains it.
+    """Return the steps (requests sent together) that lead to an exchange; the last step contains the exchange.
 
     Args:
         exchange: the exchange that shows the failure.
         sent: all exchanges of the check, in order.
-        since: the number of the first exchange to repeat; None if the check does not know it.
+        since: the number of the first exchange to repeat; None if the check does not name one.
         is_of_state: whether the failure is about state left by an earlier request, on any connection.
     """
     earlier = [one for one in sent if one.number < exchange.number and one.call != exchange.call]

@@ -1,8 +1,8 @@
 """Features of an inference request: its encoding, its tensors, its requested outputs, and how it was sent.
 
-`report.failure_patterns` searches for features that failed requests share. A feature is a text that completes
-"every request ...", and the requirement that a server violates if it rejects all such requests; the requirement is
-empty if no specific one applies.
+`report.failure_patterns` searches for features that failed requests share. A feature is a pair of texts: a phrase that
+completes "every request ...", and the id of the requirement that a server violates if it rejects all such requests. The
+id is empty if no specific requirement applies.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
 
 
 def _list_features(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
-    """Return the features of the inference requests that use the transport of the first request."""
+    """Return the features of the inference requests that use the same transport as the first of them."""
     sent = [exchange for exchange in exchanges if _is_inference(exchange)]
     if not sent:
         return None
@@ -162,7 +162,7 @@ def _list_input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
 
 @lru_cache(maxsize=4096)
 def _list_tensor_features(one: SentTensor) -> tuple[Feature | None, ...]:
-    """Return a feature for each template of `OF_INPUTS`, None where it does not hold."""
+    """Return a feature for each template of `OF_INPUTS`; None for a template whose condition is false."""
     return tuple(
         (
             template.format(form=one.form, datatype=one.datatype),
@@ -203,7 +203,7 @@ def _list_transport_features(exchange: Exchange) -> Iterator[Feature]:
 
 
 def _parse_object(text: bytes) -> dict[str, Any]:
-    """Return the JSON object of a request; empty if it has none, or if it is too long."""
+    """Return the JSON object of a request; empty if the text is no JSON object or is too long."""
     try:
         value = json.loads(text) if len(text) <= MAX_PARSED_BYTES else None
     except (ValueError, RecursionError):

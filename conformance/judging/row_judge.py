@@ -62,7 +62,7 @@ class RowJudge(ABC):
 
 
 def find_requirement(check: Check, row: Row) -> ledger.Requirement:
-    """Return the primary requirement of a row; the body of the check may name another."""
+    """Return the primary requirement of a row; the body of the check may report another requirement as unmet."""
     return ledger.get_requirement(check.requirements(row)[0])
 
 

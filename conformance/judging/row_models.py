@@ -1,4 +1,4 @@
-"""Prerequisites of a row: the extensions, transports and model that it needs from the target."""
+"""Prerequisites of a row: the extensions, the transports and the model that the target must offer."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RowModels:
     # --- the model of a row ---
 
     def make(self, check: Check, row: Row) -> Model | None:
-        """Return the model of a row, with input values of its own, or None if it needs none."""
+        """Return the model of a row, with input values that differ from those of other rows; None without a model."""
         salt = crc32(format_key(check.id, row.id).encode()) % 256
         if row.model is not None:
             return replace(self._find_model(check, row), salt=salt)
@@ -100,7 +100,7 @@ class RowModels:
             return model.control.has_changed(model)
 
     def find_silence(self, check: Check, model: Model) -> str:
-        """Return why the model cannot be used at all; empty if it can."""
+        """Return why the model cannot be used at all; empty if the model works."""
         if isinstance(model, DeployedModel) and model.trouble:
             return escape_text(model.trouble, 800)
         for transport in sorted(check.over):

@@ -1,7 +1,7 @@
-"""The start of a run: discovers what the target offers, and decides what is judged or why nothing can be.
+"""The start of a run: discovers what the target offers, and gives the reason if nothing can be judged.
 
-The reason consists of a kind and details for programs, and a sentence for people. The sentence names the option or
-argument that helps: command-line options for the command, function arguments for the Python API.
+The reason consists of a kind and details for programs, and a sentence for people. The sentence suggests a command-line
+option, or a function argument if the run was started from the Python API.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PYTHON_NAMES = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...
 
 
 class MissingKind(StrEnum):
-    """The kinds of things that a target may lack; the contents of `NothingToJudge.details` are in brackets."""
+    """What a target may lack, so that nothing can be judged; comments give `NothingToJudge.details` in brackets."""
 
     ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
     METADATA = "metadata"  # no server metadata and no model (the actual answer)
@@ -134,7 +134,7 @@ def discover_subjects(
 ) -> tuple[Subjects, NothingToJudge | None]:
     """Discover what the target offers; return the subjects, and the reason if nothing can be judged, else None.
 
-    Unsuitable settings and an unreachable target are returned as a reason as well; they raise nothing.
+    Unsuitable settings or an unreachable target raise no exception; they are returned as the reason.
 
     Args:
         session: a session without a discovery result.
@@ -232,7 +232,7 @@ def start_run(
 
 
 def _judge_discovery_rows(session: Session, subjects: Subjects) -> list[CheckResult]:
-    """Return the failures of the discovery itself, if it found nothing to judge."""
+    """Judge the rows about the discovery requests, and return their failures."""
     rows = list_profile_rows("quick", subjects=subjects, transports=session.target.settings.transports)
     results = [session.judge(check, row) for check, row in rows if check.of_survey]
     return [result for result in results if result.outcome is Outcome.FAIL]

@@ -5,9 +5,9 @@
     results = [scheduler.judge(check, row) for check, row in rows]
 
 The results are the same as those of a sequential run. Several sessions, which share only the discovery result, run rows
-ahead. Their exchanges are recorded when the turn of the row comes. Rows that do not pass are run again alone, and that
-result counts, so that no server fails because of concurrent load. If the second result differs, the scheduler runs all
-further rows sequentially.
+early. The exchanges of a row are recorded when its turn comes. Rows that do not pass are run again alone, and only the
+second result counts, so that no server fails because of concurrent load. If the second result differs from the first,
+the scheduler runs all further rows sequentially.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.transport.exchange import Call
 
-# Rows started or done before their turn, per connection: enough to avoid idle time, few enough to keep in memory.
+# Number of rows per connection that are started early: enough to avoid idle time, few enough to keep in memory.
 ROWS_PER_CONNECTION = 2
-# Approximate CPU time of the suite per exchange. More than latency / OWN_EXCHANGE_S connections would wait for the CPU.
+# Approximate CPU time of the suite per exchange. More than (latency / this time) connections would wait for the suite.
 OWN_EXCHANGE_S = 0.003
 MIN_LATENCY_S = 0.01  # a target that answers faster is judged on one connection
 MAX_CONNECTIONS = 16
@@ -83,7 +83,7 @@ class ConcurrentScheduler:
 
     @property
     def waited_s(self) -> float:
-        """The seconds that the other sessions spent waiting for answers that never became complete."""
+        """The number of seconds that the other sessions waited for answers that never arrived completely."""
         return sum(session.target.waited_s for session in self.others)
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class ConcurrentScheduler:
     # --- sequential ---
 
     def _take_pending(self, check: Check, row: Row) -> _PendingRow | None:
-        """Return the pending entry of a row, and drop the entries before it, which were skipped."""
+        """Return the pending entry of a row, and drop the skipped entries before it."""
         wanted = format_key(check.id, row.id)
         while self._pending:
             pending = self._pending.popleft()
@@ -153,7 +153,10 @@ class ConcurrentScheduler:
 
 
 def is_concurrency_safe(check: Check, row: Row) -> bool:
-    """Return whether a row can run concurrently: not if it tests state or discovery, is hostile, or crashes servers."""
+    """Return whether a row may run concurrently.
+
+    Rows that test state or discovery, draw from Hypothesis, are hostile, or have crashed servers must run alone.
+    """
     entry = ledger.get_requirement(check.requirements(row)[0].removesuffix("/grpc"))
     is_alone = entry.area == "state" or entry.is_of_robustness or row.dangerous or check.of_survey or check.explores
     return not is_alone
@@ -163,7 +166,7 @@ def choose_connections(latency: float | None) -> int:
     """Return the number of connections to use for a target.
 
     Args:
-        latency: seconds to its fastest answer; None if it never answered.
+        latency: the time to the fastest answer of the target in seconds; None if the target never answered.
     """
     return 1 if latency is None or latency < MIN_LATENCY_S else min(MAX_CONNECTIONS, int(latency / OWN_EXCHANGE_S))
 

@@ -67,14 +67,14 @@ def select_profile(
     transports: Sequence[str],
     survey: DiscoveryResult | None,
 ) -> list[tuple[Check, Row]]:
-    """Return those rows of whole checks that are part of a profile.
+    """Return the rows that are part of a profile.
 
     Args:
         cases: all rows of some checks.
         profile: the profile.
         dangerous: whether to include rows that have crashed servers.
         transports: the judged transports.
-        survey: what the target offers, so that `quick` has rows for its models; None if that is not known.
+        survey: the discovery result, so that `quick` has rows for each model; None before discovery.
     """
     found = [(check, row) for check, row in cases if is_in_profile(check, row, profile, dangerous)]
     if profile != "quick" or survey is None:

@@ -1,11 +1,11 @@
-"""Limits of a server: a request that the server refuses for one of them violates no requirement.
+"""Finds the limits of a server: a request that is refused for such a limit violates no requirement.
 
-No document says how many elements, how large a batch or how long an id a server must accept, or which characters in an
-id. JSON lets a parser limit the characters of strings (RFC 8259, 9). If a server refuses a request larger than every
-example, control requests decide: the size is refused if a plain request of the same size and a slightly larger one are
-refused as well. The same applies to tensors without elements, which no example contains. A refusal of one form or one
-size only is judged. The documents name no datatype whose outputs must support classification: a server may classify
-some datatypes and decline others.
+The documents set no minimum for the number of elements, the batch size or the length of an id, and do not say which
+characters an id may contain. JSON lets a parser limit the characters of strings (RFC 8259, 9). If a server refuses a
+request larger than every example in the documents, control requests decide: the server has a size limit if it also
+refuses a plain request of the same size and a slightly larger one. The same applies to tensors without elements, which
+no example contains. A server that refuses only one form or one size has no such limit, and is judged. The documents
+name no datatype whose outputs must support classification: a server may classify some datatypes and decline others.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ RANKED_DATATYPE = (
 
 
 class ServerLimits:
-    """The limits of one target that rows have reached. Each control request is sent once.
+    """Finds the limits of one target. Each control request is sent only once.
 
     Attributes:
-        is_spelling_refused: the last request was refused for letters that the server takes if JSON escapes them. A
-            parser may limit the characters of strings (RFC 8259, 9), not how JSON spells them.
+        is_spelling_refused: whether the last request was refused for letters that the server accepts as JSON escapes.
+            A parser may limit the characters of strings (RFC 8259, 9), but not how JSON writes them.
     """
 
     def __init__(self, target: Target) -> None:
@@ -71,7 +71,7 @@ class ServerLimits:
         self._answers: dict[str, Reply] = {}
 
     def find_limit(self, reply: Reply, model: Model | None) -> str:
-        """Return a short description of the server limit for which a request was refused; empty for none."""
+        """Return a short description of the limit for which the server refused a request; empty if there is none."""
         self.is_spelling_refused = False
         if _is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
@@ -104,10 +104,10 @@ class ServerLimits:
         return ""
 
     def _send_equally_large(self, found: RequestContent, reply: Reply, model: Model) -> Iterator[list[Message]]:
-        """Yield control requests: one with as many elements and a larger one, then one with as many bytes.
+        """Yield control requests: one with the same number of elements and a larger one; then one of the same length.
 
-        For a number of elements that is slow in JSON, smaller requests come first: a server that refuses them refuses
-        the large ones.
+        If the number of elements is slow to write as JSON, smaller requests come first: a server that refuses them
+        would refuse larger ones as well.
         """
         quick = shrink(found, model)
         for one in (found,) if quick is found else (quick, found):
@@ -137,7 +137,7 @@ class ServerLimits:
         return f"the target takes no ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
-        """Return whether the server refuses a plain request for its characters, however JSON spells them."""
+        """Return whether the server refuses a plain request for its characters, escaped in JSON or not."""
         if not (_is_declined(self._send_control(unusual)) and self._send_control(usual).succeeded):
             return False
         escaped = _escape_letters(unusual)
@@ -175,7 +175,7 @@ class ServerLimits:
     # --- classes ---
 
     def _find_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server returns one class, and refuses this number of classes and one more."""
+        """Return a message if the server returns one class, but refuses the requested number and one class more."""
         count = max(found.classified.values(), default=0)
         plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
         if plain is None:
@@ -192,7 +192,7 @@ class ServerLimits:
         return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_datatype_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server classifies outputs of other datatypes, and none of a requested datatype."""
+        """Return a message if the server classifies outputs of other datatypes, but not those of a requested one."""
         ours = {model.names.outputs.get(spec.name, spec.name): spec.datatype for spec in model.role.outputs}
         datatypes = {ours[name] for name in found.classified if name in ours}
         for datatype in sorted(datatypes & DATATYPES.keys()):
@@ -235,7 +235,7 @@ def _is_large(found: RequestContent, model: Model) -> bool:
 
 
 def _escape_letters(message: Message) -> Message | None:
-    """Return a request with the letters beyond ASCII in its JSON escaped; None if there are none."""
+    """Return a request with the non-ASCII letters of its JSON escaped; None if it has none or is not UTF-8."""
     head = message.body[: message.json_length]
     if head.isascii():
         return None

@@ -55,7 +55,7 @@ class Session:
         """Create a session.
 
         Args:
-            target: used by this session alone.
+            target: the server; only this session uses it.
             survey: an earlier discovery result, or None.
             placements: the model of each role; None looks for models named like the roles.
             strict: see `Judge`.

@@ -1,8 +1,8 @@
-"""Rows that are judged with short waits, once a few requests of the target took the whole timeout.
+"""Judges rows with short waits after a few requests to the target took the whole timeout.
 
-A row that had no answer in a short wait is repeated with the whole timeout, so no server fails for being slow. Once a
-row of a requirement had no answer in the whole timeout, later rows of the requirement are not repeated: another failure
-cannot change the verdict of the requirement, and rows that cannot be judged without the answer are blocked.
+A row that gets no answer in a short wait is repeated with the whole timeout, so that no server fails for being slow.
+After a row of a requirement got no answer in the whole timeout, later rows of this requirement are not repeated: they
+fail, which cannot change the verdict of the requirement, or are blocked if they cannot be judged without an answer.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from conformance.spec.text import escape_text
 from conformance.transport.target import Target
 from conformance.transport.wait_budget import is_wait
 
-# After this many rows of a requirement have failed with the whole timeout, later rows are not repeated.
+# After this number of rows of a requirement got no answer in the whole timeout, its later rows are not repeated.
 MAX_UNANSWERED_ROWS: Final = 1
 
 
 class ShortWaitError(Exception):
-    """A short wait ended without a whole answer, so that the row shows nothing yet; the message is one line.
+    """A short wait ended without a whole answer, so that the row has no verdict yet; the message is one line.
 
     Attributes:
         requirement: the requirement that the row would not meet.
@@ -37,7 +37,7 @@ class ShortWaitError(Exception):
         self.requirement = requirement
 
     def conclude(self) -> RowOutcome:
-        """Return the outcome of the row, unless it is repeated."""
+        """Return the outcome of the row for the case that it is not repeated."""
         return no_verdict(Outcome.BLOCKED, ReasonKind.SHORT_WAIT, str(self), self.requirement)
 
 
@@ -59,7 +59,7 @@ class ShortWaits:
         return not (check.explores or find_requirement(check, row).is_of_robustness)
 
     def find(self) -> float | None:
-        """Return the seconds for which rows wait instead of the timeout, or None for the whole timeout."""
+        """Return the short wait in seconds that rows use instead of the timeout, or None to use the timeout."""
         settings = self._target.settings
         return settings.wait.find_short_wait(settings.timeout)
 
@@ -79,7 +79,7 @@ class ShortWaits:
     def detect(self, check: Check, row: Row) -> Iterator[None]:
         """Detect short waits of a check body.
 
-        A body that passes does not depend on the missing answers: all answers that it judges were correct.
+        A body that passes does not depend on the unanswered requests: it judges other answers, which are correct.
 
         Raises:
             ShortWaitError: a short wait ended without a whole answer, and the body does not pass.

@@ -116,7 +116,7 @@ def _list_result_rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterat
 
 
 def _format_result(server: ServerResult, requirement: Requirement) -> str:
-    """Return a server's result for a requirement: the outcome, unless it is just "observed", and the observations."""
+    """Return a server's result for a requirement: the observations, after the outcome unless that is "observed"."""
     observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:MAX_SHOWN]]
     word = server.word(requirement)
     return "<br>".join(observed if observed and word == "observed" else [word, *observed])

@@ -40,8 +40,8 @@ class Example:
     """A golden case as lines of text.
 
     Attributes:
-        place: its folder below `fixtures/`.
-        title: what it shows, in one sentence.
+        place: the folder of the case below `fixtures/`.
+        title: one sentence about the case.
         request: the request.
         answer: the required answer.
     """
@@ -161,7 +161,7 @@ def _format_call_answer(case: GrpcCase) -> Iterator[str]:
 
 
 def _format_answer_instead(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
-    """Yield the required contents of an answer that a server may give instead of a refusal, if it may."""
+    """Yield the required contents of the answer that a server may give instead of a refusal, if that is allowed."""
     lines = [line for output in outputs for line in _format_output(output, forms)]
     if lines:
         yield f"({level}: a server that answers all the same answers with)"

@@ -147,7 +147,7 @@ def _format_requirement(name: str) -> str:
 
 
 def format_lines(title: str, lines: Iterable[tuple[str, str]]) -> str:
-    """Return `label  text` for each line below a title, wrapped; a label that repeats is printed once."""
+    """Return a title, and below it `label  text` for each line, wrapped; a repeated label is printed only once."""
     wrapper = textwrap.TextWrapper(WIDTH, break_on_hyphens=False, break_long_words=False)
     shown, previous = [title], ""
     for label, text in lines:

@@ -41,7 +41,7 @@ def format_bytes(name: str, octets: bytes, width: int, values: tuple[Value, ...]
 
 
 def find_group_width(datatype: str) -> int:
-    """Return how many bytes are shown as a group: one element, or four for BYTES, whose elements vary in length."""
+    """Return the number of bytes in a group of digits: one element; four bytes for BYTES, whose elements vary."""
     known = DATATYPES.get(datatype)
     return (known.size if known else None) or 4
 

@@ -1,7 +1,7 @@
-"""One recorded exchange of the suite with the bundled server, for each requirement without a golden case.
+"""Records one exchange of the suite with the bundled server for each requirement without a golden case.
 
-Strategy: the first row of the clearest check is judged. The exchange whose index `recorded.toml` gives is shown, else
-the first refused one, else the last: earlier exchanges usually serve as references.
+Strategy: the first row of the clearest check is judged. Of its exchanges, the page shows the one whose index is in
+`recorded.toml`, else the first refused one, else the last one, because earlier ones usually serve as references.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class RequirementFaults:
 
 
 def is_of_models(check: Check) -> bool:
-    """Say whether a check runs only on models that the user names."""
+    """Return whether a check runs only on models that the user names."""
     return all(check.find_fit(row) and not check.find_role(row) for row in check.rows)
 
 
@@ -47,10 +47,10 @@ def find_clearest_check(requirement: str) -> RequirementCheck | None:
 
 
 def _build_sort_key(found: RequirementCheck, requirement: str) -> tuple[bool, bool, int, int]:
-    """Return a sort key: how unspecific a check is to a requirement.
+    """Return a sort key: checks that are more specific to a requirement come first.
 
-    In this order: whether it is not part of every run, whether it belongs to another area, the position at which it
-    lists the requirement, and how many requirements it lists.
+    The key consists of: whether the check is not part of every run, whether it belongs to another area, the position at
+    which it lists the requirement, and how many requirements it lists.
     """
     check = found.check
     is_special = check.explores or check.of_survey or is_of_models(check) or any(row.dangerous for row in found.rows)

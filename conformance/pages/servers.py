@@ -15,7 +15,7 @@ from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Requirement
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 
-# The report on the bundled server, which does not count as a real one.
+# The report on the bundled server, which does not count as a real server.
 BUNDLED = "reference"
 NOT_OFFERED, NOT_JUDGED, UNKNOWN = "not offered", "not judged", "no result yet"
 # Words for outcomes, in the order in which a page shows them.
@@ -56,7 +56,7 @@ class ServerResult:
 
 
 def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
-    """Load the reports in a folder, sorted by file name; the bundled server's only if `bundled` is set."""
+    """Load the reports in a folder, sorted by file name; omit that of the bundled server unless `bundled` is set."""
     files = sorted(path for path in folder.glob("*.json") if bundled or path.stem != BUNDLED)
     return tuple(_read_report(path.stem, json.loads(path.read_bytes())) for path in files)
 
@@ -82,6 +82,6 @@ def _collect_observations(report: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def group_by_outcome(requirement: Requirement, servers: Sequence[ServerResult]) -> dict[str, list[str]]:
-    """Return outcome -> names of the servers with it, for a requirement, in the order of `ORDER`."""
+    """Map each outcome of a requirement to the names of the servers with this outcome, in the order of `ORDER`."""
     words = {server.name: server.word(requirement) for server in servers}
     return {word: names for word in ORDER if (names := [name for name in words if words[name] == word])}

@@ -25,7 +25,7 @@ from conformance.transport import journal
 
 
 class BaseRun(ABC):
-    """The state of one run.
+    """The state of one run of the suite.
 
     Attributes:
         party: the judged party.
@@ -35,9 +35,9 @@ class BaseRun(ABC):
         seed: the Hypothesis seed of an exploring run; otherwise the seed that chooses client names, or None.
         results: in order of arrival.
         conclusion: None until the run is finished, or nothing can be judged.
-        stopped: pytest's reason why the run was stopped early; otherwise empty.
+        stopped: pytest's reason for stopping the run early; empty if it was not stopped.
         was_cut_short: whether an option such as `-x` stopped the run, rather than a person.
-        output: writes the output files, and knows whether all were written.
+        output: writes the output files, and records whether all of them were written.
     """
 
     party: ClassVar[Party]
@@ -83,7 +83,7 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """The URL of the target, or the URL given to a client, without credentials."""
+        """The URL of the server, or the URL to which a client sends its requests, without credentials."""
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def grpc_url(self) -> str:
-        """The gRPC address of the target, or that given to a client; empty if gRPC is not judged."""
+        """The gRPC address of the server, or the one that a client calls; empty if gRPC is not judged."""
 
     @property
     @abstractmethod
@@ -131,7 +131,7 @@ class BaseRun(ABC):
         """Return the report's options that affect the verdict."""
 
     def describe_target(self) -> dict[str, Any]:
-        """Return members of the report's `target` in addition to the discovery result."""
+        """Return further members of the report's object `target`, beside the discovery result."""
         return {}
 
     def describe_client(self) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""A run that judges a client: an adapter passes it tasks, and scripted peers answer its requests."""
+"""A run that judges a client: an adapter tells the client what to send, and scripted peers answer its requests."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ClientOptions(CommonOptions):
 
     Attributes:
         command: the command of the adapter, unchanged.
-        words: its program and arguments.
-        patience: seconds that the adapter has to introduce itself.
+        words: the program and the arguments of the command.
+        patience: the number of seconds within which the adapter must introduce itself.
     """
 
     command: str
@@ -121,7 +121,7 @@ class ClientRun(BaseRun):
 
     @property
     def subjects(self) -> Subjects:
-        """A client."""
+        """The subjects of the run: a client."""
         return CLIENTS
 
     @property
@@ -155,7 +155,7 @@ class ClientRun(BaseRun):
         return describe_client(self.client, self.conclusion.results if self.conclusion else self.results)
 
     def start(self, progress: Progress = ignore_progress) -> None:
-        """Start the adapter and request its introduction; a worker receives that from its controller."""
+        """Start the adapter and request its introduction; a worker receives the introduction from its controller."""
         options = self.options
         adapter = AdapterProcess(options.words, patience=options.patience)
         known = Introduction.from_dict(self._from_controller["client"]) if self._from_controller else None
@@ -190,7 +190,7 @@ class ClientRun(BaseRun):
         return client_terminal.format_header(self.client, self.options.command, self.transports, self.options.profile)
 
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield the reasons why rows were not judged, as the client states them."""
+        """Yield the reasons of the client why rows were not judged."""
         return client_terminal.format_unjudged(conclusion.results)
 
     def build_rerun_command(self) -> str:

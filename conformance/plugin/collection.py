@@ -1,6 +1,7 @@
 """Collects checks as pytest items: one item per row, without fixtures, so that no user conftest affects the suite.
 
-pytest receives the folder `checks`. Instead of its files it collects one collector for each judged area of the suite.
+pytest receives the folder `checks`. Instead of the files in the folder, this module collects one collector for each
+judged area of the suite.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
 def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
     """Deselect rows that must never be sent, and sort the others.
 
-    The most revealing rows come first, rows that have crashed servers come late, and hostile rows last.
+    The most informative rows run first, rows that have crashed servers run late, and hostile rows run last.
     """
     kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:

@@ -21,7 +21,7 @@ class CommonOptions:
         shows_all: whether every unmet requirement is shown in full.
         shows_no_failures: whether no failures are shown, as with `--tb=no`.
         baseline: the known failures, or None.
-        baseline_file: the file that lists them, or None.
+        baseline_file: the file that lists the known failures, or None.
         junit: the test cases in pytest's JUnit file: `requirements` or `rows`.
     """
 

@@ -40,7 +40,7 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
 
 
 def _has_ended_normally(config: pytest.Config, chosen: int) -> bool:
-    """Return whether pytest ended normally; failures of the user's own tests do not count against that."""
+    """Return whether pytest ended normally; this includes a run in which the user's own tests fail."""
     return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
 
 

@@ -1,6 +1,6 @@
 """Fixtures for users' own test suites: `oip_report` is the conformance report of the server from `oip_target`.
 
-The target is judged anew for each test that requests the report, so that no report is of another server.
+The target is judged anew for each test that requests the report, so that no test receives the report of another server.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Hooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
-        """Run discovery before pytest-xdist starts workers, and start none if there is nothing to judge."""
+        """Run discovery before pytest-xdist starts workers; start no workers if there is nothing to judge."""
         self._start_run()
         if self.run.conclusion:
             specs.clear()
@@ -87,7 +87,7 @@ class Hooks:
             printing.print_header(self.run, reporter)
 
     def _defer_interrupt(self, interrupt: KeyboardInterrupt) -> None:
-        """Defer an interrupt to the collection: raised earlier, it would end the run without reports and a verdict.
+        """Defer an interrupt to the collection; an earlier one would end the run without reports and a verdict.
 
         Raises:
             KeyboardInterrupt: the run has not started, so there is nothing to report.
@@ -130,7 +130,7 @@ class Hooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Add the waits of a worker that has ended."""
+        """Add the waiting time of a worker that has ended to the total."""
         if isinstance(self.run, ServerRun):
             self.run.waited_by_workers_s += getattr(node, "workeroutput", {}).get(WAITED, 0.0)
 
@@ -186,7 +186,7 @@ class Hooks:
                 pytest_reports.explain(report, result, self.run.build_rerun_command())
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Store why the run stops early: Ctrl-C, or a plugin's reason."""
+        """Store the reason why the run stops early: Ctrl-C, or the reason of a plugin."""
         self.run.stopped = str(excinfo.value) or "interrupted"
         # The exceptions with which pytest and pytest-xdist stop at a failure derive from KeyboardInterrupt.
         self.run.was_cut_short = excinfo.type not in (KeyboardInterrupt, pytest.exit.Exception)

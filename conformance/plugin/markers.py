@@ -106,5 +106,5 @@ def make_exact(config: pytest.Config, party: Party) -> None:
 
 
 def _build_exact_keyword(name: str) -> str:
-    """Return a keyword for a name that does not match longer names containing it."""
+    """Return a keyword for a name; unlike the name itself, the keyword is part of no other name."""
     return f":{name}:"

@@ -209,7 +209,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def expect_known(unknown: Sequence[str]) -> None:
-    """Expect no unknown option.
+    """Reject unknown options.
 
     Args:
         unknown: the arguments that pytest's parser does not know.
@@ -231,7 +231,7 @@ def expect_known(unknown: Sequence[str]) -> None:
 def read_setting(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
     """Return the value of one of `SETTING_OPTIONS` from the command line, else the environment, else the ini file.
 
-    In a watched command the environment is ignored, because its addresses are for the clients under test.
+    In a command whose clients are watched, the environment is ignored: its addresses are meant for these clients.
     """
     given = None if WATCHED_VARIABLE in os.environ else os.environ.get(f"OIP_{name.upper()}")
     return option or given or ini(f"oip_{name}") or None

@@ -46,7 +46,7 @@ def print_header(run: BaseRun, reporter: Any) -> None:
 
 
 def print_summary(run: BaseRun, reporter: Any) -> None:
-    """Print the summary and unmet requirements; those to fix first are printed last, where users see them."""
+    """Print the summary and unmet requirements; the most urgent requirements come last, where users see them."""
     conclusion = run.conclusion
     if conclusion is None or not (conclusion.results or conclusion.robustness):
         return
@@ -59,9 +59,10 @@ def print_summary(run: BaseRun, reporter: Any) -> None:
 
 
 def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
-    """Yield the sections: with a baseline only the differences, with `-q` only unmet requirements, else everything.
+    """Yield the sections of the summary.
 
-    With `-v` the words of the summary are explained as well.
+    A run with a baseline shows only the differences from it; a run with `-q` shows only unmet requirements. With `-v`
+    the words of the summary are explained as well.
     """
     from conformance.report import failure_patterns, robustness, terminal_findings  # lazy: needed at the end only
 
@@ -124,7 +125,7 @@ FEWEST_ROWS, SOONEST = 20, 2.0
 
 
 class ProgressLine:
-    """The progress line of a run; `is_live` while it replaces pytest's dots."""
+    """The progress line of a run; `is_live` is true while the line replaces pytest's dots."""
 
     def __init__(self, reporter: Any, session: pytest.Session) -> None:
         self.is_live = is_wanted(reporter, session.config)

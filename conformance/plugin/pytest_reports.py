@@ -1,4 +1,4 @@
-"""Results in pytest's reports: how outcomes are counted, sent from workers, and shown in JUnit files and by `-r`."""
+"""Puts results into pytest's reports: counts outcomes, sends results from workers, fills JUnit files and `-r`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def mark_report(report: pytest.TestReport) -> None:
 
 
 def is_of_row(report: pytest.TestReport) -> bool:
-    """Return whether a report is of a row, and contains nothing beyond its result."""
+    """Return whether a report is about a row, and contains nothing but the row's result."""
     return hasattr(report, "of_conformance") and (report.passed or hasattr(report, "conformance"))
 
 
@@ -104,7 +104,7 @@ STAND_IN_NAME = "oip-conformance-junit"
 
 
 class _JunitStandIn:
-    """Receives reports in place of the writer, and drops reports of rows."""
+    """Receives pytest's reports in place of the JUnit writer, and drops the reports of rows."""
 
     def __init__(self, log: LogXML) -> None:
         self._log = log
@@ -151,7 +151,7 @@ def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: s
 
 
 def _add_case(log: LogXML, case: Case) -> None:
-    """Pass a case to the writer like a test: a report of the call, then one of the teardown."""
+    """Pass a case to the writer like a test: first a report of the call phase, then one of the teardown phase."""
     node = f"{case.area}::{case.requirement}"
     log.node_reporter(node).add_attribute("name", case.name)
     called = _build_report(node, case.status, "call", duration=case.duration)

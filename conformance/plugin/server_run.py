@@ -43,7 +43,7 @@ class ServerRun(BaseRun):
         addresses: URL and gRPC address of the target, including credentials; final once the run has started.
         session: the session with the target; None until the run has started.
         connections: the number of concurrent connections.
-        waited_by_workers_s: see `waited_s`; of the pytest-xdist workers that have ended.
+        waited_by_workers_s: the part of `waited_s` from the pytest-xdist workers that have ended.
     """
 
     party: ClassVar[Party] = Party.SERVER
@@ -194,8 +194,8 @@ class ServerRun(BaseRun):
     def _choose_connections(self, target: Target) -> int:
         """Return the number of connections: the user's choice, or a number that suits the latency.
 
-        Each pytest-xdist process uses one. So do recordings, which have no latency, and Hypothesis, which runs in one
-        thread.
+        Each pytest-xdist process uses one connection by default. A recording, which has no latency, and Hypothesis,
+        which runs in one thread, always use one.
         """
         if self.options.recording is not None or self.explores:
             return 1
@@ -203,7 +203,7 @@ class ServerRun(BaseRun):
         return self.options.connections or (1 if is_one_of_several else choose_connections(target.latency))
 
     def _create_other_session(self) -> Session:
-        """Create a further session with the same target, to judge rows ahead of their turn."""
+        """Create a further session with the same target; it judges rows before their turn."""
         target = Target(self._settings)
         target.has_answered = True
         placements = self.options.file.roles
@@ -223,7 +223,7 @@ class ServerRun(BaseRun):
             self._scheduler.expect(rows)
 
     def describe_target(self) -> dict[str, Any]:
-        """Return whether the target never answered, the row that concurrency changed, and the seconds of waits."""
+        """Return facts for the report: whether the target never answered, the row that concurrency changed, waits."""
         suffered = self._scheduler.suffered if self._scheduler else ""
         return {
             **({} if self._started_session.target.has_answered else {"unreachable": True}),
@@ -233,7 +233,7 @@ class ServerRun(BaseRun):
 
     @property
     def waited_s(self) -> float:
-        """The seconds that all sessions of all processes spent waiting for answers that never became complete."""
+        """The number of seconds that all sessions of all processes waited for answers that never arrived completely."""
         own = self._started_session.target.waited_s
         return own + self.waited_by_workers_s + (self._scheduler.waited_s if self._scheduler else 0.0)
 
@@ -267,7 +267,7 @@ class ServerRun(BaseRun):
         return [*lines, *terminal.describe_visible_headers(find_unmaskable_headers(self._settings.headers))]
 
     def _describe_grpc(self) -> str:
-        """Return the header's text about gRPC; empty for none."""
+        """Return the text about gRPC in the header; empty if there is none."""
         if self.grpc_url:
             return self.grpc_url if HTTP in self.transports else ""
         return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""

@@ -30,16 +30,16 @@ def resume_garbage_collection() -> None:
 
 
 def exclude_results_from_garbage_collection() -> None:
-    """Exclude the results of the run from the two garbage collections with which pytest ends: a second in all.
+    """Exclude the results of the run from the two garbage collections at the end of pytest, which saves a second.
 
-    Call it only if no test of the user ran, since pytest looks there for resources that tests left open.
+    Call this only if no test of the user ran: with these collections pytest finds resources that tests left open.
     """
     gc.freeze()
 
 
 @contextmanager
 def limit_numpy_threads() -> Iterator[None]:
-    """Prevent numpy from starting threads for linear algebra, which are not needed and busy-wait for work."""
+    """Prevent numpy from starting threads for linear algebra; the suite needs none, and idle ones consume CPU time."""
     if _THREADS in os.environ:
         yield
         return

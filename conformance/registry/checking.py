@@ -1,4 +1,4 @@
-"""Checks submitted certifications: why a registry refuses one, and the comment that reports it.
+"""Checks submitted certifications: finds the reasons to refuse them, and renders a comment with the result.
 
 A folder is verified, and compared with the registry's policy and its existing certifications.
 """
@@ -21,7 +21,7 @@ from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.spec.tally import tally_report
 from conformance.spec.text import escape_text
 
-# How long before a certification expires a new one of the same product and version is accepted.
+# Time before the expiry of a certification from which a new one of the same product and version is accepted.
 RENEWAL_PERIOD = timedelta(days=60)
 # Demand of a registry -> function that says whether a manifest meets it, and what to do otherwise.
 DEMAND_CHECKS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
@@ -40,7 +40,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class FolderCheck:
-    """A submitted folder, and why it is refused; no problems if it is accepted."""
+    """A submitted folder and the reasons to refuse it, which are empty if it is accepted."""
 
     entry: Entry
     problems: tuple[str, ...]
@@ -153,7 +153,7 @@ def _check_suite(made: Manifest, demanded: Policy) -> Iterator[str]:
 
 
 def _check_signers(made: Manifest, demanded: Policy) -> Iterator[str]:
-    """Compare the keys with those of the policy; a self-test needs none."""
+    """Yield the differences of the keys from those of the policy; a self-test needs no key."""
     if made.self_test:
         return
     signers = [("vendor", made.vendor, made.key["id"], demanded.vendors)]
@@ -183,7 +183,7 @@ def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
 
 
 def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
-    """Look for a certification of the same product, version and profile, and for the same run under another label."""
+    """Look for a certification of the same product, version and profile, and for the same run with another label."""
     made = entry.manifest
     for existing in others:
         place, other = existing.place, existing.manifest
@@ -205,7 +205,7 @@ def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day:
 
 
 def make_subject_key(made: Manifest) -> tuple[str, ...]:
-    """Return the key of one certification at a time: normalised vendor, product and version, profile, party."""
+    """Return the key that duplicates share: normalised vendor, product and version; profile; party."""
     parts = (made.vendor, made.product, made.product_version)
     return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile, made.party)
 

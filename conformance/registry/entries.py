@@ -29,7 +29,7 @@ _NOT_LOOKED_INTO = {".git", ".github", "node_modules"}
 
 
 class Status(StrEnum):
-    """The status of a certification: the first that applies."""
+    """The status of a certification: the first of these that applies."""
 
     REFUSED = "not verified"
     REVOKED = "revoked"
@@ -80,12 +80,12 @@ class Entry:
 
     @property
     def site_folder(self) -> str:
-        """The folder of its pages in the site, ending in a slash."""
+        """The folder of the certification's pages in the site, ending in a slash."""
         return f"certifications/{self.id[:SHORT_ID]}/"
 
     @property
     def page(self) -> str:
-        """Its page in the site."""
+        """The path of the certification's page in the site."""
         return f"{self.site_folder}index.html"
 
     @property
@@ -108,7 +108,7 @@ class Entry:
 
     @property
     def grpc_note(self) -> str:
-        """A note that gRPC was judged, in addition to HTTP or alone; empty if only HTTP was judged."""
+        """A note that gRPC was judged, in addition to HTTP or instead of it; empty if only HTTP was judged."""
         is_alone = self.is_client and HTTP not in self.folder.report["target"]["transports"]
         return ("gRPC alone" if is_alone else "gRPC, too") if self.is_over_grpc else ""
 
@@ -124,12 +124,12 @@ class Entry:
 
     @property
     def lesser_standing(self) -> str:
-        """Its standing if that is less than conformant; else empty."""
+        """The standing if the product is less than conformant, else empty."""
         return "" if self.manifest.standing == CONFORMANT else self.manifest.standing
 
     @property
     def color(self) -> str:
-        """The colour of its badge."""
+        """The color of the badge."""
         return COLORS[self.manifest.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
 
     @property
@@ -160,7 +160,7 @@ class Entry:
 
     @property
     def signer(self) -> str:
-        """Who signed, in a few words."""
+        """A short description of the signer."""
         third = self.manifest.third_party
         own = "vendor" if self.manifest.key["lasting"] else "self-attested"
         return f"{own}, {third['name']}" if third else own
@@ -187,7 +187,7 @@ class Entry:
 
     @property
     def message(self) -> str:
-        """The text of its badge."""
+        """The text of the badge."""
         version = escape_text(self.manifest.product_version, 30)
         if self.status is not Status.VALID:
             return f"{self.status} {version}"

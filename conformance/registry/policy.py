@@ -57,7 +57,7 @@ class Notice:
 
     Attributes:
         certification: the SHA-256 of its manifest.
-        on: the day; `reason` says why.
+        on: the day of the notice; `reason` gives the reason.
         requirement: the disputed requirement; empty if the notice is about something else.
         url: where it is discussed; may be empty.
     """
@@ -71,7 +71,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Notices:
-    """Revocations and disputes, by certification."""
+    """The revocations and disputes of a registry, by certification."""
 
     revoked: Mapping[str, Notice]
     disputed: Mapping[str, Notice]

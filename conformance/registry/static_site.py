@@ -90,7 +90,7 @@ def _render_files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterat
 
 
 def _draw_product_badges(product: Product) -> Iterator[tuple[str, str]]:
-    """Yield the badges of a product, one per profile: of the newest valid certification, or else of the newest."""
+    """Yield a badge per profile of a product: for the newest valid certification, else for the newest one."""
     for profile in PROFILES:
         found = product.list_for_profile(profile)
         valid = [entry for entry in found if entry.status is Status.VALID]
@@ -171,7 +171,7 @@ class Product:
 
     @property
     def place(self) -> str:
-        """Its anchor in the index page, and its path below the folder of badges."""
+        """The product's anchor in the index page, and its path below the folder of badges."""
         place = f"{make_slug(self.vendor)}/{make_slug(self.name)}"
         return place if self.party == Party.SERVER else f"{place}/{self.party}"
 

@@ -23,7 +23,7 @@ MAX_ANCHOR_CHARS = 160  # characters of an encoded name; names of the suite are 
 
 
 def encode_name(text: str) -> str:
-    """Percent-encode a name for a URL; a long name is cut and gets a digest."""
+    """Percent-encode a name for a URL; truncate a long name, and append a digest to it."""
     encoded = quote(text, safe="/[]", errors="backslashreplace")
     if len(encoded) <= MAX_ANCHOR_CHARS:
         return encoded
@@ -53,5 +53,5 @@ def build_row_anchors(checks: Iterable[Entry]) -> dict[int, str]:
 
 
 def build_stuck_anchor(group: Group, rows: Mapping[int, str]) -> str:
-    """Return the anchor of a group of blocked or erroneous rows, which need not share a requirement."""
+    """Return the anchor of a group of rows that are blocked or in error; they may cover different requirements."""
     return f"stuck-{rows[id(group.rows[0])]}"

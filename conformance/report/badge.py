@@ -87,5 +87,5 @@ def _format_message(view: View) -> str:
 
 
 def _estimate_width(text: str) -> float:
-    """Return the approximate width of a text in 11px Verdana; `textLength` enforces it."""
+    """Return the approximate width of a text in 11px Verdana; the SVG attribute `textLength` enforces this width."""
     return round(sum(CHAR_WIDTHS.get(character, DEFAULT_CHAR_WIDTH) for character in text), 1)

@@ -1,12 +1,12 @@
 """Groups the failing rows of a run by requirement, most urgent first.
 
-1. Requirements whose failure pattern covers at least as many rows as any requirement has unexplained rows.
-2. Other requirements: the protocol before its extensions, then by the share of their rows that fail; a share of few
-   rows has less weight. Requirements that only golden cases miss come after the others.
-3. Requirements whose rows the patterns of other requirements explain.
+1. Requirements with a failure pattern that explains at least as many rows as any requirement has unexplained rows.
+2. Other requirements: the protocol before its extensions, then by the share of their rows that fail; few rows count
+   less than many. Requirements that fail only in golden cases come after the others.
+3. Requirements whose failing rows are explained by the patterns of other requirements.
 
-A golden case tests many requirements at once. Its row joins the block of a requirement that a dedicated check misses
-as well, if there is one.
+A golden case tests many requirements at once. Its failing row joins the block of one of these requirements for which a
+dedicated check fails as well, if such a requirement exists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.spec.outcome import Outcome
 
 GOLDEN_PREFIX = "golden."  # prefix of the ids of checks that test many requirements at once
 EXTENSION_ORDER = (PROTOCOL, *EXTENSIONS, ROBUSTNESS)
-# So many passing rows are added to each share, because one failing row of one is weaker evidence than nine of ten.
+# Number of passing rows to add when the share of failing rows is computed: 1 of 1 row shows less than 9 of 10.
 ADDED_ROWS = 3
 NO_VERDICT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
 
@@ -54,7 +54,7 @@ class Block:
 
 
 def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Entry] = ()) -> list[Block]:
-    """Return a block for each requirement that rows with these outcomes miss, most urgent first.
+    """Return a block for each requirement that is unmet in rows with these outcomes, most urgent first.
 
     Args:
         checks: the rows of the run.
@@ -85,7 +85,7 @@ def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
 
 
 def _rank_by_pattern(block: Block, explained: Counter[str], most: int) -> tuple[int, int]:
-    """Return a sort key: blocks whose pattern explains most rows first, then others, then those explained by others."""
+    """Return a sort key: first blocks whose pattern explains many rows, last blocks that other patterns explain."""
     rows = max((pattern["rows"] for pattern in block.patterns), default=0)
     if rows and rows >= most:
         return 0, -rows

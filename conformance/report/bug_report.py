@@ -1,7 +1,8 @@
 """Bug reports in Markdown, for maintainers who do not know the suite.
 
-A report has a title in the server's terms (`symptoms.toml`), the sentence of the document with its link, commands that
-reproduce the bug without the suite, what is expected and what came, and the versions. Text from a server is escaped.
+A report has a title that describes the server's behavior (`symptoms.toml`), a link to the sentence of the document,
+commands that reproduce the bug without the suite, the expected and the actual answer, and the versions. Text from a
+server is escaped.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _IDENTITY_HEADER = "Accept-Encoding: identity"
 # The files of an evidence folder that reproduce a failure.
 _PROGRAM_FILES = ("repro.sh", "repro.py", "request.bin", "course")
 
-# Who notices a bug, by the concern of the unmet requirement.
+# The clients that notice a bug, by the concern of the unmet requirement.
 _WHO_NOTICES: Mapping[Concern | None, str] = {
     Concern.EXCHANGE: "Clients that send such a request get a wrong answer, or none.",
     Concern.REFUSAL: "The protocol forbids such a request. A client that sends one by mistake is not told so, and may "
@@ -76,7 +77,7 @@ class FailedRow:
 
     @property
     def is_single_request(self) -> bool:
-        """Whether one HTTP request reproduces the failure, as far as is known."""
+        """Whether one HTTP request reproduces the failure, as far as the report or the evidence shows."""
         if self.folder is not None:
             return not (self.folder / "course").exists() and not self.is_over_grpc
         return not self.is_over_grpc
@@ -98,11 +99,11 @@ class Bug:
     """A requirement that a server does not meet.
 
     Attributes:
-        server: the name and version of the server; empty if it names none.
+        server: the name and version of the server; empty if the server reports none.
         requirement: the unmet requirement.
         rows: the rows that do not meet it, at least one.
         suite: the version of the suite that judged.
-        role: the model role of the example; None for a deployed model without a role, or no model.
+        role: the model role of the example; None if it uses no model, or a deployed model of the server.
     """
 
     server: str
@@ -128,7 +129,7 @@ def _load_symptoms() -> Mapping[str, str]:
 
 
 def describe_symptom(requirement: Requirement) -> str:
-    """Describe in a few words a server that does not meet the requirement."""
+    """Describe in a few words how a server behaves that does not meet the requirement."""
     symptom = _load_symptoms().get(requirement.name, f"Does not meet {requirement.id}")
     return f"{symptom} (gRPC)" if requirement.transport == GRPC else symptom
 
@@ -206,7 +207,7 @@ def _list_details(bug: Bug) -> Iterator[str]:
 
 
 def _format_reproduction(row: FailedRow) -> Iterator[str]:
-    """Yield Markdown with commands for a shell: curl for one request, else a program of the standard library."""
+    """Yield Markdown with shell commands: curl for one request, otherwise a Python program from the evidence."""
     if row.is_single_request and (command := _build_curl(row)):
         yield from fence_lines(command, "sh", MAX_ARCHIVE_BYTES)
         if row.folder is None and row.exchanges > 1:
@@ -262,7 +263,7 @@ def _is_text(answer: Mapping[str, Any]) -> bool:
 
 
 def _build_run_command(row: FailedRow) -> str:
-    """Return the command that runs the evidence's own program, with the address that a reader may change."""
+    """Return the command that runs the program in the evidence, with an address that readers may change."""
     if row.is_over_grpc:
         return f"ADDRESS={shlex.quote(row.grpc.partition('://')[2])} sh repro.sh  # needs: pip install grpcio"
     evidence = row.failure.get("evidence")
@@ -273,7 +274,7 @@ def _build_run_command(row: FailedRow) -> str:
 
 
 def _format_unpack_commands(folder: Path, run: str) -> Iterator[str]:
-    """Yield commands that unpack the evidence's own program and run it."""
+    """Yield commands that unpack the program in the evidence and run it."""
     packed = _pack_program(folder)
     if len(packed) > MAX_ARCHIVE_BYTES:
         yield f"`sh repro.sh`, in the attached folder {code(folder.name)}."
@@ -283,14 +284,14 @@ def _format_unpack_commands(folder: Path, run: str) -> Iterator[str]:
 
 
 def _list_course(folder: Path) -> list[str]:
-    """Return the request lines of a course in order; empty for a single request."""
+    """Return the request lines of a reproduction with several requests, in order; empty for a single request."""
     paths = sorted(path for path in (folder / "course").glob("*") if path.is_file())
     heads = [files.read_bytes(path, MAX_REQUEST_BYTES).partition(b"\r\n")[0] for path in paths]
     return [head.decode("latin-1").removesuffix(" HTTP/1.1") for head in heads]
 
 
 def _pack_program(folder: Path) -> bytes:
-    """Return the program of the evidence and its requests as tar.gz, the same bytes each time."""
+    """Return the program in the evidence and its requests as a reproducible tar.gz archive."""
     found = io.BytesIO()
     with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for name in _PROGRAM_FILES:

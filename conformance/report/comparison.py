@@ -40,7 +40,7 @@ STUCK = (Outcome.ERROR, Outcome.BLOCKED)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text; `kind` is the outcome or verdict that determines its color, or empty."""
+    """The text of a cell; `kind` is the outcome or verdict that determines its color, or empty."""
 
     text: str
     kind: str = ""
@@ -70,7 +70,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The observations of a check in each column: texts with their number of rows, the most frequent first."""
+    """The observations of a check in each column: texts with the number of their rows, most frequent first."""
 
     requirement: str
     check: str

@@ -59,7 +59,7 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
 
 
 def describe_models(survey: DiscoveryResult) -> dict[str, Any]:
-    """Return the report's entry for each model: inputs with the shapes that were sent, and outputs; no elements."""
+    """Return the report's entry for each model: outputs, and inputs with the sent shapes but without elements."""
     return {
         name: {
             "inputs": [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in model["sent"]],

@@ -1,7 +1,7 @@
-"""Finds features that failed requests share and others lack: "Every request with BYTES in JSON is refused".
+"""Finds features that only failed requests have, for sentences such as "Every request with BYTES in JSON is refused".
 
-Rows whose requests failed in the same way are analyzed together. A pattern names one or two features that no other
-answered request has. If a few patterns do not explain nearly all of these rows, none is reported.
+Rows whose requests failed in the same way are analyzed together. A pattern names one or two features that no request
+with another answer has. Patterns are reported only if a few of them explain nearly all of these rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RowsByFeature = Mapping[Feature, int]  # a bit set: 1 << k stands for row k
 
 @dataclass(frozen=True, slots=True)
 class FailurePattern:
-    """A pattern that failed requests share.
+    """A pattern: one or two features that only requests with the same kind of failure have.
 
     Attributes:
         requests: completes "every request ...".
@@ -102,7 +102,7 @@ def _map_features(rows: Sequence[Entry]) -> dict[Feature, int]:
 
 
 def _find_best_features(own: RowsByFeature, rest: RowsByFeature, remaining: int) -> tuple[tuple[Feature, ...], int]:
-    """Return the simplest features that cover the most remaining rows and no other row, and the bit set they cover."""
+    """Return the simplest features that cover the most remaining rows and no others, and the bit set of these rows."""
     names = [name for name, bits in own.items() if bits & remaining]
     best: tuple[Feature, ...] = ()
     covered = 0
@@ -116,7 +116,7 @@ def _find_best_features(own: RowsByFeature, rest: RowsByFeature, remaining: int)
 
 
 def _choose_requirement(features: Sequence[Feature], missed: Counter[str]) -> str:
-    """Choose, among the missed requirements, one of a feature, else one of any request, else the most frequent."""
+    """Choose the unmet requirement to report: that of a feature, else that of any request, else the most frequent."""
     wanted = [*(requirement for _, requirement in features), *ANY_REQUEST]
     return next((name for name in wanted if name in missed), missed.most_common(1)[0][0])
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of rows of one check that miss one requirement, or that are blocked or in error.
+    """A group of rows: of one check that do not meet one requirement, or that are blocked or in error.
 
     Attributes:
         requirement: the unmet requirement, or the first requirement of the check if it could not be judged.

@@ -35,7 +35,7 @@ class KeyFinding:
 
     Attributes:
         symptom: what such a server does, in a few words.
-        row: the requirement; over HTTP if it is not met there.
+        row: the row of the requirement over HTTP if it is unmet over HTTP, else over gRPC.
         unmet: the columns that do not meet it, each with its cells over both transports.
     """
 
@@ -56,7 +56,7 @@ def choose_findings(matrix: Matrix, most: int = MAX_FINDINGS) -> list[KeyFinding
 
 
 def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, int, int, float]:
-    """Return a sort key; a level or concern of another version of the suite comes last."""
+    """Return a sort key; a level or concern that this version of the suite does not know comes last."""
     row = pairs[0][0]
     level = _LEVELS.index(row.level) if row.level in _LEVELS else len(_LEVELS)
     concern = next((place for place, known in enumerate(_CONCERNS) if row.concern in known), len(_CONCERNS))
@@ -67,7 +67,7 @@ def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, int, int
 
 @cache
 def _load_usage() -> Mapping[str, int]:
-    """Return how usual the requests of a requirement are, by its id without transport."""
+    """Return a rank by requirement id (without transport) that says how usual its requests are."""
     lists = data_files.load_toml("report/usage.toml")
     return {**dict.fromkeys(lists["usual"], _USUAL), **dict.fromkeys(lists["rare"], _RARE)}
 

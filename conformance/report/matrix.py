@@ -1,7 +1,6 @@
-"""The matrix of a comparison as plain data: requirements by servers, with the details of each cell.
+"""The matrix of a comparison as plain data: a row per requirement, a column per report, and the details of each cell.
 
-A row is a requirement, a column a report; versions of one server are adjacent. Nothing is escaped here; the page does
-that.
+Versions of one server are in adjacent columns. Nothing is escaped here; the page escapes all texts.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ class Column:
     """A judged server or client.
 
     Attributes:
-        server: its name, which versions share.
-        version: empty if it names none.
+        server: the name of the server or client, the same for all versions.
+        version: the version; empty if none is reported.
         key: the name and version in the addresses of cells; unique.
         verdict: the verdict of the report, which determines its color.
-        musts, shoulds: the outcomes of its requirements of each level.
-        transports, scope: what the report judges, in two words and as a sentence.
+        musts, shoulds: the outcomes of the requirements of each level.
+        transports, scope: the scope of the report, in two words and as a sentence.
     """
 
     title: str
@@ -61,17 +60,17 @@ class Cell:
 
     Attributes:
         place: the index of the column.
-        kind: an outcome, or why there is none; it determines the mark and the color.
+        kind: an outcome, or the reason for having none; it determines the mark and the color.
         word, meaning: the outcome in words.
         anchor: the address of the cell within the page.
         unmet, judged: the numbers of rows that do not meet the requirement, and that have a verdict on it.
-        lines: the rows that need an explanation, merged where they are equivalent.
-        observed: the observed behaviors that the documents leave open, each with its number of rows.
-        since: the versions with the same outcome, and the one before them.
+        lines: the rows that need an explanation; equivalent rows are merged.
+        observed: behaviors of the server that the documents leave open, each with the number of rows.
+        since: a text about the judged versions with the same outcome, and about the version before them.
         before: the word for the outcome in the version before, if it differs.
         bug_report: the URL of the bug report; empty if there is none.
-        issues: the URLs of the issues in which the server's maintainers follow it up.
-        same_as: the index of the next version's column if its rows are equivalent; the cell then refers to that column.
+        issues: the URLs of issues about the requirement in the server's issue tracker.
+        same_as: the column of the next version if its details are the same; the cell then refers to that column.
     """
 
     place: int
@@ -91,12 +90,12 @@ class Cell:
 
     @property
     def is_unmet(self) -> bool:
-        """Whether the requirement is not met, be it a MUST or a SHOULD."""
+        """Whether the requirement, a MUST or a SHOULD, is not met."""
         return self.kind in NOT_MET
 
     @property
     def has_details(self) -> bool:
-        """Whether the cell has a panel with details: not if the requirement is simply met, or not judged."""
+        """Whether the cell opens a panel with details; a cell that is just met or not judged opens none."""
         is_met = self.kind == Outcome.PASS and not (self.observed or self.before)
         return bool(self.lines or (self.judged and not is_met))
 
@@ -157,7 +156,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The links from a matrix to other pages.
+    """Functions that return links from a matrix to other pages.
 
     Attributes:
         find_page: returns the URL of a requirement's page, or an empty text.
@@ -187,7 +186,7 @@ def build_matrix(comparison: Comparison, reports: Sequence[tuple[str, Report]], 
     Args:
         comparison: all of it, or its differences.
         reports: the compared pairs of a file name and a report, in the same order.
-        links: the links to pages about requirements and bugs.
+        links: returns links to pages about requirements and bugs; None for no links.
     """
     columns = _build_columns(comparison.titles, reports)
     builder = _CellBuilder(comparison, columns, [report for _, report in reports], links or Links())
@@ -230,7 +229,7 @@ def _build_columns(titles: Sequence[str], reports: Sequence[tuple[str, Report]])
 
 
 class _CellBuilder:
-    """Builds the rows of the matrix from the data of each column, looked up by requirement."""
+    """Builds rows of the matrix from the results of each column, looked up by requirement."""
 
     def __init__(
         self, comparison: Comparison, columns: Sequence[Column], reports: Sequence[Report], links: Links
@@ -301,7 +300,7 @@ class _CellBuilder:
         return later if any(kept[0]) and kept[0] == kept[1] else None
 
     def _find_kind(self, place: int, name: str) -> str:
-        """Return the outcome, or why there is none, in the words of the counts of requirements."""
+        """Return the outcome, or the reason for having none, in the words used to count requirements."""
         entry = self._entries[place].get(name)
         if entry is None:
             return UNKNOWN
@@ -326,7 +325,7 @@ class _CellBuilder:
     def _describe_since(
         self, place: int, older: Sequence[int], kinds: Sequence[str], words: Sequence[tuple[str, str]]
     ) -> str:
-        """Return the judged version since which the outcome is the same; empty for a server with one version."""
+        """Return a text that says since which judged version the outcome is the same; empty for one version."""
         word = words[place][0]
         if not older:
             return ""
@@ -360,14 +359,14 @@ def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple
 
 
 class _RowCounts(dict[str, tuple[int, int]]):
-    """The numbers of unmet and judged rows by requirement; 0 for requirements without rows."""
+    """The numbers of unmet and judged rows by requirement; both are 0 for a requirement without rows."""
 
     def __missing__(self, name: str) -> tuple[int, int]:
         return 0, 0
 
 
 def _count_rows(report: Report) -> _RowCounts:
-    """Count the rows by requirement: each row counts for its unmet requirement, or else for its first."""
+    """Count rows by requirement; a row counts for the requirement that it does not meet, else for its first."""
     counts = _RowCounts()
     for row in report["rows"]:
         if row["outcome"] not in NO_VERDICT:

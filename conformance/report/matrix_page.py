@@ -1,8 +1,8 @@
-"""Renders a matrix as HTML: a page of its own, or the parts of it that another site contains.
+"""Renders a matrix as HTML: as a separate page, or as parts to include in the pages of another site.
 
-Every text is escaped on output. The page has no dependency and loads nothing. Without its script it can be read whole:
-a cell is a link to its panel, which CSS shows while it is the target of the address. The script adds search and
-filters.
+Every text is escaped on output. The page has no dependency and loads nothing. All of it is readable without its script:
+a cell is a link to its panel of details, which CSS shows while the address of the page ends in the panel's anchor. The
+script adds search and filters.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def render_page(matrix: Matrix) -> str:
 
 
 def render_body(matrix: Matrix) -> str:
-    """Return all of the matrix as one HTML element, for a page with `read_style` and `read_script`."""
+    """Return the whole matrix as one HTML element, for a page that includes `read_style` and `read_script`."""
     return _render("body.jinja", matrix)
 
 
 def render_bars(matrix: Matrix, cells_page: str) -> str:
-    """Return the bars alone, as links to the page with the matrix; they need `read_style`."""
+    """Return only the bars, as links to the page with the matrix; they need the style from `read_style`."""
     return f'<div class="oip-matrix">\n{_render("bars.jinja", matrix, cells_page=cells_page)}\n</div>\n'
 
 

@@ -18,7 +18,7 @@ Rows = Mapping[tuple[str, str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """The differences of a report from an earlier report; each entry is a line.
+    """The differences of a report from an earlier report; each entry is a line of text.
 
     Attributes:
         new: rows that fail and did not fail before, or were not judged before.
@@ -32,7 +32,7 @@ class Regression:
 
     @property
     def exit_status(self) -> int:
-        """1 for new failures or vanished rows, else 0."""
+        """The exit status: 1 for new failures or vanished rows, else 0."""
         return 1 if self.new or self.vanished else 0
 
     def format_lines(self) -> Iterator[str]:

@@ -32,7 +32,7 @@ class Case:
         name: the id and statement of the requirement.
         message: one line; empty for a case that passed.
         text: for a failed case, every failing row, with the first row of each check in full.
-        duration: the seconds of the rows whose first requirement it is, so that durations add up to the total.
+        duration: the seconds of the rows that name this requirement first, so that durations add up to the total.
         properties: further properties by name.
     """
 
@@ -87,7 +87,7 @@ def _build_case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult
 
 
 def _is_failing(row: CheckResult, entry: Requirement) -> bool:
-    """Return whether a row fails the run by this requirement; a lost target is reported once, elsewhere."""
+    """Return whether a row fails the run because of this requirement; a lost target is reported elsewhere."""
     outcome = row.outcome if row.outcome is Outcome.FIXED else find_outcome(row, entry)
     return outcome in _FAILING and not row.is_for(ReasonKind.TARGET_LOST)
 

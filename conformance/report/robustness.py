@@ -27,7 +27,7 @@ class Robustness:
         open: the number of rows that ran and could not be judged.
         blocks: the failed rows, by requirement.
         stuck: the rows that could not be judged.
-        lost: why the server was gone for some rows; empty if it never was.
+        lost: why the server was unreachable for some rows; empty if it always was reachable.
     """
 
     held: int
@@ -39,7 +39,7 @@ class Robustness:
 
     @property
     def sentence(self) -> str:
-        """The numbers, on one line."""
+        """One line with the numbers of rows."""
         because = f": {self.lost}" if self.lost else ""
         return f"{self.held} of {self.of} held{f', {self.open} not judged{because}' if self.open else ''}"
 

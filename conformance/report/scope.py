@@ -1,4 +1,4 @@
-"""Describes the scope of a report: its transports, and the extensions whose MUSTs are judged."""
+"""Describes the scope of a report: the judged transports, and the extensions whose MUSTs are judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def describe_transports(report: Report) -> str:
 
 
 def describe_scope(report: Report) -> str:
-    """Return a sentence about the scope of a report, which explains the number of applicable MUSTs."""
+    """Return the scope as a sentence, which explains the number of applicable MUSTs."""
     transports = describe_transports(report)
     if not transports:
         return ""
@@ -39,7 +39,7 @@ def describe_scope(report: Report) -> str:
 
 
 def _explain_transports(report: Report) -> str:
-    """Return why only gRPC is judged, after a comma; empty if HTTP is, or for a client."""
+    """Return a comma and the reason why only gRPC is judged; empty if HTTP is judged, or for a client."""
     if list_transports(report) != [TRANSPORT_NAMES[GRPC]] or find_party(report) is not Party.SERVER:
         return ""
     is_over_http = str(report["target"]["url"]).startswith("http")

@@ -1,8 +1,8 @@
 """Pages of headings, paragraphs, lists and tables that can be rendered as Markdown and as HTML.
 
-A history, the index of a fleet and a comparison in Markdown are such pages. All text is treated as foreign: it is
-escaped in Markdown (`markdown`) and in HTML (Jinja2), and control characters are removed. The HTML page has no script
-and loads nothing, and its Content Security Policy forbids both. It is responsive.
+A history, the index of a fleet, and the Markdown page of a comparison are such pages. All text is treated as foreign:
+it is escaped in Markdown (`markdown`) and in HTML (Jinja2), and control characters are removed. The HTML page is
+responsive, has no script and loads nothing; its Content Security Policy forbids scripts and loading.
 """
 
 from __future__ import annotations

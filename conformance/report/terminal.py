@@ -76,7 +76,7 @@ def describe_disturbance(row: str, connections: int) -> Iterator[str]:
 
 
 def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
-    """Yield how long the run waited for answers that never became complete, and how many rows it did not repeat."""
+    """Yield how long the run waited for answers that never arrived completely, and how many rows it did not repeat."""
     if seconds >= MIN_SHOWN_WAIT_S:
         yield f"The run waited {seconds:.0f} s for answers that did not arrive completely."
     if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):
@@ -123,7 +123,7 @@ def format_concerns(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield a table of met MUSTs by extension and concern; interoperability needs the first and the last concern.
+    """Yield a table of met MUSTs by extension and concern; interoperability needs only the first and last concern.
 
     The arguments are those of `format_verdict`.
     """
@@ -202,7 +202,7 @@ def _format_optional_roles(results: Sequence[CheckResult], coverage: Coverage) -
 
 
 def _format_deployments(coverage: Coverage) -> Iterator[str]:
-    """Yield the roles to deploy, the most useful first, with the MUSTs that each adds; nothing if none is missing."""
+    """Yield the roles to deploy, most useful first, with the MUSTs that each role adds; nothing if none is missing."""
     needed = [one for one in coverage.deployments if one.musts]
     others = [one.role for one in coverage.deployments if not one.musts]
     if not coverage.deployments:

@@ -62,7 +62,7 @@ def format_fix_first(checks: Sequence[Entry], patterns: Sequence[Entry] = ()) ->
 
 
 def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
-    """Yield rows in error or blocked, by reason; rows lost with the target are reported elsewhere."""
+    """Yield rows in error or blocked, by reason; rows without a reachable target are reported elsewhere."""
     present = [check for check in checks if not _is_lost(check)]
     found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
     for group in found[:most]:
@@ -155,7 +155,7 @@ def _format_row_names(group: Group) -> str:
 
 
 def _format_checks(group: Group) -> str:
-    """Return the checks of a group with their rows; rows with the same blocking cause can be of several checks."""
+    """Return the checks of a group with their rows; rows blocked by the same cause can belong to several checks."""
     own = group_by(group.rows, lambda row: row["check"])
     names = [f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else format_label(rows[0]) for rows in own]
     return join_some(names, MAX_LISTED_ROWS)

@@ -126,7 +126,7 @@ class View:
     Attributes:
         report: the JSON report itself.
         words: the labels for the judged party.
-        blocks: the unmet MUSTs by requirement, the one to fix first at the head.
+        blocks: the unmet MUSTs by requirement, most urgent first.
         advised: the unmet SHOULDs, in the same order.
         unjudged: the rows that do not apply, by reason.
         robustness: the results of hostile requests; None if none were sent.
@@ -152,7 +152,7 @@ class View:
 
     @property
     def verdict(self) -> str:
-        """`conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`."""
+        """The verdict: `conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`."""
         return str(self.report["verdict"])
 
     @property
@@ -174,7 +174,7 @@ class View:
 
     @property
     def standing(self) -> str:
-        """One word for a badge: the verdict, or `interoperable` if the party is that but not conformant."""
+        """One word for a badge: `interoperable` if the party is interoperable but not conformant, else the verdict."""
         return INTEROPERABLE if self.report["interoperable"] and self.verdict != CONFORMANT else self.verdict
 
     def sentence(self, name: str) -> str:

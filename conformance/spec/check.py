@@ -45,10 +45,10 @@ class Row:
         values: arguments of the body after target and model.
         role: the model role of this row, if rows differ.
         answers: the requirements of this row, if rows differ.
-        needs: extensions that the row requires besides the extension of its requirements, for example binary data.
+        needs: further extensions that the row requires, for example binary data to send its tensors.
         fit: the deployed models that can be used for the row, if rows differ.
         model: the name of the deployed model to judge, whatever it computes.
-        dangerous: whether the row's requests have crashed servers; the row then runs last, and only on request.
+        dangerous: whether requests of the row have crashed servers; such rows run late, and only on request.
     """
 
     id: str
@@ -68,12 +68,12 @@ class Check:
     Attributes:
         id: `area.claim-in-few-words`; never changes.
         answers: ledger ids; an `Unmet` without a requirement refers to the first.
-        role: the model role that it requires, or None.
-        fit: the deployed models that can be used for rows without a fit; None: none.
-        over: the transports that it judges; the target must have all of them.
-        explores: draws from Hypothesis; runs only under the `explore` profile.
-        infers: requires a model that answers a plain request; otherwise the row is blocked.
-        of_survey: judges the discovery of the target, so that it runs for every extension.
+        role: the model role that the check requires, or None.
+        fit: the deployed models for rows without a fit of their own; None if no deployed model can be used.
+        over: the transports that the check judges; the target must have all of them.
+        explores: whether the check draws from Hypothesis; such checks run only under the `explore` profile.
+        infers: whether the check requires a model that answers a plain request; otherwise its rows are blocked.
+        of_survey: whether the check judges the discovery of the target, so that it runs for every extension.
         also: checks with the same body over other transports.
     """
 
@@ -106,7 +106,7 @@ class Check:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether the check judges gRPC, alone or together with HTTP."""
+        """Whether it judges gRPC, alone or together with HTTP."""
         return GRPC in self.over
 
     def requirements(self, row: Row) -> tuple[str, ...]:
@@ -118,13 +118,13 @@ class Check:
         return None if row.model else row.role or self.role
 
     def find_fit(self, row: Row) -> Fit | None:
-        """Return which deployed models can be used for this row; None: none."""
+        """Return the constraints on deployed models for this row; None if no deployed model can be used."""
         return row.fit or self.fit
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Rows from the `rows` decorator, on their way to the `check` decorator."""
+    """Rows of a check and its body: the `rows` decorator returns them for the `check` decorator."""
 
     rows: tuple[Row, ...]
     of: Body | Check
@@ -189,7 +189,7 @@ def _build_row(case: Row | tuple[Any, ...] | str) -> Row:
 
 
 def list_rows(checks: Iterable[Check]) -> list[tuple[Check, Row]]:
-    """Return every check with each of its rows, in order."""
+    """Return every pair of a check and one of its rows, in order."""
     return [(item, row) for item in checks for row in item.rows]
 
 

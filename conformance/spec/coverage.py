@@ -1,7 +1,7 @@
-"""Coverage of the applicable rows: which were not judged, why, and which models would change that.
+"""Coverage of the applicable rows: which rows were not judged, why, and which models the user can deploy to judge them.
 
-Rows that do not apply are not gaps: an extension that is not offered, a limit of the server, a check that does not
-concern this target.
+A row that does not apply is not a gap: its extension is not offered, its request exceeds a limit of the server, or its
+check does not concern this target.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Gap:
     """The unjudged part of one requirement.
 
     Attributes:
-        rows: the number of unjudged rows; 0 if only the client's own requests could show the requirement.
-        needs: the roles whose models would allow judging these rows, the role with most rows first.
+        rows: the number of unjudged rows; 0 if only the requests of a watched client could be judged.
+        needs: the roles whose models the unjudged rows need; the role with most rows comes first.
     """
 
     rows: int
@@ -70,11 +70,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The gain of deploying a model for one role.
+    """A model role to deploy, with the MUSTs and rows that can then be judged.
 
     Attributes:
-        musts: the MUSTs that could be judged with this deployment, and not with the earlier ones alone.
-        rows: the number of rows about MUSTs that need the role.
+        musts: the unjudged MUSTs that it adds to those of earlier deployments.
+        rows: the number of rows about MUSTs that need this role.
     """
 
     role: str
@@ -93,8 +93,7 @@ class Coverage:
     Attributes:
         gaps: by requirement, for all levels.
         unjudged: the MUSTs without a judged row.
-        deployments: a small set of models that covers the unjudged MUSTs, the largest gain first; then other models, by
-            their number of waiting rows.
+        deployments: a small set of models that covers these MUSTs, the largest gain first; then other models.
         waiting: the number of rows about MUSTs without a model.
         left_out: the number of rows about MUSTs that the profile skips.
         profile: the name of the profile.
@@ -109,7 +108,7 @@ class Coverage:
 
     @property
     def has_gap(self) -> bool:
-        """Whether a MUST has an unjudged part for another reason than `NOT_RUN`."""
+        """Whether a MUST has a row that was not judged for a reason other than `NOT_RUN`."""
         return any(
             ledger.get_requirement(name).level == "MUST" and set(gap.why) != {GapReason.NOT_RUN}
             for name, gap in self.gaps.items()

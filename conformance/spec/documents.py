@@ -60,8 +60,8 @@ class Sentence:
         sha256: the digest of all words from the first to the last.
         gist: a summary of the requirement; empty if there is an anchor.
         anchor: the anchor of the section; empty if there are words.
-        unjudged: why no requirement cites it; empty if one does.
-        gap: the part of the sentence that the suite should judge, but does not.
+        unjudged: why no requirement cites the sentence; empty if a requirement does.
+        gap: the part of the sentence that the suite should judge, but does not judge yet.
     """
 
     key: str
@@ -112,7 +112,7 @@ def get_sentence(key: str) -> Sentence:
     """Return one sentence.
 
     Raises:
-        KeyError: no document has a sentence of this key; the message names the key.
+        KeyError: no document has a sentence of this key; the message names it.
     """
     if key not in load_sentences():
         raise KeyError(f"unknown sentence {key!r}")

@@ -87,7 +87,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def convert_errors(read: Callable[[], T], prefix: str = "") -> T:
-    """Call a reader, and convert the exceptions that malformed data cause.
+    """Call a reader, and convert the exceptions that malformed data causes into `UnreadableError`.
 
     Raises:
         UnreadableError: the reader raised such an exception.

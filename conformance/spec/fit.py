@@ -1,11 +1,11 @@
 """Defines which deployed models a row can use, by their signature, whatever they compute.
 
-A row that needs a known computation has a role and no fit. A row that depends only on a signature has a fit:
+A row that needs a known computation has a role and no fit. One that depends only on a signature has a fit:
 
     @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O", role="identity_uint8", fit=ANY)
 
-It then runs on its role's model, if there is one, and on each deployed model that fits. Such a model is its own oracle:
-the answer to a plain request with the same inputs is the expected answer (`discovery.control_oracle` caches it).
+The row then runs on the model of its role, if one is deployed, and on each deployed model that fits. Such a model is
+its own oracle: the answer to a plain request with the same inputs is correct by definition (`discovery` stores it).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Fit:
     def describe_lack(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
-        """Return briefly what a signature lacks for this constraint, or an empty text.
+        """Return a phrase for the first constraint that a signature does not meet; empty if it meets all.
 
         `is_described` says whether the metadata of the model list the signature.
         """
@@ -106,5 +106,5 @@ SEVERAL_OUTPUTS = Fit(min_outputs=2)
 SCORED = Fit(outputs=SCORE_DATATYPES)
 TEXTS = Fit(some_input=frozenset({"BYTES"}))
 VARIABLE_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True)
-# Models whose input can be a raw request of any length. The length may be a batch size, so a server may refuse it.
+# Models that take a raw request of any length. The request can be read as a batch as well, so a refusal is allowed.
 RAW_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True, max_inputs=1, max_rank=1)

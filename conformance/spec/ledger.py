@@ -33,7 +33,7 @@ FILES = ("spec/ledger.toml", "spec/ledger_clients.toml", "spec/ledger_robustness
 
 
 class Level(StrEnum):
-    """The level of a requirement: MUST fails, SHOULD advises, MAY is judged if offered, OBSERVE is only recorded."""
+    """The level of a requirement: an unmet MUST fails, an unmet SHOULD is advice, OBSERVE is only recorded."""
 
     MUST = "MUST"
     SHOULD = "SHOULD"
@@ -42,7 +42,7 @@ class Level(StrEnum):
 
 
 class Basis(StrEnum):
-    """Whether a source states the requirement literally, or it follows from the source."""
+    """The basis of a requirement: a source states it literally, or the requirement follows from the source."""
 
     LITERAL = "literal"
     DERIVED = "derived"
@@ -149,7 +149,7 @@ class Requirement:
 
 @cache
 def load() -> Mapping[str, Requirement]:
-    """Return every requirement by id, read once and read-only, in the order of the files: those for servers first."""
+    """Return every requirement by id, those of servers first, in the order of the files; read-only, read once."""
     return MappingProxyType({entry.id: entry for entry in _build_requirements()})
 
 
@@ -160,7 +160,7 @@ def load_for_party(party: Party) -> list[Requirement]:
 
 @cache
 def compute_version() -> str:
-    """Return a digest of the server requirements: the id, level, concern, extension and statement of each.
+    """Return a digest of the server requirements (id, level, concern, extension and statement of each).
 
     Suites with the same digest have the same requirements, whatever else differs.
     """
@@ -184,7 +184,7 @@ def get_requirement(requirement_id: str) -> Requirement:
 
 
 def normalise_id(name: str) -> str:
-    """Normalise the upper and lower case of an id as in the ledger."""
+    """Normalise the case of an id to that of the ledger."""
     return name.upper().replace(GRPC_SUFFIX.upper(), GRPC_SUFFIX)
 
 

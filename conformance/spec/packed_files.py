@@ -1,7 +1,7 @@
 """Long text files, plain or xz-compressed: how they are compressed, and how to read them from untrusted sources.
 
 A few bytes can decompress to any size. So the decompressed size, the length of each line, and the number of objects in
-it are limited.
+each line are limited.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class CheckResult:
         reason: why there is no verdict, or None.
         observation: the observed behaviour, or empty.
         exchanges: the number of exchanges.
-        sent: the inference request that failed, or all answered ones if the row passed; None if there are none.
+        sent: the failed inference request, or all answered ones of a row that passed; None without such requests.
     """
 
     id: str
@@ -114,7 +114,7 @@ class CheckResult:
         return format_label(self.id, self.row)
 
     def is_for(self, kind: ReasonKind) -> bool:
-        """Whether the row has no verdict for this kind of reason."""
+        """Whether the row has no verdict, and the reason is of this kind."""
         return self.reason is not None and self.reason.kind is kind
 
     def to_dict(self) -> dict[str, Any]:

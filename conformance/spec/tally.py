@@ -43,7 +43,7 @@ class Tally:
         unseen: applicable, but not judged: no model, skipped by the profile, or not run.
         not_offered: not applicable, because the extension is not offered, or not used by a client.
         absent: the wording for `not_offered`.
-        beside: not applicable although the extension is offered: no row concerns this target.
+        beside: not applicable although the extension is offered, because no row concerns this target.
     """
 
     level: str
@@ -62,7 +62,7 @@ class Tally:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """The number of requirements by the kinds that colour the parts of a bar."""
+        """The number of requirements of each kind; the parts of a bar are colored by kind."""
         absent = self.unseen + self.not_offered + self.beside
         return [("pass", self.met), ("fail", self.failed), ("blocked", self.stuck), ("absent", absent)]
 

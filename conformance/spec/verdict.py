@@ -6,7 +6,8 @@ nonconformant   a MUST is not met (or a SHOULD, when strict), even if the target
 incomplete      unknown: target lost, nothing offered, something blocked or in error, or the run was cut short
 narrowed        the user selected some rows, and none of them failed
 
-A target is interoperable if it meets every MUST of exchange and transport: the same rules, applied only to their rows.
+A target is interoperable if it meets every MUST of the concerns exchange and transport. The same rules decide, applied
+only to the rows of these requirements.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def conclude(
 
 
 def bears_on_interoperability(result: CheckResult) -> bool:
-    """Return whether a row counts for interoperability: by its failed requirement, or else by any that it covers."""
+    """Return whether a row counts for interoperability, by its failed requirement or by those that it covers."""
     named = [result.failure.requirement] if result.failure else result.requirements
     return any(ledger.get_requirement(name).concern in INTEROPERABILITY_CONCERNS for name in named)
 
@@ -242,7 +243,7 @@ def filter_by_extension(results: Sequence[CheckResult], name: str) -> list[Check
 
 
 def find_extensions(result: CheckResult) -> set[str]:
-    """Return the extensions of a result: for a server of its first requirement, for a client of all requirements.
+    """Return the extensions for which a result counts: those of all requirements for a client, else of the first.
 
     A client's failure counts only for the failed requirement.
     """
