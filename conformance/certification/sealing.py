@@ -21,6 +21,7 @@ from conformance.certification import manifest, note
 from conformance.certification.manifest import NAME, NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
 from conformance.report import formats
 from conformance.spec import extras, files
+from conformance.spec.packed_files import XZ_FILTERS
 
 if TYPE_CHECKING:  # loaded where keys are used
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -28,9 +29,6 @@ if TYPE_CHECKING:  # loaded where keys are used
 SIGNATURE, COUNTERSIGNATURE = "manifest.sig", "manifest.countersig"
 # A folder has to fit into a pull request. A full run over both transports takes 4.4 MB.
 MAX_FOLDER_BYTES: Final = 5_000_000
-# xz: the window holds a whole area of the suite, and the match search is bounded. An ordinary run compresses in a third
-# of the time to a sixth more bytes, because every run compresses; a certification is compressed only once and kept.
-XZ_FILTERS: Final = ({"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 16 << 20, "nice_len": 32},)
 
 
 def seal(
@@ -55,7 +53,9 @@ def seal(
         OSError: a file cannot be read or written.
         CertificationError: the manifest does not match its schema.
     """
-    _write_compressed(folder, report, recording)
+    with lzma.open(folder / REPORT, "wt", filters=XZ_FILTERS, encoding="ascii") as packed:
+        packed.write(formats.FORMATS[".json"](report))
+    shutil.copyfile(recording, folder / RECORDING)
     for page in PAGES:
         formats.write(report, folder / page)
     (folder / NOTE).write_text(note.render(made, report), encoding="utf-8")
@@ -65,14 +65,6 @@ def seal(
     sign(folder, key)
     if third_key is not None:
         sign(folder, third_key, COUNTERSIGNATURE)
-
-
-def _write_compressed(folder: Path, report: Mapping[str, Any], recording: Path) -> None:
-    """Write the compressed report, and recompress the recording to a smaller file."""
-    with lzma.open(folder / REPORT, "wt", filters=XZ_FILTERS, encoding="ascii") as packed:
-        packed.write(formats.FORMATS[".json"](report))
-    with lzma.open(recording) as source, lzma.open(folder / RECORDING, "wb", filters=XZ_FILTERS) as target:
-        shutil.copyfileobj(source, target, 1 << 20)
 
 
 # --- keys and signatures ----------------------------------------------------------------------------------------------
