@@ -1,4 +1,4 @@
-"""Long text files, plain or xz-compressed: how they are compressed, and how to read them from untrusted sources.
+"""Reads long text files from untrusted sources line by line, plain or xz-compressed, or rejects them.
 
 A few bytes can decompress to any size. So the decompressed size, the length of each line, and the number of objects in
 each line are limited.
@@ -17,18 +17,6 @@ from conformance.spec.files import MAX_RUN_FILE_BYTES, UnreadableError, read_byt
 XZ_MAGIC: Final = b"\xfd7zXZ\0"
 MAX_MEMORY_BYTES: Final = 64 * 1024 * 1024  # bytes of memory that decompression may use
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
-# For writing: the window holds a whole area of the suite, whose requests repeat each other, and the search for matches
-# is bounded. On a run of 83 MB this takes half the time of the default search and makes the same size.
-XZ_FILTERS: Final = (
-    {
-        "id": lzma.FILTER_LZMA2,
-        "preset": 6,
-        "dict_size": 16 << 20,
-        "nice_len": 32,
-        "mf": lzma.MF_HC4,
-        "depth": 8,
-    },
-)
 # Arrays and objects in a line: an empty one takes two bytes of a file, and sixty of memory.
 MAX_BRACKETS: Final = 1_000_000
 

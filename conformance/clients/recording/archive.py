@@ -21,11 +21,10 @@ from conformance.transport import har, recording, settings
 from conformance.transport.exchange import Call, Exchange
 from conformance.transport.har import NAME, HarError
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
+from conformance.transport.journal import XZ_PRESET
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import Message
 
-# The preset of xz: a window of 1 MiB, which holds a request and its answer; a watched client must not wait for more.
-XZ_PRESET: Final = 1
 _SCOPE: Final = "watched"
 
 
