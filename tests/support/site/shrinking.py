@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-MAX_INDEXED_CHARS = 1000  # of a section, its text for the search; its beginning says what it is about
+MAX_INDEXED_CHARS = 800  # of a section, its text for the search; its beginning says what it is about
 _KEPT = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)
 _SPACE = re.compile(r"\s*\n\s*")
 # Browsers ignore white space around these tags.
