@@ -19,7 +19,7 @@ def reader(data: bytes) -> None:
     parsed = json_text.parse_json(data)
     text = data.decode("utf-8", "surrogateescape")
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=read_integer)
     except (ValueError, RecursionError):
         assert not parsed.is_json
         return
@@ -29,6 +29,11 @@ def reader(data: bytes) -> None:
     else:
         assert is_too_deep == (measure_depth(value) > MAX_DEPTH)
     assert is_too_deep or (parsed.is_json and is_same(parsed.value, value))
+
+
+def read_integer(spelling: str) -> int | float:
+    """Return an integer; `-0` keeps its sign, as in the reader, and so is a double."""
+    return -0.0 if spelling == "-0" else int(spelling)
 
 
 def find_kinds(parsed: ParsedJson) -> set[str]:
@@ -87,7 +92,7 @@ def is_same(ours: Any, theirs: Any) -> bool:
         return ours.keys() == theirs.keys() and all(is_same(value, theirs[name]) for name, value in ours.items())
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(map(is_same, ours, theirs))
-    if isinstance(theirs, float) or (type(theirs) is int and theirs == 0):  # -0 keeps its sign here, not in Python
+    if isinstance(theirs, float):
         return is_same_number(ours, theirs)
     return type(ours) is type(theirs) and bool(ours == theirs)
 
