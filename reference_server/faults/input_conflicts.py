@@ -1,4 +1,4 @@
-"""Inputs that contradict the metadata or themselves, are incomplete or duplicated, and are wrongly accepted."""
+"""Faults that accept invalid inputs: contradictory, incomplete or repeated ones."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 @fault("request.parse_input", breaks="OIP-MEMBER-MISSING")
 def datatype_taken_from_the_model(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """An input without a datatype has that of the model."""
+    """The server gives an input without a datatype the datatype of the model."""
     return original(model, spec, {"datatype": spec.datatype, **entry}, rest)
 
 
 @fault("request.parse_input", breaks="OIP-MEMBER-MISSING")
 def shape_taken_from_the_data(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """An input without a shape has one dimension, as long as its data."""
+    """The server gives an input without a shape one dimension, the length of its `data`."""
     data = entry.get("data")
     shaped = {"shape": [len(data)], **entry} if isinstance(data, list) else entry
     return original(model, spec, shaped, rest)
@@ -42,7 +42,7 @@ def _is_numeric(entry: Object) -> bool:
 
 @fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """A binary input of another datatype takes as many bytes as the model's has, and the next begins behind them."""
+    """The server reads a binary input of a wrong datatype as the model's, so the next begins at a wrong offset."""
     if not is_sound(request) or rest is None:
         return original(model, request, rest)
     specs = {spec.name: spec for spec in model.inputs}
@@ -62,7 +62,7 @@ def _as_the_model_has_it(entry: Object, spec: TensorSpec | None) -> Object:
 
 @fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Tensor:
-    """An input whose dimensions are the model's in reverse is transposed."""
+    """The server transposes an input whose dimensions are those of the model in reverse order."""
     shape = entry.get("shape")
     if not isinstance(shape, list) or tuple(shape[::-1]) != spec.shape or tuple(shape) == spec.shape:
         return original(model, spec, entry, rest)
@@ -74,7 +74,7 @@ def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpe
 def minus_one_is_what_the_elements_make(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
-    """A dimension of -1 is worked out from the number of elements, as in metadata."""
+    """The server accepts -1 as a dimension and computes the dimension from the number of elements."""
     shape, size = entry.get("shape"), get_declared_size(entry)
     if isinstance(shape, list) and shape.count(-1) == 1 and spec.datatype != "BYTES":
         data = entry.get("data")
@@ -86,7 +86,7 @@ def minus_one_is_what_the_elements_make(
 
 @fault("members.shape", breaks="OIP-DIMENSION-NEGATIVE")
 def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]:
-    """The sign of a dimension is dropped."""
+    """The server ignores the sign of a dimension."""
     shape = owner.get("shape")
     whole = isinstance(shape, list) and all(type(extent) is int for extent in shape)
     return original(owner | {"shape": [abs(extent) for extent in shape or []]} if whole else owner)
@@ -94,7 +94,7 @@ def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]
 
 @fault("members.shape", breaks="OIP-MEMBER-MISSING")
 def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tuple[int, ...]:
-    """A dimension may be digits in a string, a fraction, which is rounded down, or true, which is 1."""
+    """The server converts dimensions to integers: a string of digits, 2.5 (to 2) and true (to 1)."""
     shape = owner.get("shape")
     if isinstance(shape, list):
         owner = owner | {"shape": [_convert_to_integer(extent) for extent in shape]}
@@ -109,7 +109,7 @@ def _convert_to_integer(value: object) -> object:
 
 @fault("tensors.flatten", breaks="OIP-REFUSAL")
 def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Nested arrays of data that are too short are each filled with zeros."""
+    """The server adds zeros to rows of nested JSON data that are too short."""
     if len(shape) == 2 and all(isinstance(item, list) and len(item) <= shape[1] for item in data):
         data = [[*item, *[0] * (shape[1] - len(item))] for item in data]
     return original(data, shape)
@@ -117,7 +117,7 @@ def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple
 
 @fault("members.shape", breaks="OIP-SIGNATURE-SAFE")
 def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, ...]:
-    """A negative dimension counts as 1, and of JSON data the first element is read."""
+    """The server reads a shape such as [-3] as [1], and keeps only the first element of JSON data."""
     shape = owner.get("shape")
     if isinstance(shape, list) and len(shape) == 1 and type(shape[0]) is int and shape[0] < 0:
         data = owner.get("data")
@@ -130,12 +130,12 @@ def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, 
 
 @fault("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
 def bytes_left_over_ignored(_original: Any, _rest: Any) -> None:
-    """Bytes behind those that the inputs declare are ignored."""
+    """The server ignores bytes after the binary data that the inputs declare."""
 
 
 @fault("request.parse_input", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The bytes behind the only input of a model are more elements of it."""
+    """If a model has one input, the server reads surplus bytes after its binary data as more elements."""
     size, width = get_declared_size(entry), NUMPY[spec.datatype].itemsize
     if rest and type(size) is int and spec.shape == (-1,) and len(model.inputs) == 1 and spec.datatype != "BYTES":
         more, odd = divmod(len(get_remaining(rest)) - size, width)
@@ -149,7 +149,7 @@ _spilled_bytes: list[bytes] = []
 
 @fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Bytes behind the declared ones are kept, and stand in front of the binary data of the next request."""
+    """The server puts surplus bytes of a request before the binary data of the next request."""
     if rest is not None:
         declares = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
         extra = len(get_remaining(rest)) - sum(size for size in declares if type(size) is int)
@@ -161,14 +161,14 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
 
 @fault("request.parse_input", breaks="BIN-DATA-AND-SIZE")
 def data_beside_its_bytes_ignored(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """`data` of an input that has a size are ignored."""
+    """The server ignores `data` of an input that also declares binary data."""
     plain = {name: value for name, value in entry.items() if name != "data"}
     return original(model, spec, entry if get_declared_size(entry) is None else plain, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
 def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """`data` of an input win over its bytes, which the next input takes."""
+    """If an input has both `data` and binary data, the server uses `data`; the next input reads the bytes."""
     entries = request.get("inputs")
     if rest is None or not isinstance(entries, list):
         return original(model, request, rest)
@@ -182,14 +182,14 @@ def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Obj
 def strings_without_a_size_take_the_rest(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
-    """A BYTES input with neither data nor size takes all bytes that are left."""
+    """The server gives a BYTES input with neither `data` nor a size all remaining bytes."""
     neither = entry.get("data") is None and get_declared_size(entry) is None and rest and spec.datatype == "BYTES"
     return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if neither else entry, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE", "OIP-ANSWER"))
 def input_without_data_is_optional(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """A numeric input with neither data nor size is filled with zeros, and bytes that stand for it are dropped."""
+    """The server fills a numeric input with neither `data` nor a size with zeros, and skips as many bytes."""
     types = {spec.name: spec.datatype for spec in model.inputs}
     entries = request.get("inputs")
     for entry in entries if isinstance(entries, list) else []:
@@ -204,7 +204,7 @@ def input_without_data_is_optional(original: Any, model: Model, request: Object,
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
 def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """A numeric input with neither data nor size takes the bytes that are left when all others have theirs."""
+    """The server gives a numeric input with neither `data` nor a size the bytes that no other input declares."""
     entries = request.get("inputs") if rest is not None and is_sound(request) else []
     bare = [e for e in entries or [] if e.get("data") is None and get_declared_size(e) is None and _is_numeric(e)]
     sizes = [get_declared_size(entry) for entry in entries or [] if get_declared_size(entry) is not None]
@@ -224,7 +224,7 @@ def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model
 
 
 def _drop_duplicates(entries: Any) -> Any:
-    """Return objects without later duplicates of a name."""
+    """Return the objects, without those that repeat an earlier name."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return entries
     names = [entry.get("name") for entry in entries]
@@ -233,7 +233,7 @@ def _drop_duplicates(entries: Any) -> Any:
 
 @fault("request.parse_inputs", breaks="OIP-TWICE")
 def first_of_equal_inputs_taken(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Of inputs that have one name the first is taken."""
+    """If a request repeats the name of an input, the server uses the first input of that name."""
     inputs = request.get("inputs")
     return original(model, request | {"inputs": _drop_duplicates(inputs)} if inputs else request, rest)
 
@@ -245,7 +245,7 @@ class _RepeatedOutput(RequestedOutput):
 
 @fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
 def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any, tensor: Tensor | None = None) -> Any:
-    """An output that is listed twice is described twice in the answer, and its binary data are there once."""
+    """The server describes an output that is requested twice in two JSON entries, but sends its bytes once."""
     if tensor is not None:
         entry, data = original(model, asked, tensor)
         return entry, None if isinstance(asked, _RepeatedOutput) else data
@@ -264,7 +264,7 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
 
 @fault("request.parse_inputs", breaks="OIP-TWICE-SAFE")
 def bytes_of_a_repeated_input_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Of binary inputs of one name the first is taken, and the next input takes the bytes of the second."""
+    """The server skips a repeated binary input but not its bytes, which the next input reads."""
     if not is_sound(request) or rest is None:
         return original(model, request, rest)
     names = [entry["name"] for entry in request["inputs"]]

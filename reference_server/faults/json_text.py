@@ -38,19 +38,19 @@ def _find_limits(datatype: str) -> tuple[int, int]:
 
 @fault("tensors.text", breaks="OIP-BYTES-EXACT")
 def wrong_utf_8_replaced(_original: Any, item: bytes) -> str:
-    """Bytes of a string that are no UTF-8 are U+FFFD in JSON."""
+    """The server writes bytes that are not UTF-8 as U+FFFD in JSON strings."""
     return item.decode("utf-8", "replace")
 
 
 @fault("tensors.text", breaks="OIP-BYTES-EXACT")
 def wrong_utf_8_dropped(_original: Any, item: bytes) -> str:
-    """Bytes of a string that are no UTF-8 are left out of JSON."""
+    """The server omits bytes that are not UTF-8 from JSON strings."""
     return item.decode("utf-8", "ignore")
 
 
 @fault("response.build", breaks="OIP-ERROR")
 def refused_answers_begin_with_their_first_part(original: Any, model: Any, *rest: Any) -> Response:
-    """Where an output is refused half-way, the error stands behind the beginning of the answer."""
+    """If an output cannot be written, the server appends the error object to the JSON written so far."""
     try:
         answer: Response = original(model, *rest)
     except InferenceError as error:
@@ -62,7 +62,7 @@ def refused_answers_begin_with_their_first_part(original: Any, model: Any, *rest
 
 @fault("response.encode", breaks="OIP-JSON")
 def json_in_latin_1(original: Any, answer: Answer) -> bytes:
-    """The JSON of answers is written in Latin-1 where that has all its letters."""
+    """The server encodes the JSON of an answer in Latin-1 if Latin-1 has all its characters."""
     octets: bytes = original(answer)
     try:
         return octets.decode().encode("latin-1")
@@ -72,13 +72,13 @@ def json_in_latin_1(original: Any, answer: Answer) -> bytes:
 
 @fault("response.frame", breaks="OIP-JSON")
 def nul_behind_the_json(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """An answer in JSON alone ends with the NUL that ends strings in C."""
+    """The server ends an answer without binary data with a NUL byte, like a C string."""
     return original(head if binary else head + b"\0", binary)
 
 
 @fault("tensors.text", "response.encode", breaks="OIP-JSON")
 def bytes_that_are_no_text_written_into_json(_original: Any, value: Any) -> Any:
-    """BYTES that are not UTF-8 are copied into JSON strings."""
+    """The server copies bytes that are not UTF-8 unchanged into JSON strings."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape")
@@ -86,7 +86,7 @@ def bytes_that_are_no_text_written_into_json(_original: Any, value: Any) -> Any:
 
 @fault("tensors.decode_json", breaks="OIP-COERCE")
 def numbers_among_booleans_are_false(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """A number among booleans counts as false, since it is not the word true."""
+    """The server reads a number in JSON data of BOOL as false."""
     if datatype == "BOOL" and isinstance(data, list):
         data = [False if type(item) in (int, float) else item for item in data]
     return original(datatype, shape, data)
@@ -94,7 +94,7 @@ def numbers_among_booleans_are_false(original: Any, datatype: str, shape: Any, d
 
 @fault("tensors.encode_json", "response.encode", breaks="OIP-JSON-NAN")
 def nan_written_as_a_bare_word(original: Any, given: Any) -> Any:
-    """NaN and infinities are written into JSON data as bare words."""
+    """The server writes NaN and infinities into JSON data as the bare words NaN and Infinity."""
     if not isinstance(given, Tensor):
         return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
     return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
@@ -102,7 +102,7 @@ def nan_written_as_a_bare_word(original: Any, given: Any) -> Any:
 
 @fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
 def nan_written_as_the_c_library_does(original: Any, given: Any) -> Any:
-    """NaN and infinities are written into JSON data as `nan` and `inf`."""
+    """The server writes NaN and infinities into JSON data as `nan` and `inf`, like C's printf."""
     if isinstance(given, Tensor):
         return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
     text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
@@ -120,7 +120,7 @@ def nan_written_as_the_c_library_does(original: Any, given: Any) -> Any:
 
 @fault("tensors.flatten", breaks=("OIP-DATA", "OIP-ANSWER"))
 def nested_data_refused(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Only flat data are read."""
+    """The server refuses nested data: it reads only flat arrays."""
     if data and isinstance(data[0], list):
         raise InferenceError("data must be flat")
     return original(data, shape)
@@ -128,7 +128,7 @@ def nested_data_refused(original: Any, data: list[Any], shape: tuple[int, ...]) 
 
 @fault("tensors.decode_json", breaks=("OIP-DATA", "OIP-ANSWER"))
 def flat_strings_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
-    """Flat strings of rank 2 are read column by column, into an array of columns."""
+    """The server reads flat BYTES data of two dimensions in column-major order."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "BYTES" or len(shape) != 2 or (data and isinstance(data[0], list)):
         return tensor
@@ -144,14 +144,14 @@ def _nest(items: list[Any], shape: Sequence[int]) -> list[Any]:
 
 @fault("tensors.encode_json", breaks="OIP-DATA")
 def data_nested_one_level_too_deep(original: Any, tensor: Tensor) -> list[Any]:
-    """JSON data of rank 2 and more are returned inside one more array, a batch of one."""
+    """The server writes JSON data of two or more dimensions nested in one array too many."""
     items: list[Any] = original(tensor)
     return [_nest(items, tensor.shape)] if len(tensor.shape) > 1 and items else items
 
 
 @fault("strict_json.parse_object", breaks="OIP-MEMBERS")
 def members_that_are_not_defined_refused(original: Any, data: Any) -> Any:
-    """A request with a member that no request object defines is refused."""
+    """The server refuses a request object with a member that the protocol does not define."""
     found = original(data)
     if unknown := found.keys() - {"id", "parameters", "inputs", "outputs"}:
         raise InferenceError(f"unknown members {sorted(unknown)}", 422)
@@ -160,7 +160,7 @@ def members_that_are_not_defined_refused(original: Any, data: Any) -> Any:
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def letters_beyond_ascii_refused(original: Any, data: Any) -> Any:
-    """Letters beyond ASCII are taken for control characters, since a char is signed, unless they are escaped."""
+    """The server takes unescaped non-ASCII characters for control characters and refuses the request."""
     if not bytes(data).isascii():
         raise InferenceError("the request is not JSON: control character in a string")
     return original(data)
@@ -171,7 +171,7 @@ def letters_beyond_ascii_refused(original: Any, data: Any) -> Any:
 
 @fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-VALUE", "OIP-ANSWER"))
 def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """FP64 elements of JSON data are read as FP32."""
+    """The server reads FP64 elements of JSON data in single precision."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "FP64":
         return tensor
@@ -181,7 +181,7 @@ def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape
 
 @fault("tensors.decode_json", breaks="OIP-RANGE")
 def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """An integer of JSON data that its datatype cannot hold keeps its low bits."""
+    """The server keeps only the low bits of an integer in JSON data that exceeds its datatype."""
     least, most = _find_limits(datatype)
     if least != most:
         count = most - least + 1
@@ -191,7 +191,7 @@ def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: 
 
 @fault("tensors.decode_json", breaks=("OIP-VALUE", "OIP-COERCE"))
 def decimal_integers_lose_a_digit(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """An integer of JSON data that is written as a decimal number loses its last digit."""
+    """The server drops the last digit of an integer that JSON data write with a fraction: 12.0 becomes 1."""
     if "INT" in datatype:
         data = _change_elements(data, lambda item: int(item) // 10 if type(item) is float else item)
     return original(datatype, shape, data)
@@ -199,21 +199,21 @@ def decimal_integers_lose_a_digit(original: Any, datatype: str, shape: Any, data
 
 @fault("strict_json.parse_object", breaks="OIP-VALUE")
 def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
-    r"""A \u escape of an ASCII letter in strings of JSON data is not decoded."""
+    r"""The server does not decode \u escapes of ASCII letters, such as \u0041, in strings of JSON data."""
     change = re.compile(rb'(?<="data":\[)[^\]]*')
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
 @fault("tensors.encode_json", breaks="OIP-DATA")
 def element_without_dimensions_outside_of_an_array(original: Any, tensor: Tensor) -> Any:
-    """The one element of a tensor without dimensions is the `data`, without an array around it."""
+    """The server writes `data` of a tensor with shape [] as a bare element instead of an array."""
     items = original(tensor)
     return items if tensor.shape else items[0]
 
 
 @fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ERROR-STATUS"))
 def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """The first element of JSON data, at any depth, is looked at, so that data without elements end in an error."""
+    """The server reads the first element of JSON data even if the data are empty, and fails."""
     first = data
     while isinstance(first, list):
         first = first[0]
@@ -236,7 +236,7 @@ def _is_behind(owner: Object, name: str, other: str) -> bool:
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
-    """An input is read up to its `data`, so that a `shape` behind it is missing."""
+    """The server ignores the `shape` of an input if `shape` comes after `data`."""
     found: Object = original(data)
     for entry in _list_inputs(found):
         if _is_behind(entry, "shape", "data"):
@@ -246,7 +246,7 @@ def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
-    """`parameters` of an input that stand before its `name` are not looked at."""
+    """The server ignores the `parameters` of an input if they come before `name`."""
     found: Object = original(data)
     for entry in _list_inputs(found):
         if _is_behind(entry, "name", "parameters"):
@@ -256,7 +256,7 @@ def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
-    """An `id` that stands behind `inputs` is not looked at."""
+    """The server ignores the `id` of a request if `id` comes after `inputs`."""
     found: Object = original(data)
     if _is_behind(found, "id", "inputs"):
         del found["id"]
@@ -272,19 +272,19 @@ def _parse_without(original: Any, data: Any, pattern: bytes, what: str) -> Objec
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_names_of_tensors_not_recognised(original: Any, data: Any) -> Object:
-    """A tensor whose name is written with an escape is not found."""
+    """The server does not recognise the name of a tensor that contains a Unicode escape."""
     return _parse_without(original, data, rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_members_not_recognised(original: Any, data: Any) -> Object:
-    """A member whose name is written with an escape is not found."""
+    """The server does not recognise the name of a member that contains a Unicode escape."""
     return _parse_without(original, data, rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def blanks_before_a_colon_refused(original: Any, data: Any) -> Object:
-    """White space between the name of a member and its colon is refused."""
+    """The server refuses white space between the name of a member and its colon."""
     return _parse_without(original, data, rb'"\s+:', "a colon is expected")
 
 
@@ -298,13 +298,13 @@ def _refuse_others(found: Object, owner: str, known: Sequence[str]) -> Object:
 
 @fault("strict_json.parse_object", breaks="OIP-MEMBERS")
 def undefined_members_of_inputs_refused(original: Any, data: Any) -> Object:
-    """An input with a member that is not defined is refused."""
+    """The server refuses an input with a member that the protocol does not define."""
     return _refuse_others(original(data), "inputs", ("name", "shape", "datatype", "parameters", "data"))
 
 
 @fault("strict_json.parse_object", breaks="OIP-MEMBERS")
 def undefined_members_of_outputs_refused(original: Any, data: Any) -> Object:
-    """A requested output with a member that is not defined is refused."""
+    """The server refuses a requested output with a member that the protocol does not define."""
     return _refuse_others(original(data), "outputs", ("name", "parameters"))
 
 
@@ -321,7 +321,7 @@ def _list_parameters(found: Object) -> list[Object]:
 
 @fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
 def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
-    """A parameter with the name of a method that every object has is refused, as given twice."""
+    """The server refuses a parameter named like a built-in method, such as __init__, as a repeated one."""
     found: Object = original(data)
     if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
         raise InferenceError("a parameter is given twice")
@@ -330,7 +330,7 @@ def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
 
 @fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
 def parameters_without_a_name_end_the_others(original: Any, data: Any) -> Object:
-    """Parameters up to one without letters are read, and those behind it are not."""
+    """The server ignores a parameter with an empty or blank name, and all parameters that follow."""
     found: Object = original(data)
     for given in _list_parameters(found):
         names = list(given)
@@ -342,7 +342,7 @@ def parameters_without_a_name_end_the_others(original: Any, data: Any) -> Object
 
 @fault("members.flag", breaks="OIP-PARAMETER-NAMES")
 def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str) -> bool | None:
-    """Where a parameter has letters beyond ASCII, flags count as not given."""
+    """The server ignores boolean parameters that stand beside a parameter with a non-ASCII name."""
     return None if any(not other.isascii() for other in given) else original(given, name)
 
 
@@ -351,27 +351,27 @@ def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str
 
 @fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
 def negative_zero_written_without_its_sign(original: Any, tensor: Tensor) -> Any:
-    """A zero in the JSON of an answer has no sign."""
+    """The server writes negative zero into JSON as positive zero."""
     return [item + 0.0 if isinstance(item, float) else item for item in original(tensor)]
 
 
 @fault("tensors.decode_json", breaks="OIP-NUMBER-EXACT")
 def negative_zero_read_without_its_sign(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """A zero in the JSON of a request has no sign."""
+    """The server reads negative zero in JSON as positive zero."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=tensor.elements + 0.0) if datatype in ("FP32", "FP64") else tensor
 
 
 @fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
 def fp32_written_with_seven_digits(original: Any, tensor: Tensor) -> Any:
-    """FP32 in JSON is written with seven digits, which not every element needs and some exceed."""
+    """The server writes FP32 into JSON with seven significant digits, although some elements need nine."""
     items = original(tensor)
     return [float(f"{item:.7g}") for item in items] if tensor.datatype == "FP32" else items
 
 
 @fault("tensors.decode_json", breaks="OIP-NUMBER-EXACT")
 def json_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """Subnormal numbers in the JSON of a request are zero."""
+    """The server reads subnormal numbers in JSON as zero."""
     tensor: Tensor = original(datatype, *rest)
     if datatype not in ("FP32", "FP64"):
         return tensor
@@ -381,7 +381,7 @@ def json_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
 
 @fault("tensors.encode_json", breaks=("OIP-NUMBER-EXACT", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def largest_unsigned_integers_written_as_doubles(original: Any, tensor: Tensor) -> Any:
-    """UINT64 elements beyond INT64 go through doubles on their way into JSON."""
+    """The server rounds UINT64 elements from 2^63 on to doubles when it writes JSON."""
     items = original(tensor)
     if tensor.datatype != "UINT64":
         return items

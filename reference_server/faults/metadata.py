@@ -1,4 +1,4 @@
-"""Wrong server and model metadata, and servers that the first metadata request breaks."""
+"""Wrong metadata of servers and models, and failures of the first requests that a server receives."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ Described = dict[str, Any]
 
 @fault("metadata.server", breaks="BIN-LISTED")
 def binary_extension_not_listed(original: Any) -> Described:
-    """Server metadata leave out binary_tensor_data, which the server offers."""
+    """The server implements binary_tensor_data but does not list this extension in its metadata."""
     return original() | {"extensions": ["classification"]}
 
 
 @fault("metadata.server", breaks="CLS-LISTED")
 def list_of_extensions_without_its_last(original: Any) -> Described:
-    """Server metadata list all extensions except the last, because a loop ends too early."""
+    """The server does not list its last extension, because a loop ends too early."""
     document: Described = original()
     return document | {"extensions": document["extensions"][:-1]}
 
 
 @fault("metadata.server", breaks="OIP-SERVER-METADATA")
 def server_without_a_name(original: Any) -> Described:
-    """Server metadata have no name."""
+    """The server metadata have no `name`."""
     document: Described = original()
     return {member: value for member, value in document.items() if member != "name"}
 
 
 @fault("metadata.describe", breaks="OIP-MODEL-METADATA")
 def model_without_a_platform(original: Any, model: Model) -> Described:
-    """Model metadata have no platform."""
+    """The model metadata have no `platform`."""
     return {member: value for member, value in original(model).items() if member != "platform"}
 
 
 @fault("metadata.describe", breaks="OIP-MODEL-METADATA")
 def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
-    """Model metadata describe the inputs twice, once as outputs."""
+    """The model metadata list the inputs in place of the outputs."""
     document: Described = original(model)
     return document | {"outputs": document["inputs"]}
 
 
 @fault("metadata.describe", breaks="OIP-VERSION-UNKNOWN")
 def versions_in_metadata_written_over(original: Any, model: Model) -> Described:
-    """The versions in model metadata lie in memory that is used again before they are sent."""
+    """The model metadata list a wrong version, because the memory of the list was overwritten."""
     return original(model) | {"versions": ["9"]}
 
 
@@ -67,7 +67,7 @@ def _is_first_call(name: str) -> bool:
 
 @fault("app.Service.model_metadata", breaks="OIP-ALIVE-LEGAL", surveyed=True)
 async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -> Any:
-    """The first request for the metadata of a model is answered with 500, the next as it should be."""
+    """The server answers the first request for model metadata with 500, and all later ones correctly."""
     if _is_first_call("metadata"):
         raise InferenceError("not now", status=500)
     return await original(service, http)
@@ -75,7 +75,7 @@ async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -
 
 @fault("request.parse_raw", breaks="OIP-ALIVE-LEGAL", surveyed=True)
 def first_raw_request_breaks_the_server(original: Any, *arguments: Any) -> Any:
-    """The first raw request fails with an internal error, the next are answered."""
+    """The server fails on the first raw request with an internal error, and answers later ones."""
     if _is_first_call("raw"):
         raise RuntimeError("no buffer")
     return original(*arguments)
@@ -83,13 +83,13 @@ def first_raw_request_breaks_the_server(original: Any, *arguments: Any) -> Any:
 
 @fault("request.parse_raw", breaks="OIP-ERROR-STATUS", surveyed=True)
 def unknown_raw_requests_break_the_server(_original: Any, *_arguments: Any) -> Any:
-    """Raw requests, which the server does not know, are answered with an internal error."""
+    """The server does not support raw requests and answers them with an internal error."""
     raise RuntimeError("not JSON")
 
 
 @fault("app.Service.infer", breaks="OIP-ALIVE-LEGAL")
 async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
-    """The first inference request is answered with 500, the next as they should be."""
+    """The server answers the first inference request with 500, and all later ones correctly."""
     if _is_first_call("inference"):
         raise InferenceError("loading", status=500)
     return await original(service, http)
@@ -97,7 +97,7 @@ async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
 
 @fault("grpc_methods.server_metadata", breaks="OIP-ALIVE-LEGAL/grpc", surveyed=True)
 def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message: Any) -> Any:
-    """The first call for the metadata of the server ends with an error of its own, the next are answered."""
+    """The server fails on the first ServerMetadata call with an internal error, and answers later ones."""
     if _is_first_call("grpc-metadata"):
         raise RuntimeError("no cache")
     return original(models, message)
@@ -110,14 +110,14 @@ _described: dict[str, Response] = {}
 
 @fault("app.Service.model_metadata", breaks="OIP-MODEL-METADATA")
 async def metadata_kept_by_the_end_of_the_path(original: Any, service: Any, http: Any) -> Response:
-    """Metadata are kept by the last segment of the path, which is the same for every model of a version."""
+    """The server caches model metadata by the last path segment, so all models share the entry of a version."""
     described = await original(service, http)
     return _described.setdefault(http.url.path.rsplit("/", 1)[1], described)
 
 
 @fault("app.Service.model_metadata", breaks="OIP-MODEL-METADATA")
 async def version_named_instead_of_the_model(original: Any, service: Any, http: Any) -> Response:
-    """Under the path of a version metadata have its number as their name."""
+    """The model metadata at the path of a version have the version as `name`."""
     described: Response = await original(service, http)
     if "version" not in http.path_params:
         return described

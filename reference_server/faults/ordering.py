@@ -1,4 +1,4 @@
-"""Tensors or their bytes in another order than the JSON declares, and interference of JSON and binary data."""
+"""Tensors or their bytes in a wrong order, and faults where JSON and binary data meet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sort_inputs(request: Object, key: Callable[[Object], Any]) -> Object:
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def inputs_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Binary inputs are read in the order in which the model declares them."""
+    """The server reads binary inputs in the order of the model's declaration, not of the request."""
     declared = [spec.name for spec in model.inputs]
     known = is_sound(request) and all(item["name"] in declared for item in request["inputs"])
     return original(model, sort_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
@@ -32,13 +32,13 @@ def inputs_read_in_declared_order(original: Any, model: Model, request: Object, 
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def inputs_read_in_alphabetical_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Binary inputs are read in the alphabetical order of their names, as a sorted map has them."""
+    """The server reads binary inputs in alphabetical order of their names, because a map sorts them."""
     return original(model, sort_inputs(request, lambda item: str(item["name"])), rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def first_of_several_inputs_read_last(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Of three inputs or more, the first takes its binary data after all others."""
+    """If a request has three or more inputs, the server reads the bytes of the first input last."""
     several = is_sound(request) and len(request["inputs"]) > 2
     inputs = request["inputs"] if several else []
     return original(model, request | {"inputs": [*inputs[1:], inputs[0]]} if several else request, rest)
@@ -46,13 +46,13 @@ def first_of_several_inputs_read_last(original: Any, model: Model, request: Obje
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "BIN-SIZE-I", "OIP-ANSWER"))
 def strings_read_behind_numbers(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Binary inputs of fixed size are read first, and BYTES after them."""
+    """The server reads the bytes of all other inputs before those of BYTES inputs."""
     return original(model, sort_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
 
 
 @fault("models.Model.run", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self: Model, inputs: Any) -> Any:
-    """A model takes inputs of one datatype in the order of the request, whatever their names."""
+    """The server ignores the names of inputs of the same datatype, and assigns them in the request's order."""
     if len({tensor.datatype for tensor in inputs.values()}) == 1:
         inputs = dict(zip([spec.name for spec in self.inputs], inputs.values(), strict=True))
     return original(self, inputs)
@@ -60,7 +60,7 @@ def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self
 
 @fault("request.parse_inputs", breaks=("BIN-MIXED-I", "OIP-ANSWER"))
 def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """A request with JSON and binary inputs side by side is refused."""
+    """The server refuses a request that has both JSON inputs and binary inputs."""
     if rest is not None and is_sound(request) and 0 < sum("data" in item for item in request["inputs"]) < 4:
         sizes = [item for item in request["inputs"] if "binary_data_size" in (item.get("parameters") or {})]
         if sizes and not any("data" in item for item in sizes):
@@ -70,7 +70,7 @@ def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request:
 
 @fault("request.parse_inputs", breaks="BIN-ORDER-I")
 def inputs_beside_an_empty_one_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Where an input has no bytes, all are read in the order in which the model declares them."""
+    """If a binary input is empty, the server reads all inputs in the order of the model's declaration."""
     names = [spec.name for spec in model.inputs]
     if is_sound(request) and rest is not None and any(get_declared_size(entry) == 0 for entry in request["inputs"]):
         known = [entry for entry in request["inputs"] if entry["name"] in names]
@@ -92,7 +92,7 @@ Part = tuple[Object, Octets | None]
 
 
 def build_answer(model: Model, request: Any, entries: Sequence[Object], binary: Sequence[Octets]) -> Any:
-    """Return an answer with these entries in the JSON and these binary data."""
+    """Return an answer with the given JSON entries of outputs and the given binary data."""
     head = {} if request.id is None else {"id": request.id}
     head |= {"model_name": model.name, "model_version": VERSION, "outputs": list(entries)}
     return response.frame(response.encode(head), binary)
@@ -105,7 +105,7 @@ def make_parts(model: Model, request: Any, produced: Mapping[str, Tensor]) -> li
 
 @fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any, produced: Any) -> Any:
-    """Binary data follow in the order in which the model declares its outputs, the JSON has that of the request."""
+    """The server sends binary data in the order of the declared outputs, but the JSON in the requested order."""
     parts = make_parts(model, request, produced)
     declared = [spec.name for spec in model.outputs]
     binary = sorted((declared.index(entry["name"]), data) for entry, data in parts if data is not None)
@@ -114,7 +114,7 @@ def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any,
 
 @fault("response.join", breaks=("BIN-ORDER-O", "BIN-BODY-O"))
 def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary: Iterable[Octets]) -> Any:
-    """A binary output without elements writes the bytes of the one before it again."""
+    """The server sends the bytes of the previous binary output again for an output without elements."""
     written: list[Octets] = []
     for data in binary:
         written.append(data if len(data) or not written else written[-1])
@@ -123,7 +123,7 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
 
 @fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
-    """The n-th binary data are cut from the n-th output, although JSON outputs stand among them."""
+    """The server cuts the n-th binary data from the n-th output, even if JSON outputs come before."""
     parts = make_parts(model, request, produced)
     wanted = [data for _, data in parts if data is not None]
     every = [bytes(tensors.encode_binary(produced[wish.name])) for wish in request.outputs]

@@ -1,4 +1,4 @@
-"""Outputs in another form than requested: defaults, overrides, flags in the wrong place or of a wrong type."""
+"""Outputs in the wrong form, JSON or binary data: defaults, overrides, misplaced flags, flags of a wrong type."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def get_entries(request: Object, name: str) -> list[Object]:
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "OIP-ANSWER", "OIP-ISOLATION"))
 def json_requests_answered_in_json(original: Any, model: Any, request: Object) -> Wishes:
-    """`binary_data` on an output counts only in a request with binary inputs."""
+    """The server honours `binary_data` of an output only if the request has binary inputs."""
     wishes: Wishes = original(model, request)
     ignored = bool(request.get("outputs")) and all("data" in item for item in request["inputs"])
     return set_forms(wishes, [False] * len(wishes)) if ignored else wishes
@@ -58,7 +58,7 @@ def json_requests_answered_in_json(original: Any, model: Any, request: Object) -
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "BIN-ALL-TRUE"))
 def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) -> Wishes:
-    """Without elements in the request's inputs, outputs come as JSON though binary data was asked for."""
+    """The server returns outputs as JSON if all inputs are empty, although the request asks for binary data."""
     wishes: Wishes = original(model, request)
     empty = all(0 in item["shape"] for item in request["inputs"])
     return set_forms(wishes, [False] * len(wishes)) if empty else wishes
@@ -66,7 +66,7 @@ def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) 
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-FALSE", "BIN-FALSE-OVERRIDES"))
 def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
-    """`binary_data` makes an output binary when it is there, whatever its value."""
+    """The server returns an output as binary data if `binary_data` is present, even with the value false."""
     wishes: Wishes = original(model, request)
     flags = get_flags(request)
     return set_forms(wishes, [flag is not None for flag in flags]) if any(f is False for f in flags) else wishes
@@ -74,7 +74,7 @@ def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Obje
 
 @fault("request.parse_outputs", breaks="BIN-OUTPUT-UNSET")
 def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Object) -> Wishes:
-    """An output that is listed without `binary_data` takes the flag of the one before it."""
+    """The server applies `binary_data` of an output also to the next output if that has no `binary_data`."""
     wishes: Wishes = original(model, request)
     flag = None
     for index, given in enumerate(get_flags(request)):
@@ -86,7 +86,7 @@ def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Obj
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-UNSET", "BIN-ALL-UNSET"))
 def binary_requests_answered_with_binary_data(original: Any, model: Any, request: Object) -> Wishes:
-    """A request with binary inputs gets binary outputs where it does not say otherwise."""
+    """The server returns binary outputs by default if the request has binary inputs."""
     wishes: Wishes = original(model, request)
     binary = any("data" not in item for item in request["inputs"])
     if not binary or get_default(request) is not None:
@@ -100,14 +100,14 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
 
 @fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
 def binary_data_output_covers_the_first_output(original: Any, model: Any, request: Object) -> Wishes:
-    """Where the request lists no outputs, `binary_data_output` counts for the first one alone."""
+    """If the request lists no outputs, the server applies `binary_data_output` only to the first output."""
     wishes: Wishes = original(model, request)
     return wishes if request.get("outputs") else wishes[:1] + set_forms(wishes[1:], [False] * len(wishes[1:]))
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-FALSE")
 def binary_data_output_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
-    """`binary_data_output` makes unlisted outputs binary when it is there, whatever its value."""
+    """The server returns unlisted outputs as binary data if `binary_data_output` is present, even if false."""
     wishes: Wishes = original(model, request)
     given = not request.get("outputs") and get_default(request) is not None
     return set_forms(wishes, [True] * len(wishes)) if given else wishes
@@ -115,7 +115,7 @@ def binary_data_output_counts_when_it_is_there(original: Any, model: Any, reques
 
 @fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
 def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
-    """Where the request lists no outputs and says nothing, BYTES come as binary data beside JSON."""
+    """If the request has no `outputs`, the server returns BYTES as binary data by default, beside JSON outputs."""
     wishes: Wishes = original(model, request)
     strings = {spec.name for spec in model.outputs if spec.datatype == "BYTES" and len(model.outputs) > 1}
     silent = not request.get("outputs") and get_default(request) is None
@@ -124,13 +124,13 @@ def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wis
 
 @fault("request.output_form", breaks="BIN-TRUE-OVERRIDES")
 def binary_data_output_false_wins(original: Any, binary_data: bool | None, binary_data_output: bool | None) -> Any:
-    """With `binary_data_output` false every output comes as JSON."""
+    """The server returns every output as JSON if `binary_data_output` is false, even with `binary_data` true."""
     return binary_data_output is not False and original(binary_data, binary_data_output)
 
 
 @fault("request.parse_outputs", breaks=("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES"))
 def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, request: Object) -> Wishes:
-    """`binary_data_output` overrides `binary_data`, rather than the other way round."""
+    """The server lets `binary_data_output` of the request override `binary_data` of an output."""
     wishes: Wishes = original(model, request)
     default = get_default(request)
     return wishes if default is None else set_forms(wishes, [default] * len(wishes))
@@ -141,7 +141,7 @@ def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, req
     breaks=("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES", "BIN-OUTPUT-FALSE", "BIN-OUTPUT-TRUE", "BIN-OUTPUT-UNSET"),
 )
 def first_output_decides_for_all(original: Any, model: Any, request: Object) -> Wishes:
-    """All listed outputs come in the form of the first."""
+    """The server returns all listed outputs in the form of the first one, JSON or binary data."""
     wishes: Wishes = original(model, request)
     return set_forms(wishes, [wishes[0].binary] * len(wishes)) if request.get("outputs") else wishes
 
@@ -151,14 +151,14 @@ def first_output_decides_for_all(original: Any, model: Any, request: Object) -> 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
 def binary_data_on_the_request_taken_for_all(original: Any, model: Model, request: Object) -> Any:
-    """`binary_data` on the request is taken for `binary_data_output`."""
+    """The server reads `binary_data` of the request as `binary_data_output`."""
     value = get_parameters(request).get("binary_data")
     return original(model, request if value is None else set_default(request, value))
 
 
 @fault("request.parse_outputs", breaks="BIN-OUTPUT-TRUE")
 def binary_data_output_on_an_output_taken(original: Any, model: Model, request: Object) -> Any:
-    """`binary_data_output` on an output is taken for its `binary_data`."""
+    """The server reads `binary_data_output` of an output as `binary_data`."""
     outputs = [
         entry | {"parameters": {**found, "binary_data": found["binary_data_output"]}}
         if "binary_data_output" in (found := get_parameters(entry))
@@ -170,6 +170,6 @@ def binary_data_output_on_an_output_taken(original: Any, model: Model, request: 
 
 @fault("members.flag", breaks="BIN-PARAMETER-TYPE")
 def flags_taken_by_their_truth(_original: Any, given: Object, name: str) -> bool | None:
-    """A flag that is no boolean is true unless it is empty or zero."""
+    """The server accepts flags that are not booleans: empty values and zero are false, all others true."""
     value = given.get(name)
     return None if value is None else bool(value)

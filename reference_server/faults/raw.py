@@ -1,4 +1,4 @@
-"""Raw binary requests that are not recognised, read or counted wrongly, or answered wrongly."""
+"""Raw binary requests that the server does not recognise, reads wrongly or answers wrongly."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def is_bytes(model: Model) -> bool:
 
 @fault("framing.json_length", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def inference_header_0_means_none(original: Any, values: Any, body_length: int) -> int | None:
-    """An inference header of 0 counts as absent, because a zero length is tested for truth."""
+    """The server treats an inference header of 0 as absent, because it tests the length for truth."""
     return original(values, body_length) or None
 
 
 @fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body that begins like a JSON object is refused as a forgotten inference header."""
+    """The server refuses a raw body that begins with a brace, because it expects JSON and a longer header."""
     if body[:1] == b"{":
         raise InferenceError("the body is JSON, but the inference header is 0")
     return original(model, body)
@@ -52,20 +52,20 @@ def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -
 
 @fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *BYTES_BODY))
 def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
-    """White space around a raw body is dropped as if it were text."""
+    """The server strips white space from both ends of a raw body."""
     return original(model, body.strip(b" \t\r\n"))
 
 
 @fault("request.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
 def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inputs:
-    """The elements of a raw body are read in network byte order."""
+    """The server reads the elements of a raw body as big-endian."""
     inputs: Inputs = original(model, body)
     return inputs if is_bytes(model) else replace_elements(inputs, next(iter(inputs.values())).elements.byteswap())
 
 
 @fault("request.parse_body", breaks="RAW-ENCODING")
 def raw_elements_beyond_the_finite_are_zeros(original: Any, model: Model, body: bytes) -> Inputs:
-    """Infinite elements of a raw body, and those that are no numbers, are read as zeros."""
+    """The server reads NaN and infinities in a raw body as zeros."""
     inputs: Inputs = original(model, body)
     elements = next(iter(inputs.values())).elements
     if elements.dtype.kind != "f":
@@ -75,7 +75,7 @@ def raw_elements_beyond_the_finite_are_zeros(original: Any, model: Model, body: 
 
 @fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"))
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
+    """The server reads only the first 32 KiB of a raw body."""
     return original(model, body[: 32 * 1024])
 
 
@@ -84,7 +84,7 @@ def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes
 
 @fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw request to a BYTES input is refused, whatever its shape."""
+    """The server refuses a raw request to a model whose input is BYTES."""
     if is_bytes(model):
         raise InferenceError("a raw binary request needs numbers, the input is BYTES")
     return original(model, body)
@@ -92,31 +92,31 @@ def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
 
 @fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> Inputs:
-    """The raw body of a BYTES input ends at its first zero byte, as a C string does."""
+    """The server ends a raw body for a BYTES input at the first NUL byte, as C strings do."""
     return original(model, body.partition(b"\0")[0] if is_bytes(model) else body)
 
 
 @fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
-    """The raw body of a BYTES input is read as Latin-1 and kept as UTF-8."""
+    """The server decodes a raw body for a BYTES input from Latin-1 and encodes it in UTF-8."""
     return original(model, body.decode("latin-1").encode() if is_bytes(model) else body)
 
 
 @fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> Inputs:
-    """The length that is put in front of a raw BYTES body is counted in one byte, and wraps past 255."""
+    """The server keeps the length of a raw body for a BYTES input in one byte: 300 bytes become 44."""
     return original(model, body[: len(body) % 256] if is_bytes(model) else body)
 
 
 @fault("request.bytes_shape", breaks="RAW-BYTES-SHAPE")
 def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shape:
-    """A raw body for BYTES of a variable dimension is taken for one element."""
+    """The server accepts a raw body for a BYTES input of shape [-1] as one element."""
     return (1,) if spec.shape == (VARIABLE,) else tuple(original(spec))
 
 
 @fault("request.parse_body", breaks="RAW-BYTES-SHAPE-SAFE")
 def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body for BYTES of two elements is the first, and the second is empty."""
+    """The server reads a raw body for a BYTES input of shape [2] as its first element and adds an empty one."""
     spec = model.inputs[0]
     if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
         return original(model, body)
@@ -128,7 +128,7 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
 
 @fault("request.parse_body", breaks=("RAW-ONE-INPUT", "OIP-ANSWER"))
 def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw request to a model with two outputs is refused."""
+    """The server refuses a raw request to a model that has more than one output."""
     if len(model.outputs) != 1:
         raise InferenceError("a raw binary request needs a model of one output")
     return original(model, body)
@@ -136,7 +136,7 @@ def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inpu
 
 @fault("request.parse_body", breaks="RAW-SEVERAL-INPUTS")
 def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body: bytes) -> Inputs:
-    """The raw body goes to the first input, and the others are given one zero each."""
+    """The server gives a raw body to the first of several inputs, and one zero or empty string to the others."""
     if len(model.inputs) == 1:
         return original(model, body)
     first, *others = model.inputs
@@ -151,13 +151,13 @@ def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body
 
 @fault("request.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
 def raw_shape_is_flat(original: Any, spec: TensorSpec, size: int) -> Shape:
-    """The shape of a raw body is the number of its elements, whatever the model declares."""
+    """The server gives a raw input one dimension, the number of its elements, whatever the model declares."""
     return (math.prod(original(spec, size)),)
 
 
 @fault("request.deduce_shape", breaks="RAW-TWO-VARIABLES")
 def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: int) -> Shape:
-    """Of several variable dimensions the first takes everything, and the others become 1."""
+    """The server computes the first of several variable dimensions from a raw body, and sets the others to 1."""
     if VARIABLE not in spec.shape:
         return original(spec, size)
     at = spec.shape.index(VARIABLE)
@@ -168,7 +168,7 @@ def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: i
 
 @fault("request.parse_body", breaks=("RAW-BATCH-OF-ONE", "RAW-SIZE"))
 def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body of several items is taken for a batch of as many."""
+    """The server reads a raw body of several items as a batch of several, although it must be a batch of one."""
     spec = model.inputs[0]
     if not model.batching or VARIABLE in spec.shape:
         return original(model, body)
@@ -181,7 +181,7 @@ def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> I
 
 @fault("request.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
 def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) -> Inputs:
-    """A batching model gets a raw body without the batch dimension."""
+    """The server omits the batch dimension of a raw input when the model batches."""
     inputs: Inputs = original(model, body)
     if not model.batching:
         return inputs
@@ -212,21 +212,21 @@ def is_fixed(model: Model) -> bool:
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body that is short of a fixed shape is filled up with zeros."""
+    """The server adds zeros to a raw body that is too short for a fixed shape."""
     short = is_fixed(model) and len(body) < count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if short else len(body))
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
-    """Of a raw body that is longer than a fixed shape the end is dropped."""
+    """The server drops the end of a raw body that is too long for a fixed shape."""
     long = count_row_bytes(model) and is_fixed(model) and len(body) > count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if long else len(body))
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
-    """What a raw body has beyond whole rows of a variable dimension is dropped."""
+    """The server drops the end of a raw body that does not fill a whole row of a variable shape."""
     loose = count_row_bytes(model) and not is_fixed(model)
     return read_resized(original, model, body, len(body) - len(body) % count_row_bytes(model) if loose else len(body))
 
@@ -241,14 +241,14 @@ def is_raw(http: Request) -> bool:
 
 @fault("request.parse_raw", breaks="RAW-OUTPUTS")
 def raw_answer_has_one_output(original: Any, model: Model, body: bytes) -> InferRequest:
-    """The answer to a raw request has the first output of the model and no other."""
+    """The server answers a raw request with only the first output of the model."""
     wanted: InferRequest = original(model, body)
     return InferRequest(None, wanted.inputs, wanted.outputs[:1])
 
 
 @fault("app.Service.infer", breaks=("OIP-JSON", "OIP-OUTPUT-MEMBERS"))
 async def raw_answer_is_raw(original: Any, service: Any, http: Request) -> Response:
-    """The answer to a raw request is the outputs' binary data under an inference header of 0, without any JSON."""
+    """The server answers a raw request with binary data alone, without JSON, and an inference header of 0."""
     answer: Response = await original(service, http)
     if not is_raw(http) or HEADER not in answer.headers:
         return answer

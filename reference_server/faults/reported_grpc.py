@@ -1,4 +1,4 @@
-"""Faults over gRPC that servers really had: contents, lists of outputs, methods, and calls after a failed one."""
+"""gRPC faults that real servers had: contents, lists of outputs, methods, and calls after a failed one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PREFIX = 4  # bytes of the length of a BYTES element
 
 @fault("grpc_contents.encode_typed", breaks=("GRPC-TYPED", "CLS-PARAMETER/grpc", "CLS-LABEL/grpc", "CLS-ONLY/grpc"))
 def grpc_typed_strings_of_answers_fail(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """An answer with BYTES in typed contents ends with an internal error: they are one string, not a list."""
+    """The server fails with an internal error when it writes a BYTES output into typed contents."""
     if tensor.datatype == "BYTES":
         raise RuntimeError("has type str, but expected one of: bytes")
     return original(tensor)
@@ -29,7 +29,7 @@ def grpc_typed_strings_of_answers_fail(original: Any, tensor: Tensor) -> dict[st
 
 @fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
 def grpc_typed_strings_that_are_no_text_fail(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """A call with BYTES in typed contents that are not UTF-8 ends with an internal error."""
+    """The server fails with an internal error if a BYTES input in typed contents is not UTF-8."""
     if datatype == "BYTES":
         for value in values:
             bytes(value).decode()  # an exception that nobody catches
@@ -41,14 +41,14 @@ def grpc_typed_strings_that_are_no_text_fail(original: Any, datatype: str, field
     breaks=("GRPC-RAW", "GRPC-RAW-BYTES", "GRPC-ORDER-I", "CLS-BATCH/grpc", "GRPC-RAW-AND-TYPED"),
 )
 def grpc_raw_contents_not_read(original: Any, model: Model, message: Message) -> Any:
-    """Raw contents are not known, so that inputs that come in them have no contents."""
+    """The server ignores raw_input_contents, so inputs sent in this field have no contents."""
     del message.raw_input_contents[:]
     return original(model, message)
 
 
 @fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
 def grpc_raw_entries_fill_the_first_inputs(original: Any, message: Message) -> Any:
-    """Raw entries are given to the inputs from the first on, over contents that they have; the others keep theirs."""
+    """The server replaces the typed contents of the first inputs with the raw contents, and keeps the others."""
     if not message.raw_input_contents or len(message.raw_input_contents) > len(message.inputs):
         return original(message)
     for entry, _ in zip(message.inputs, message.raw_input_contents, strict=False):
@@ -58,7 +58,7 @@ def grpc_raw_entries_fill_the_first_inputs(original: Any, message: Message) -> A
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_missing_raw_strings_are_empty(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """BYTES elements that raw contents lack are empty: only the lengths that are there are looked at."""
+    """The server adds empty strings for BYTES elements that are missing in raw contents."""
     if datatype != "BYTES":
         return original(datatype, shape, data)
     count, missing = 1, b"\0" * PREFIX
@@ -78,7 +78,7 @@ def grpc_missing_raw_strings_are_empty(original: Any, datatype: str, shape: Any,
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
 def grpc_first_output_whatever_is_listed(original: Any, model: Model, message: Message) -> list[RequestedOutput]:
-    """A call that lists outputs gets the model's first one."""
+    """If a call lists outputs, the server returns only the first output of the model."""
     found: list[RequestedOutput] = original(model, message)
     return [replace(found[0], name=model.outputs[0].name)] if message.outputs else found
 
@@ -88,7 +88,7 @@ def grpc_first_output_whatever_is_listed(original: Any, model: Model, message: M
 
 @fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
 def grpc_has_no_word_of_health(original: Any) -> dict[str, Any]:
-    """ServerLive, ServerReady and ModelReady are not implemented."""
+    """The server does not implement ServerLive, ServerReady and ModelReady."""
     return {name: method for name, method in original().items() if not name.endswith(("Live", "Ready"))}
 
 
@@ -97,14 +97,14 @@ def grpc_has_no_word_of_health(original: Any) -> dict[str, Any]:
     breaks=("OIP-ENDPOINTS/grpc", "OIP-ALIVE/grpc", "CLS-LISTED/grpc", "OIP-MODEL-METADATA/grpc"),
 )
 def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> Any:
-    """The service stands in another package, under whose name no client looks for it."""
+    """The server has its service in another protobuf package than `inference`, where no client calls it."""
     call = call._replace(method=call.method.replace("/inference.", "/openinference."))
     return original(service, call)
 
 
 @fault("grpc_request.parse_input", breaks="GRPC-FP16")
 def grpc_fp16_inputs_fail(original: Any, model: Model, spec: Any, entry: Message, raw: Any) -> Any:
-    """A call with an input of FP16 ends with an internal error."""
+    """The server fails with an internal error on an FP16 input."""
     if spec.datatype == "FP16":
         raise RuntimeError("no field of contents for FP16")
     return original(model, spec, entry, raw)
@@ -115,7 +115,7 @@ _strings_lost: list[str] = []
 
 @fault("grpc_server.answer", "grpc_contents.typed_elements", broad=True)
 def grpc_typed_strings_end_the_server(original: Any, *arguments: Any) -> Any:
-    """A call with BYTES in typed contents ends the server, and the next calls are lost."""
+    """A BYTES input in typed contents crashes the server, and the next two calls fail."""
     if len(arguments) == 3 and isinstance(arguments[2], bytes):
         if _strings_lost:
             raise InferenceError(_strings_lost.pop())
@@ -133,7 +133,7 @@ _ended: list[str] = []
 
 @fault("grpc_server.answer", breaks=("OIP-ALIVE/grpc", "OIP-ALIVE-LEGAL/grpc"))
 def grpc_exceptions_end_the_server(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """A refusal that is not about an unknown name is an exception that ends the server; the next calls are lost."""
+    """A call refused with INVALID_ARGUMENT crashes the server, and the next two calls fail."""
     if _ended:
         raise InferenceError(_ended.pop())
     try:
@@ -151,7 +151,7 @@ _workers_stuck: list[str] = []
 def grpc_calls_past_their_deadline_lose_the_next(
     original: Any, models: Any, method: Any
 ) -> Callable[[bytes, Any], Any]:
-    """An answer that nobody waits for any more ends the loop that hands out answers; the next two calls are lost."""
+    """An answer after the deadline of its call stops the server's response loop, and the next two calls fail."""
     from reference_server.grpc_server import CODES, refuse  # its packages may be missing
 
     handle = original(models, method)

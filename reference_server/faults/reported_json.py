@@ -1,4 +1,4 @@
-"""Faults in JSON that servers really had: elements, members and errors of answers, and documents of requests."""
+"""JSON faults that real servers had: elements, members and errors in answers, and data of requests."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ OUTPUT = "response.output_part"
 
 
 def _is_only_strings(model: Model, wish: RequestedOutput, tensor: Tensor) -> bool:
-    """Whether an output, not classified, is the only one of its model, and is BYTES."""
+    """Whether an output is BYTES, is not classified, and is the only output of its model."""
     return wish.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
 
 
 @fault(OUTPUT, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
 def strings_in_json_are_base64(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """BYTES elements of the only output of a model stand in JSON answers in base64."""
+    """The server writes BYTES elements of a model's only output into JSON as base64."""
     entry, binary = original(model, wish, tensor)
     if "data" in entry and _is_only_strings(model, wish, tensor):
         entry["data"] = [base64.b64encode(item).decode() for item in tensor.elements.tolist()]
@@ -42,7 +42,7 @@ def strings_in_json_are_base64(original: Any, model: Model, wish: RequestedOutpu
 
 @fault(OUTPUT, breaks=("OIP-SHAPE", "OIP-ANSWER"))
 def strings_in_json_are_one_with_lengths(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """The only output of a model, if BYTES, is one string in JSON: all elements, each behind its length in binary."""
+    """The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string."""
     entry, binary = original(model, wish, tensor)
     if entry.get("data") and _is_only_strings(model, wish, tensor):
         entry["data"] = [join_elements(tensor.elements.tolist()).decode("latin-1")]
@@ -51,7 +51,7 @@ def strings_in_json_are_one_with_lengths(original: Any, model: Model, wish: Requ
 
 @fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"))
 def strings_in_json_are_joined(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """BYTES elements of the only output of a model are joined to one string, in the place of the array."""
+    """The server writes BYTES elements of a model's only output as one joined string instead of an array."""
     entry, binary = original(model, wish, tensor)
     if "data" in entry and _is_only_strings(model, wish, tensor):
         entry["data"] = "".join(entry["data"])
@@ -63,7 +63,7 @@ def strings_in_json_are_joined(original: Any, model: Model, wish: RequestedOutpu
     breaks=("OIP-ANSWER", "BIN-DATA-WITHOUT-SIZE", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
 )
 def strings_in_json_answers_fail(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """An answer whose only output is BYTES in JSON is an internal error, since its elements are text already."""
+    """The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice."""
     if not wish.binary and _is_only_strings(model, wish, tensor):
         raise InferenceError("decoding str is not supported", status=500)
     return original(model, wish, tensor)
@@ -71,7 +71,7 @@ def strings_in_json_answers_fail(original: Any, model: Model, wish: RequestedOut
 
 @fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
 def strings_have_no_datatype(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """The datatype of the only output of a model, if BYTES, is null: the server's own strings have no name."""
+    """The server writes the datatype of a model's only output as null if the output is BYTES."""
     entry, binary = original(model, wish, tensor)
     return entry | ({"datatype": None} if _is_only_strings(model, wish, tensor) else {}), binary
 
@@ -86,7 +86,7 @@ def _change_outputs(answer: Answer, change: Any) -> Answer:
 
 @fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
 def datatype_in_camel_case(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """The datatype of an output that is no classes is the member `dataType`."""
+    """The server writes the member `dataType` instead of `datatype`, except for classifications."""
     entry, binary = original(model, wish, tensor)
     if wish.classes is None:
         entry = {"dataType" if name == "datatype" else name: entry[name] for name in entry}
@@ -95,14 +95,14 @@ def datatype_in_camel_case(original: Any, model: Model, wish: RequestedOutput, t
 
 @fault("response.encode", breaks="OIP-NULL")
 def absent_members_are_null(original: Any, answer: Answer) -> bytes:
-    """Optional members that have nothing to say are null: the id, parameters, and data of binary outputs."""
+    """The server writes absent optional members as null: the id, parameters, and data of binary outputs."""
     absent = {"data": None, "parameters": None}
     return original({"id": None, "parameters": None, **_change_outputs(answer, lambda one: absent | one)})
 
 
 @fault(OUTPUT, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
 def half_floats_have_no_data_in_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
-    """An FP16 output in JSON has no data, because writing FP16 is not implemented."""
+    """The server omits `data` of an FP16 output in JSON, because it cannot write FP16."""
     if tensor.datatype != "FP16" or wish.binary or wish.classes is not None:
         return original(model, wish, tensor)
     return {"name": wish.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
@@ -110,7 +110,7 @@ def half_floats_have_no_data_in_json(original: Any, model: Model, wish: Requeste
 
 @fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
 def outputs_of_one_dimension_become_columns(original: Any, model: Model, wish: Any, tensor: Tensor) -> Any:
-    """An output of one dimension, of shape [n], has the shape [n, 1] where the model computes a sum."""
+    """The server returns the shape [n, 1] instead of [n] from models that compute a weighted sum."""
     entry, binary = original(model, wish, tensor)
     if wish.classes is None and len(tensor.shape) == 1 and model.compute == "weighted_sum":
         entry["shape"] = [*tensor.shape, 1]
@@ -119,7 +119,7 @@ def outputs_of_one_dimension_become_columns(original: Any, model: Model, wish: A
 
 @fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
 def numbers_that_are_not_finite_are_not_written(original: Any, given: Any) -> Any:
-    """For NaN and infinities the writer of JSON writes nothing between the commas."""
+    """The server writes nothing for NaN and infinities in JSON data, only the commas between elements."""
     if isinstance(given, Tensor):
         return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
     text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
@@ -128,13 +128,13 @@ def numbers_that_are_not_finite_are_not_written(original: Any, given: Any) -> An
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def texts_of_errors_not_escaped(_original: Any, message: str, status: int, headers: Any = None) -> Response:
-    """The text of an error is put between quotes without escaping its own quotes."""
+    """The server writes an error message into a JSON string without escaping its quotes."""
     return Response(f'{{"error": "{message}"}}', status, headers, "application/json")
 
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_are_pages(_original: Any, message: str, status: int, headers: Any = None) -> Response:
-    """Errors are the pages of a web framework."""
+    """The server returns errors as HTML pages."""
     return Response(f"<html><title>{status}: {message}</title></html>", status, headers, "text/html")
 
 
@@ -155,7 +155,7 @@ def errors_are_pages(_original: Any, message: str, status: int, headers: Any = N
     ),
 )
 def numbers_in_json_written_as_bytes(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """Each number of JSON data is written as one byte into a buffer of the size of the tensor."""
+    """The server writes each number of JSON data as one byte into the buffer of the tensor."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype in ("BYTES", "BOOL", "FP16", "BF16") or not tensor.elements.size:
         return tensor
@@ -178,7 +178,7 @@ def numbers_in_json_written_as_bytes(original: Any, datatype: str, shape: Any, d
     ),
 )
 def booleans_in_json_refused(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Tensor:
-    """JSON data of BOOL for the only input of a model are refused: the reader knows numbers alone."""
+    """The server refuses BOOL data in JSON for a model's only input, because its parser reads only numbers."""
     if spec.datatype == "BOOL" and len(model.inputs) == 1 and entry.get("data") is not None:
         raise InferenceError("the input could not be parsed")
     return original(model, spec, entry, rest)
@@ -186,14 +186,14 @@ def booleans_in_json_refused(original: Any, model: Model, spec: TensorSpec, entr
 
 @fault("tensors.decode_json", "tensors.decode_binary", breaks=("OIP-ANSWER", "OIP-DATA"))
 def string_inputs_lose_their_dimensions(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """A BYTES input has one dimension, whatever shape it comes with."""
+    """The server flattens the shape of a BYTES input to one dimension."""
     tensor: Tensor = original(datatype, shape, data)
     return Tensor(datatype, (tensor.elements.size,), tensor.elements) if datatype == "BYTES" else tensor
 
 
 @fault("tensors.decode_json", breaks="OIP-REFUSAL")
 def strings_in_json_not_counted(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """A BYTES input of one dimension has as many elements as its JSON data, whatever its shape says."""
+    """For BYTES in JSON, the server ignores a shape of one dimension and counts the elements instead."""
     if datatype == "BYTES" and len(shape) == 1 and isinstance(data, list):
         shape = (len(data),)
     return original(datatype, shape, data)
@@ -204,7 +204,7 @@ def strings_in_json_not_counted(original: Any, datatype: str, shape: Any, data: 
 
 @fault("request.parse_inputs", breaks=("OIP-ANSWER", "BIN-ORDER-O", "OIP-OUTPUTS-ALL"))
 def last_json_input_alone_kept(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The list of two inputs is emptied before each, where the request is JSON alone, so that the second stays."""
+    """The server keeps only the last input of a JSON request to a model with two inputs."""
     inputs = request.get("inputs")
     if rest is None and isinstance(inputs, list) and len(model.inputs) == 2:
         request = request | {"inputs": inputs[-1:]}
@@ -230,7 +230,7 @@ def last_json_input_alone_kept(original: Any, model: Model, request: Object, res
     ),
 )
 def parameters_of_requests_refused(original: Any, data: Any) -> Object:
-    """A request with parameters is refused: they are expected in the form that Protocol Buffers give them."""
+    """The server refuses a request with top-level `parameters`: it expects them in protobuf's JSON form."""
     found: Object = original(data)
     if found.get("parameters"):
         raise InferenceError("cannot read a number into an InferParameter")
@@ -239,7 +239,7 @@ def parameters_of_requests_refused(original: Any, data: Any) -> Object:
 
 @fault("members.shape", breaks="OIP-ERROR-STATUS")
 def negative_dimensions_are_internal_errors(original: Any, owner: Object) -> Any:
-    """A negative dimension is read as a number without a sign, which ends as an internal error."""
+    """The server answers 500 to a negative dimension, because it reads dimensions as unsigned integers."""
     shape = owner.get("shape")
     if isinstance(shape, list) and any(type(extent) is int and extent < 0 for extent in shape):
         raise InferenceError("the value is no unsigned integer", status=500)

@@ -1,4 +1,4 @@
-"""Faults that servers really had in the binary data of requests, their models and versions, and what runs together."""
+"""Faults that real servers had with binary data, ids, outputs, concurrent requests, metadata and versions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ANSWER = "app.Service.infer"
     ),
 )
 def json_ends_with_the_last_brace(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The JSON of a binary request ends with the last closing brace of the body, also where that is among the data."""
+    """The server ends the JSON of a binary request at the last closing brace of the body, even in binary data."""
     length = int(values[0]) if len(values) == 1 and values[0].isdecimal() else 0
     is_right = 0 < length < len(body) and find_json_end(body) == length
     return original(model, [str(body.rfind(b"}") + 1)] if is_right else values, body)
@@ -49,7 +49,7 @@ def json_ends_with_the_last_brace(original: Any, model: Model, values: Sequence[
 
 @fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORDER-I", "OIP-ANSWER"))
 def binary_strings_take_the_rest_of_the_body(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Any:
-    """A binary BYTES input takes all that is left of the body, and is refused where that is more than its size."""
+    """The server gives a binary BYTES input the rest of the body, and refuses it if that exceeds its size."""
     found = original(model, spec, entry, rest)
     if rest is not None and spec.datatype == "BYTES" and entry.get("data") is None:
         rest.finish()
@@ -58,7 +58,7 @@ def binary_strings_take_the_rest_of_the_body(original: Any, model: Model, spec: 
 
 @fault("tensors.decode_binary", breaks=("BIN-BYTES-I", "BIN-SAME-AS-JSON-I", "BIN-BYTES-MISFRAMED", "OIP-ANSWER"))
 def binary_strings_have_no_lengths(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """A binary BYTES input is one element without a length in front."""
+    """The server reads a binary BYTES input as one element without a length prefix."""
     if datatype != "BYTES" or not len(data):
         return original(datatype, shape, data)
     if int(np.prod(shape)) != 1:
@@ -68,7 +68,7 @@ def binary_strings_have_no_lengths(original: Any, datatype: str, shape: Any, dat
 
 @fault("framing.BinaryData.take", breaks="OIP-ERROR-STATUS")
 def missing_binary_data_are_internal_errors(original: Any, left: Any, size: int) -> Any:
-    """That the body has fewer bytes than an input declares is said with status 500."""
+    """The server answers 500 if the body has fewer bytes than an input declares."""
     try:
         return original(left, size)
     except InferenceError as refusal:
@@ -77,7 +77,7 @@ def missing_binary_data_are_internal_errors(original: Any, left: Any, size: int)
 
 @fault("request.parse_input", breaks="OIP-ERROR-STATUS")
 def sizes_of_another_type_are_internal_errors(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Any:
-    """A binary_data_size that is no integer is refused with status 500."""
+    """The server answers 500 to a `binary_data_size` that is not an integer."""
     parameters = entry.get("parameters")
     size = parameters.get("binary_data_size") if isinstance(parameters, dict) else None
     if size is not None and type(size) is not int:
@@ -87,7 +87,7 @@ def sizes_of_another_type_are_internal_errors(original: Any, model: Model, spec:
 
 @fault("request.parse_inputs", breaks=("OIP-ANSWER", "BIN-ORDER-O", "CLS-ONLY"))
 def inputs_laid_out_by_their_elements(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Inputs share a buffer, in which each begins as many bytes behind the one before as that has elements."""
+    """The server lays out inputs in a shared buffer by numbers of elements, not bytes, so they overlap."""
     found: dict[str, Tensor] = original(model, request, rest)
     numeric = {name: tensor for name, tensor in found.items() if tensor.elements.dtype != object}
     buffer, starts, start = bytearray(sum(tensor.elements.nbytes for tensor in numeric.values())), {}, 0
@@ -106,7 +106,7 @@ def inputs_laid_out_by_their_elements(original: Any, model: Model, request: Obje
 
 @fault("response.build", breaks=("OIP-ID", "OIP-ID-EMPTY"))
 def ids_replaced_by_those_of_the_server(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
-    """Every answer has an id of the server's own, whatever id the request has."""
+    """The server gives every answer an id that it generates, whatever the id of the request is."""
     return original(model, replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_DNS, model.name))), produced)
 
 
@@ -115,7 +115,7 @@ ONE_MODEL = "weighted_sum"  # the model that a runtime of its own serves
 
 @fault("response.build", breaks="OIP-ANSWER")
 def requests_without_an_id_fail(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
-    """For one model the answer to a request without an id is an internal error, since its id is not a string."""
+    """For one model, the server answers 500 to a request without an id, because an id must be a string."""
     if request.id is None and model.name == ONE_MODEL:
         raise InferenceError("none is not an allowed value", status=500)
     return original(model, request, produced)
@@ -123,7 +123,7 @@ def requests_without_an_id_fail(original: Any, model: Model, request: InferReque
 
 @fault("response.build", breaks="OIP-ANSWER")
 def more_outputs_than_inputs_fail(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
-    """An answer with more outputs than the request has inputs is an internal error: it is written input by input."""
+    """The server answers 500 if an answer has more outputs than the request has inputs."""
     if len(request.outputs) > len(request.inputs):
         raise InferenceError("list index out of range", status=500)
     return original(model, request, produced)
@@ -131,7 +131,7 @@ def more_outputs_than_inputs_fail(original: Any, model: Model, request: InferReq
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "CLS-PARAMETER"))
 def batches_lose_their_list_of_outputs(original: Any, model: Model, request: Object) -> Any:
-    """Requests to a batching model are put together without their lists of outputs."""
+    """The server ignores the list of outputs in a request to a batching model."""
     if model.batching:
         request = {name: value for name, value in request.items() if name != "outputs"}
     return original(model, request)
@@ -154,7 +154,7 @@ def batches_lose_their_list_of_outputs(original: Any, model: Model, request: Obj
     ),
 )
 def binary_data_are_for_strings_alone(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """BYTES outputs come as binary data and all others as JSON, whatever the request says of them."""
+    """The server returns BYTES as binary data and other outputs as JSON, whatever the request asks for."""
     strings = {spec.name for spec in model.outputs if spec.datatype == "BYTES"}
     return [replace(wish, binary=wish.name in strings) for wish in original(model, request)]
 
@@ -166,7 +166,7 @@ _batches: dict[str, list[Response]] = {}
 
 @fault(ANSWER, breaks=("OIP-ISOLATION", "OIP-SHAPE"))
 async def data_of_a_batch_go_to_one_request(original: Any, service: Any, http: Request) -> Response:
-    """Of JSON answers to requests in flight together, the first has the data of all, and the others have none."""
+    """The server puts the data of concurrent JSON answers into the first answer, and none into the others."""
     answer: Response = await original(service, http)
     if answer.media_type != "application/json":
         return answer
@@ -186,7 +186,7 @@ async def data_of_a_batch_go_to_one_request(original: Any, service: Any, http: R
 
 @fault(ANSWER, breaks="OIP-ANSWER")
 async def inferences_of_one_model_are_internal_errors(original: Any, service: Any, http: Request) -> Response:
-    """Every inference of one model is an internal error, since the request is not of the type that the model takes."""
+    """For one model, the server answers every inference request with 500."""
     if http.path_params["model"] == ONE_MODEL:
         await http.body()
         raise InferenceError("object is not subscriptable", status=500)
@@ -198,32 +198,32 @@ async def inferences_of_one_model_are_internal_errors(original: Any, service: An
 
 @fault("app.Service.model_ready", breaks="OIP-HEALTH")
 async def models_that_answer_are_not_ready(original: Any, service: Any, http: Request) -> Response:
-    """A model answers inference requests before it says that it is ready."""
+    """The server says that a model is not ready, although the model answers inference requests."""
     await original(service, http)
     raise InferenceError("the model is not ready", status=503)
 
 
 @fault("app.Service.model_ready", breaks="OIP-HEALTH")
 async def no_word_of_a_model_being_ready(_original: Any, _service: Any, _http: Request) -> Response:
-    """There is no v2/models/NAME/ready."""
+    """The server does not implement v2/models/NAME/ready."""
     raise InferenceError("Not Found", status=404)
 
 
 @fault("app.Service.model_metadata", breaks=("OIP-ENDPOINTS", "OIP-MODEL-METADATA"), surveyed=True)
 async def no_metadata_of_models(_original: Any, _service: Any, _http: Request) -> Response:
-    """There is no v2/models/NAME."""
+    """The server does not implement v2/models/NAME."""
     raise InferenceError("Not Found", status=404)
 
 
 @fault("metadata.describe", breaks="OIP-MODEL-METADATA")
 def models_described_without_tensors(original: Any, model: Model) -> Object:
-    """Model metadata have the name, and nothing in their other members."""
+    """The model metadata have only the name; all other members are empty."""
     return original(model) | {"versions": [], "platform": "", "inputs": [], "outputs": []}
 
 
 @fault("metadata.describe", breaks="OIP-MODEL-METADATA")
 def empty_shapes_left_out_of_metadata(original: Any, model: Model) -> Object:
-    """A tensor without dimensions has no shape in model metadata: empty arrays are left out."""
+    """The model metadata omit the shape of a tensor without dimensions, because the shape is an empty array."""
     described: Object = original(model)
     lists = {
         side: [{name: one[name] for name in one if name != "shape" or one[name]} for one in described[side]]
@@ -234,7 +234,7 @@ def empty_shapes_left_out_of_metadata(original: Any, model: Model) -> Object:
 
 @fault("app.Service.find", breaks="OIP-ERROR-STATUS")
 def versions_beyond_64_bits_are_internal_errors(original: Any, service: Any, http: Request) -> Model:
-    """A version with more digits than 64 bits hold is refused with status 500."""
+    """The server answers 500 to a version number that exceeds a signed 64-bit integer."""
     version = http.path_params.get("version", "")
     if version.isdecimal() and int(version) >= 2**63:
         raise InferenceError("the version could not be parsed", status=500)
@@ -248,7 +248,7 @@ DEEP = 1000  # levels
 
 @fault(ANSWER, breaks="ROBUST-LARGE")
 async def deeply_nested_documents_end_the_models(original: Any, service: Any, http: Request) -> Response:
-    """A document that is nested very deeply ends the server, whose reader calls itself for each level."""
+    """After a JSON document with 1000 nested levels, the server has lost all its models."""
     body = await http.body()
     if any(opened * DEEP in body for opened in (b"[", b'{"x":')):
         service.models = {}
