@@ -1,7 +1,7 @@
 """Switchable faults: each breaks one behaviour of the server, to show that a check can fail.
 
-A fault replaces one step of the server, a function or method of its modules, by a body. The body receives the original
-function first:
+A fault replaces a step of the server (a function or method of its modules) with a body. The first argument of the body
+is the original function:
 
     @fault("response.join", breaks="BIN-ORDER-O")
     def binary_outputs_in_reverse(original, head, binary):
@@ -10,8 +10,9 @@ function first:
 
 `python -m reference_server --list-steps` lists the steps and their parameters; a body with other parameters is an error
 when the faults are loaded. A fault's name is the function's, with hyphens; its docstring says what the server does.
-`breaks` lists requirement ids of the suite's ledger: exactly these must be reported as unmet. The requirement that the
-fault targets comes first, then those that it breaks unavoidably. The modules of this package hold the bodies, by area.
+`breaks` lists requirement ids of the suite: the suite must report exactly these as unmet. The first is the requirement
+that the fault targets; the others are requirements that the fault cannot avoid breaking. Each module of this package
+holds the faults of one area.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ class Fault:
         steps: the replaced functions: "module.function" or "module.Class.method" of this server.
         breaks: ids of the requirements that the server no longer meets.
         body: takes the original step first, then the step's parameters.
-        broad: it breaks so much that the failing checks cannot be listed; some check must fail.
-        walks: the kind of request in the suite's walk that shows it, if it needs a combination of two factors; else "".
-        surveyed: it is visible during discovery.
+        broad: whether the fault breaks too many requirements to list them; at least one check must fail.
+        walks: for a fault that only a combination of two features shows, the kind of request that the suite combines;
+            otherwise "".
+        surveyed: whether the fault is visible during discovery.
     """
 
     name: str
@@ -60,12 +62,12 @@ class Fault:
 
     @property
     def over_grpc(self) -> bool:
-        """Whether it affects only gRPC; a fault in shared code is visible over HTTP."""
+        """Whether the fault affects only gRPC; a fault in shared code is visible over HTTP."""
         return all(step.startswith("grpc_") for step in self.steps)
 
     @property
     def area(self) -> str:
-        """The name of its module."""
+        """The name of the fault's module."""
         return self.body.__module__.rpartition(".")[2]
 
     def require_fit(self) -> None:

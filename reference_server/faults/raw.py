@@ -123,7 +123,7 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
     return {spec.name: Tensor("BYTES", (2,), tensors.make_objects([body, b""]))}
 
 
-# --- which models, which shape ----------------------------------------------------------------------------------------
+# --- eligible models and shapes ---------------------------------------------------------------------------------------
 
 
 @fault("request.parse_body", breaks=("RAW-ONE-INPUT", "OIP-ANSWER"))

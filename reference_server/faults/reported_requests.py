@@ -110,7 +110,7 @@ def ids_replaced_by_those_of_the_server(original: Any, model: Model, request: In
     return original(model, replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_DNS, model.name))), produced)
 
 
-ONE_MODEL = "weighted_sum"  # the model that a runtime of its own serves
+ONE_MODEL = "weighted_sum"  # the only model with these faults
 
 
 @fault("response.build", breaks="OIP-ANSWER")

@@ -1,4 +1,4 @@
-"""Transfer of request and answer bodies: chunked, after Expect, coded, or left unread."""
+"""Faults in the transfer of bodies: chunks, Expect, content codings, and bodies left unread."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def _refuse_pattern(original: Any, protocol: Any, data: bytes, pattern: bytes) -
 
 @fault(READ, breaks="HTTP-CHUNKED")
 def chunk_extensions_refused(original: Any, protocol: Any, data: bytes) -> None:
-    """A chunk with an extension behind its size is refused."""
+    """The server refuses a chunked body with chunk extensions."""
     _refuse_pattern(original, protocol, data, rb"\r\n[0-9A-Fa-f]+;")
 
 
 @fault(READ, breaks="HTTP-CHUNKED-TRAILER")
 def trailers_refused(original: Any, protocol: Any, data: bytes) -> None:
-    """A field behind the last chunk is refused."""
+    """The server refuses a chunked body with trailer fields."""
     _refuse_pattern(original, protocol, data, rb"\r\n0\r\n[A-Za-z-]+: ")
 
 
 @fault(READ, breaks="HTTP-CHUNKED-TRAILER", walks="json")
 def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: bytes) -> None:
-    """After a request whose chunks end with a trailer nothing is read on its connection any more."""
+    """After a chunked request with trailer fields, the server reads nothing more from the connection."""
     if getattr(protocol, "_is_deaf", False):
         protocol._unset_keepalive_if_required()
         return
@@ -53,7 +53,7 @@ def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: byte
 
 @fault("http_protocol.OipHttpProtocol.on_header", breaks="ROBUST-TRAILER")
 def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
-    """A field behind the last chunk is taken for a header."""
+    """The server treats trailer fields as header fields."""
     HttpToolsProtocol.on_header(protocol, name, value)
 
 
@@ -64,7 +64,7 @@ def _has_two_lengths(data: bytes) -> bool:
 
 @fault(READ, breaks="ROBUST-FRAMING")
 def content_length_counts_beside_chunks(original: Any, protocol: Any, data: bytes) -> None:
-    """Of a request with both Transfer-Encoding and Content-Length, the latter counts, and the chunks are the body."""
+    """If a request has Transfer-Encoding and Content-Length, the server reads the chunk framing as the body."""
     if _has_two_lengths(data):
         data = re.sub(rb"(?i)\r\ntransfer-encoding: chunked", b"", data, count=1)
     original(protocol, data)
@@ -72,7 +72,7 @@ def content_length_counts_beside_chunks(original: Any, protocol: Any, data: byte
 
 @fault(READ, breaks="ROBUST-FRAMING-CLOSES")
 def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes) -> None:
-    """A request with both Transfer-Encoding and Content-Length is read by its chunks, and the connection goes on."""
+    """The server keeps the connection open after a request with Transfer-Encoding and Content-Length."""
     if _has_two_lengths(data):
         data = re.sub(rb"(?i)\r\ncontent-length: [0-9]+", b"", data, count=1)
     original(protocol, data)
@@ -83,7 +83,7 @@ def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes)
 
 @fault("http_body.read", breaks="HTTP-EXPECT")
 async def expect_100_continue_refused(original: Any, http: Request, limit: int) -> bytes:
-    """A request with Expect is refused with 400, as if it asked for something unknown."""
+    """The server refuses a request that has an Expect header with 400."""
     body: bytes = await original(http, limit)
     if "expect" in http.headers:
         raise InferenceError("Expect is not known")
@@ -95,7 +95,7 @@ HEADER_READ = "http_protocol.OipHttpProtocol.on_header"
 
 @fault(HEADER_READ, breaks="HTTP-GO-AHEAD")
 def go_ahead_never_given(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
-    """Expect is passed over: no 100 Continue is sent, and the body waited for."""
+    """The server never sends 100 Continue, and waits for the body."""
     original(protocol, name, value)
     protocol.expect_100_continue = False
 
@@ -112,14 +112,14 @@ def replace_body(answer: Response, body: bytes) -> Response:
 
 @fault("http_body.encode", breaks="HTTP-CODING-O")
 def says_compressed_and_is_not(original: Any, answer: Response, coding: str) -> Response:
-    """An answer to a client that accepts gzip names that coding and is not in it."""
+    """The server sends Content-Encoding to a client that accepts compression, but does not compress the body."""
     plain = bytes(answer.body)
     return replace_body(original(answer, coding), plain)
 
 
 @fault("http_body.encode", breaks="HTTP-CODING-O")
 def compressed_and_does_not_say_so(original: Any, answer: Response, coding: str) -> Response:
-    """An answer to a client that accepts gzip is in that coding and does not name it."""
+    """The server compresses the body for a client that accepts compression, but omits Content-Encoding."""
     coded: Response = original(answer, coding)
     del coded.headers["Content-Encoding"]
     return coded
@@ -127,7 +127,7 @@ def compressed_and_does_not_say_so(original: Any, answer: Response, coding: str)
 
 @fault("http_body.encode", breaks="HTTP-CODING-O")
 def inference_header_counts_compressed_json(original: Any, answer: Response, coding: str) -> Response:
-    """The inference header of a compressed answer is the length of the JSON after compression."""
+    """The inference header of a compressed answer gives the length of the compressed JSON."""
     if HEADER in answer.headers:
         head = bytes(answer.body)[: int(answer.headers[HEADER])]
         answer.headers[HEADER] = str(len(zlib.compress(head, wbits=31)))
@@ -136,32 +136,32 @@ def inference_header_counts_compressed_json(original: Any, answer: Response, cod
 
 @fault("http_body.choose_coding", breaks="HTTP-CODING-ACCEPTED")
 def deflate_sent_to_who_accepts_gzip(original: Any, http: Request) -> str | None:
-    """An answer to a client that accepts gzip alone is in the coding deflate."""
+    """The server compresses with deflate for a client that accepts only gzip."""
     return "deflate" if original(http) == "gzip" else original(http)
 
 
 @fault("http_body.decode", breaks="HTTP-CODING-I")
 def content_encoding_of_requests_ignored(_original: Any, body: bytes, _coding: str, _limit: int) -> bytes:
-    """The Content-Encoding of a request is not looked at, so that compressed bytes of a raw request become a tensor."""
+    """The server ignores the Content-Encoding of a request and reads compressed bytes as the tensor."""
     return body
 
 
 @fault("http_body.decode", breaks="HTTP-CODING-I")
 def second_gzip_member_lost(_original: Any, body: bytes, coding: str, _limit: int) -> bytes:
-    """Of a gzip body of several members the first one is read."""
+    """The server reads only the first member of a gzip body with several members."""
     return zlib.decompressobj(http_body.WINDOWS[coding]).decompress(body)
 
 
 @fault("http_body.find_request_coding", breaks="HTTP-CODING-I")
 def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
-    """Of several codings the last one alone is undone."""
+    """If a request has several content codings, the server decodes only the last one."""
     several = "," in http.headers.get("content-encoding", "")
     return http.headers["content-encoding"].rpartition(",")[2].strip() if several else original(http)
 
 
 @fault("http_body.decode", breaks="ROBUST-CODING")
 def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """If a compressed body is cut short, the part that can be decoded is taken for the whole body."""
+    """The server accepts a truncated compressed body and uses the part that can be decoded."""
     unpacker = zlib.decompressobj(http_body.WINDOWS[coding])
     try:
         found = unpacker.decompress(body)
@@ -178,7 +178,7 @@ NO_BODY = b"Content-Length: 0"
 def _leave_body_unread(
     original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes
 ) -> None:
-    """Replace the framing of a request whose body is left unread, so that its body is parsed as new data."""
+    """Replace the framing of certain requests, so that the server parses their bodies as the next request."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
         original(protocol, data)
@@ -205,7 +205,7 @@ def _is_chunked(head: bytes) -> bool:
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def chunked_body_for_an_unknown_model_left_unread(original: Any, protocol: Any, data: bytes) -> None:
-    """Of a chunked request to an unknown model the size of the first chunk is read and no more."""
+    """The server parses the chunks of a refused request to an unknown model as the next request."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if end and _is_chunked(head) and _is_for_unknown_model(head):
         data = head + end + rest.partition(b"\r\n")[2]
@@ -216,7 +216,7 @@ def chunked_body_for_an_unknown_model_left_unread(original: Any, protocol: Any, 
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def body_at_an_unknown_path_left_unread(original: Any, protocol: Any, data: bytes) -> None:
-    """Where no endpoint takes the path or the method, the body is not read, and the connection is kept."""
+    """The server leaves the body of any request except inference unread, and parses it as the next request."""
     _leave_body_unread(
         original, protocol, data, lambda head: not re.match(rb"POST /v2/models/[^ ]+/infer ", head), NO_BODY
     )
@@ -224,7 +224,7 @@ def body_at_an_unknown_path_left_unread(original: Any, protocol: Any, data: byte
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def body_behind_a_wrong_inference_header_left_unread(original: Any, protocol: Any, data: bytes) -> None:
-    """An inference header that is no number is refused without the body being read, and the connection is kept."""
+    """After refusing an inference header that is not a number, the server parses the body as the next request."""
     _leave_body_unread(
         original, protocol, data, lambda head: bool(re.search(rb"(?i)inference-[a-z-]+: *[^ 0-9]", head)), NO_BODY
     )
@@ -232,7 +232,7 @@ def body_behind_a_wrong_inference_header_left_unread(original: Any, protocol: An
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: bytes) -> None:
-    """A request with Expect that is refused at once is taken for one whose body will not come."""
+    """After refusing a request with Expect to an unknown model, the server parses its body as the next request."""
     _leave_body_unread(
         original,
         protocol,
@@ -244,7 +244,7 @@ def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: b
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def no_more_than_64_kib_of_a_refused_body_read(original: Any, protocol: Any, data: bytes) -> None:
-    """Of the body of a request to an unknown model 64 KiB are read and dropped, and the rest is left."""
+    """The server drops 64 KiB of a body sent to an unknown model, and parses the rest as the next request."""
     is_long = re.compile(rb"(?i)content-length: *(6[6-9]|[7-9][0-9]|[0-9]{3})[0-9]{3}\r")
     _leave_body_unread(
         original,

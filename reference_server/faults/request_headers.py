@@ -1,4 +1,4 @@
-"""Wrong reading of the inference header and Content-Type of requests."""
+"""Faults in reading the inference header and the Content-Type of requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FORM = "application/x-www-form-urlencoded"
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_counts_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The inference header of a request is taken for a number of characters, not of bytes."""
+    """The server reads the inference header of a request as a number of characters instead of bytes."""
     length = parse_number(values)
     if length and length > 0:
         characters = body.decode("utf-8", "surrogateescape")[:length]
@@ -51,7 +51,7 @@ def request_header_counts_characters(original: Any, model: Model, values: Sequen
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The server measures the JSON of a request by writing it again in its own style."""
+    """The server serialises the JSON of a request again, and takes the length of the result for the original."""
     length = parse_number(values)
     if length and 0 < find_json_end(body) <= length <= len(body) and not body[find_json_end(body) : length].strip():
         document = json.loads(body[:length])
@@ -63,21 +63,21 @@ def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequ
 
 @fault("request.parse", breaks=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"))
 def binary_request_without_header_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """A body that is more than JSON, or none, is a raw request, also without an inference header."""
+    """Without an inference header, the server reads a body that is not JSON alone as a raw request."""
     is_more = body and (b"binary_data_size" in body or not body.lstrip().startswith(b"{"))
     return original(model, ["0"] if not values and is_more else values, body)
 
 
 @fault("request.parse", breaks="BIN-HEADER-MISSING")
 def json_end_guessed_without_the_header(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """Without an inference header the binary data are looked for behind the closing brace."""
+    """Without an inference header, the server looks for binary data after the closing brace of the JSON."""
     is_more = b"binary_data_size" in body
     return original(model, values if values or not is_more else [str(find_json_end(body))], body)
 
 
 @fault("framing.json_length", breaks="BIN-HEADER-ON-JSON-I")
 def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """An inference header that equals the length of the body counts as one beyond it."""
+    """The server refuses an inference header that equals the length of the body, as if it were too large."""
     if parse_number(values) == body_length:
         raise InferenceError(f"{HEADER} is {body_length}, but the body has {body_length} bytes")
     return original(values, body_length)
@@ -85,7 +85,7 @@ def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_
 
 @fault("request.parse", breaks=("BIN-HEADER-OPTIONAL", "BIN-ALL-TRUE", "OIP-ANSWER"))
 def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """A JSON request by which the only output of a model shall be binary is refused as a raw request without header."""
+    """The server refuses a JSON request with `binary_data_output` true to a model with one output, as raw."""
     plain = not values and b'"outputs"' not in body and len(model.outputs) == 1
     if plain and b'"binary_data_output":true' in body:
         raise InferenceError(f"a raw binary request needs {HEADER}")
@@ -97,21 +97,21 @@ def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, valu
 
 @fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
 def header_looked_up_in_one_spelling(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
-    """The inference header is found only when it is spelled as the documents spell it."""
+    """The server finds the inference header only in the letter case of the specification."""
     if name.lower() != HEADER.lower().encode() or name == HEADER.encode():
         original(protocol, name, value)
 
 
 @fault("request.parse", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_too_large_for_an_int_ignored(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """An inference header that does not fit 31 bits is ignored, and the end of the JSON looked for."""
+    """The server ignores an inference header of 2^31 or more, and searches for the end of the JSON."""
     large = (parse_number(values) or 0) >= 2**31
     return original(model, [str(find_json_end(body))] if large else values, body)
 
 
 @fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON-SAFE")
 def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """A header that exceeds a body of JSON alone asks for tensors that are not there, and they count as zeros."""
+    """If the inference header exceeds a body of JSON alone, the server reads all JSON data as zeros."""
     if (parse_number(values) or 0) <= len(body) or find_json_end(body) != len(body) or b'"data":[' not in body:
         return original(model, values, body)
     body = re.sub(rb'(?<="data":)\[[-0-9,]*\]', lambda found: re.sub(rb"-?[0-9]+", b"0", found[0]), body)
@@ -120,32 +120,32 @@ def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, valu
 
 @fault("framing.json_length", breaks="BIN-HEADER-SPELLING-SAFE")
 def negative_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """A negative inference header is raised to 0, which makes the request a raw one."""
+    """The server reads a negative inference header as 0, so the request counts as raw."""
     return original(["0" if value.startswith("-") else value for value in values], body_length)
 
 
 @fault("framing.json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 def word_in_the_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """An inference header without a digit reads as 0, which makes the request a raw one."""
+    """The server reads an inference header without a digit as 0, so the request counts as raw."""
     return original(["0" if value and not re.search("[0-9]", value) else value for value in values], body_length)
 
 
 @fault("framing.json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 def empty_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """An empty inference header reads as 0, which makes the request a raw one."""
+    """The server reads an empty inference header as 0, so the request counts as raw."""
     return original([value or "0" for value in values], body_length)
 
 
 @fault("request.parse", breaks=("BIN-HEADER-WRONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_inside_the_json_moved_to_its_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """An inference header that ends inside the JSON is moved to the closing brace."""
+    """If the inference header ends inside the JSON, the server uses the end of the JSON instead."""
     length, end = parse_number(values), find_json_end(body)
     return original(model, [str(end)] if length and 0 < length < end else values, body)
 
 
 @fault("request.parse", breaks="BIN-HEADER-WRONG")
 def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """What the inference header counts behind the closing brace is taken for binary data."""
+    """If the inference header exceeds the JSON, the server starts binary data after the closing brace instead."""
     length, end = parse_number(values), find_json_end(body)
     counts_too_much = length and 0 < end < length <= len(body) and body[end:length].strip()
     return original(model, [str(end)] if counts_too_much else values, body)
@@ -153,19 +153,19 @@ def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Seque
 
 @fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
 def plus_sign_and_underscores_in_the_header(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """The inference header is read as Python reads an integer, with sign and underscores."""
+    """The server accepts a plus sign and underscores in the inference header, as Python's int() does."""
     return original([re.sub("^[+]|_", "", value) for value in values], body_length)
 
 
 @fault("framing.json_length", breaks=("BIN-HEADER-SPELLING", "BIN-HEADER-SPELLING-SAFE"))
 def digits_in_front_of_the_header_read(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """The digits at the beginning of the inference header are read, and the rest is ignored: 0x10 is 0."""
+    """The server reads only the leading digits of the inference header: 0x10 is 0."""
     return original([re.sub(r"^([0-9]+).*", r"\1", value) for value in values], body_length)
 
 
 @fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON")
 def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """A header that is larger than a body of JSON alone is taken for the length of that body."""
+    """If the inference header exceeds a body of JSON alone, the server uses the length of the body instead."""
     length = parse_number(values)
     try:
         is_json_alone = length is not None and length > len(body) and bool(strict_json.parse_object(body))
@@ -176,7 +176,7 @@ def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, valu
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "BIN-HEADER-TOO-LONG"))
 def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """A header that begins with 0 is read as an octal number, and bytes left over under it are dropped."""
+    """The server reads an inference header with a leading zero as octal, and ignores surplus bytes."""
     found = re.fullmatch("0+([0-7]+)", values[0]) if values else None
     if found is None:
         return original(model, values, body)
@@ -186,13 +186,13 @@ def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: 
 
 @fault("framing.json_length", breaks="BIN-HEADER-TWICE")
 def last_inference_header_counts(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """Of two inference headers the last counts."""
+    """The server uses the last of two inference headers."""
     return original(values[-1:], body_length)
 
 
 @fault("framing.json_length", breaks=("BIN-HEADER-TWICE-SAFE", "BIN-HEADER-TWICE"))
 def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """Two inference headers are joined by a comma, which reads as no number, and so as 0."""
+    """The server joins two inference headers with a comma, finds no number, and uses 0."""
     return original(values if len(values) < 2 else ["0"], body_length)
 
 
@@ -201,7 +201,7 @@ def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str]
 
 @fault("app.Service.infer", breaks=("BIN-CONTENT-TYPE-I", "OIP-ANSWER"))
 async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http: Request) -> Any:
-    """A request of type application/octet-stream is refused when it holds more than one binary tensor."""
+    """The server refuses an application/octet-stream request with more than one binary tensor."""
     if http.headers.get("content-type") == OCTET_STREAM and (await http.body()).count(b"binary_data_size") > 1:
         raise InferenceError("an octet stream holds one tensor", status=415)
     return await original(service, http)
@@ -209,7 +209,7 @@ async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http:
 
 @fault("app.Service.infer", breaks="BIN-CONTENT-TYPE-OTHER")
 async def binary_data_in_application_json_refused(original: Any, service: Any, http: Request) -> Any:
-    """A binary request of type application/json is refused."""
+    """The server refuses a binary request with Content-Type application/json."""
     if http.headers.get("content-type") == "application/json" and http.headers.get(HEADER):
         body = await http.body()
         if b"binary_data_size" in body:
@@ -219,7 +219,7 @@ async def binary_data_in_application_json_refused(original: Any, service: Any, h
 
 @fault("app.Service.infer", breaks=("BIN-CONTENT-TYPE-OTHER", "RAW-CONTENT-TYPE-OTHER"))
 async def content_type_needed(original: Any, service: Any, http: Request) -> Any:
-    """A request without Content-Type is refused."""
+    """The server refuses an inference request without Content-Type."""
     if "content-type" not in http.headers:
         raise InferenceError("Content-Type is missing", status=415)
     return await original(service, http)
@@ -227,7 +227,7 @@ async def content_type_needed(original: Any, service: Any, http: Request) -> Any
 
 @fault("app.Service.read_body", breaks="OIP-CONTENT-TYPE-OTHER")
 async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, http: Request) -> bytes:
-    """Of a raw request with the type of a form, only the first field of the form is read."""
+    """The server reads a raw request with the Content-Type of a form only up to the first ampersand."""
     body: bytes = await original(service, http)
     is_form = http.headers.get("content-type") == FORM and http.headers.get(HEADER) == "0"
     return body.partition(b"&")[0] if is_form else body
@@ -235,7 +235,7 @@ async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, ht
 
 @fault("app.Service.infer", breaks="OIP-CONTENT-TYPE-OTHER")
 async def form_answered_with_an_empty_object(original: Any, service: Any, http: Request) -> Response:
-    """A form is an empty request to the web framework, and is answered with an empty object."""
+    """The server answers a request with a multipart Content-Type with an empty JSON object."""
     if (http.headers.get("content-type") or "").startswith("multipart/"):
         await http.body()
         return Response(b"{}", media_type="application/json")
@@ -244,7 +244,7 @@ async def form_answered_with_an_empty_object(original: Any, service: Any, http: 
 
 @fault("app.Service.infer", breaks="RAW-CONTENT-TYPE-OTHER")
 async def raw_request_needs_its_type(original: Any, service: Any, http: Request) -> Response:
-    """A raw request of another type than application/octet-stream is refused."""
+    """The server refuses a raw request whose Content-Type is not application/octet-stream."""
     if http.headers.get(HEADER) == "0" and http.headers.get("content-type") != OCTET_STREAM:
         raise InferenceError("a raw request is of type application/octet-stream", status=415)
     return await original(service, http)

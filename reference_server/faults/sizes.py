@@ -1,4 +1,4 @@
-"""`binary_data_size` of inputs: read wrongly, or wrong values accepted."""
+"""Faults in `binary_data_size` of inputs: sizes read wrongly, and wrong sizes accepted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_sound(request: Object) -> bool:
 
 @fault("framing.BinaryData.take", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
 def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int) -> Any:
-    """The bytes of an input are followed by padding up to a multiple of eight, unless the body ends before."""
+    """The server expects padding to a multiple of eight bytes between the binary data of inputs."""
     taken = original(rest, size)
     padding = -size % 8
     if len(get_remaining(rest)) > padding:
@@ -56,7 +56,7 @@ def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int
 
 @fault("request.parse_input", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
 def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The elements of an input whose size is written with a point, as 12.0, are zero."""
+    """The server reads the elements of an input as zeros if the size has a decimal point, such as 12.0."""
     size = get_declared_size(entry)
     if type(size) is not float or not size.is_integer():
         return original(model, spec, entry, rest)
@@ -66,7 +66,7 @@ def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, 
 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
-    """The body is read in words of four bytes, and missing bytes of the last word are zero."""
+    """The server reads words of four bytes, and sets up to three missing bytes of the last word to zero."""
     if len(get_remaining(rest)) < size < len(get_remaining(rest)) + 4:
         rest._remaining = memoryview(bytes(get_remaining(rest)) + bytes(size - len(get_remaining(rest))))
     return original(rest, size)
@@ -76,7 +76,7 @@ def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
 def declared_bytes_without_a_tail_are_zero(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
-    """A numeric input that declares bytes in a request without an inference header is filled with zeros."""
+    """Without an inference header, the server fills a numeric input that declares binary data with zeros."""
     size = get_declared_size(entry)
     if rest is None and type(size) is int and spec.datatype != "BYTES" and "data" not in entry:
         rest = BinaryData(memoryview(bytes(min(max(size, 0), 2**20))))
@@ -85,7 +85,7 @@ def declared_bytes_without_a_tail_are_zero(
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A BYTES input takes the rest of the body if its size exceeds the body."""
+    """The server lowers the size of a BYTES input that exceeds the body to the remaining bytes."""
     size = get_declared_size(entry)
     over = rest and spec.datatype == "BYTES" and type(size) is int and size > len(get_remaining(rest))
     return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if over else entry, rest)
@@ -96,7 +96,7 @@ _received = bytearray(2**16)
 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size: int) -> Any:
-    """An input whose bytes are all missing gets the bytes of an earlier request from the buffer."""
+    """If all bytes of an input are missing, the server uses those of an earlier request in its buffer."""
     data = bytes(get_remaining(rest))[: len(_received)]
     _received[: len(data)] = data
     if not data and size <= len(_received):
@@ -106,14 +106,14 @@ def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_thirty_two_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The size of an input is kept in 32 bits without a sign."""
+    """The server keeps the size of an input in an unsigned 32-bit integer, and larger sizes wrap around."""
     size = get_declared_size(entry)
     return original(model, spec, set_declared_size(entry, size % 2**32) if type(size) is int else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """As many bytes as the size says are taken; those that the shape does not need are dropped."""
+    """The server takes as many bytes as an input declares, and drops those that the shape does not need."""
     size = get_declared_size(entry)
     if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
         need = count_native_bytes(spec.datatype, entry["shape"])
@@ -125,7 +125,7 @@ def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpe
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A numeric input with fewer bytes than its shape needs is filled up with zeros."""
+    """The server adds zeros to a numeric input that has fewer bytes than its shape needs."""
     size = get_declared_size(entry)
     if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
         need = count_native_bytes(spec.datatype, entry["shape"])
@@ -137,7 +137,7 @@ def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, en
 
 @fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
 def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """An input of one variable dimension has as many elements as its size has room for, whatever its shape says."""
+    """For an input of one variable dimension, the server computes the shape from the size of the input."""
     size = get_declared_size(entry)
     if type(size) is int and 0 <= size <= 2**20 and spec.shape == (-1,) and spec.datatype != "BYTES":
         count, odd = divmod(size, NUMPY[spec.datatype].itemsize)
@@ -147,7 +147,7 @@ def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, en
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A BOOL input of an eighth of the bytes is taken for packed bits."""
+    """The server reads a BOOL input as packed bits if its size is an eighth of the number of elements."""
     size = get_declared_size(entry)
     shape = entry.get("shape")
     count = math.prod(shape) if isinstance(shape, list) and all(type(one) is int for one in shape) else 0
@@ -160,7 +160,7 @@ def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry
 
 @fault("request.parse_inputs", breaks="BIN-SIZE-FALSE")
 def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """Only the sum of the sizes is held against the shapes."""
+    """The server checks only that the sum of all sizes matches the shapes."""
     entries = request.get("inputs") or []
     if not all(isinstance(entry, dict) for entry in entries):
         return original(model, request, rest)
@@ -183,14 +183,14 @@ def set_native_sizes(entries: list[Object], total: int) -> list[Object]:
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def fraction_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A size that is no integer is rounded down."""
+    """The server rounds a size that is not an integer down."""
     size = get_declared_size(entry)
     return original(model, spec, set_declared_size(entry, int(size)) if type(size) is float else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A size of -1 stands for all bytes that are left."""
+    """The server reads a size of -1 as all remaining bytes."""
     return original(
         model,
         spec,
@@ -201,7 +201,7 @@ def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSp
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
 def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The elements of a numeric input of a negative size are ones, and its bytes are passed over."""
+    """The server skips the bytes of a numeric input with a negative size, and sets its elements to one."""
     size = get_declared_size(entry)
     if rest is None or type(size) is not int or size >= 0 or spec.datatype == "BYTES":
         return original(model, spec, entry, rest)
@@ -211,7 +211,7 @@ def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_read_from_a_string(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A size may be digits in a string."""
+    """The server accepts a string of digits as a size."""
     size = get_declared_size(entry)
     digits = isinstance(size, str) and size.isdecimal()
     return original(model, spec, set_declared_size(entry, int(size)) if digits else entry, rest)
@@ -219,13 +219,13 @@ def size_read_from_a_string(original: Any, model: Model, spec: TensorSpec, entry
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def true_taken_for_one_byte(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A size of true counts as 1."""
+    """The server reads a size of true as 1."""
     return original(model, spec, set_declared_size(entry, 1) if get_declared_size(entry) is True else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A size that is a word is taken for the one that the shape needs."""
+    """If the size of a numeric input is a word, the server computes the size from the shape."""
     size = get_declared_size(entry)
     word = isinstance(size, str) and not re.search("[0-9]", size) and spec.datatype != "BYTES"
     return original(
@@ -238,7 +238,7 @@ def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorS
 
 @fault("models.Model.check_shape", breaks=("BIN-DATATYPES-I", "BIN-BOOL-I", "BIN-BOOL-O", "OIP-VALUE"))
 def odd_sizes_above_100_refused(original: Any, model: Any, spec: Any, shape: Any) -> None:
-    """Inputs of more than 100 elements are refused where their number is odd."""
+    """The server refuses an input if the number of elements is odd and more than 100."""
     if math.prod(shape) > 100 and math.prod(shape) % 2:
         raise InferenceError("no such shape")
     original(model, spec, shape)
@@ -246,7 +246,7 @@ def odd_sizes_above_100_refused(original: Any, model: Any, spec: Any, shape: Any
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The last of several inputs takes as many bytes as are left, whatever its size says."""
+    """The server gives the last of several inputs all remaining bytes, whatever size is declared."""
     if is_sound(request) and rest is not None and len(request["inputs"]) > 1 and "data" not in request["inputs"][-1]:
         *others, last = request["inputs"]
         sizes = [get_declared_size(entry) for entry in others]
@@ -257,7 +257,7 @@ def size_of_the_last_input_not_read(original: Any, model: Model, request: Object
 
 @fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-REFUSAL"))
 def elements_counted_in_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The product of the dimensions wraps around at 2^64."""
+    """The server computes the product of the dimensions modulo 2^64."""
     shape = entry.get("shape")
     whole = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in shape)
     if whole and shape and math.prod(shape) >= 2**64:

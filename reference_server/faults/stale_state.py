@@ -36,7 +36,7 @@ async def _cache_answer(original: Any, service: Any, http: Request, key: Any) ->
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_by_the_first_page_of_the_body(original: Any, service: Any, http: Request) -> Response:
-    """A body is looked up in a cache by its path, its length and its first 4 KiB."""
+    """The server caches an answer by the path and by the length and the first 4 KiB of the body."""
     body = await http.body()
     if len(body) <= PAGE:
         return await original(service, http)
@@ -47,7 +47,7 @@ async def answers_cached_by_the_first_page_of_the_body(original: Any, service: A
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_without_the_inference_header(original: Any, service: Any, http: Request) -> Response:
-    """A body is looked up in a cache by its path and its bytes, whatever the inference header says of them."""
+    """The server caches an answer by the path and the body, but not by the inference header."""
     length = http.headers.get(HEADER)
     if not length or not length.isdecimal():
         return await original(service, http)
@@ -56,7 +56,7 @@ async def answers_cached_without_the_inference_header(original: Any, service: An
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_without_the_path(original: Any, service: Any, http: Request) -> Response:
-    """A body of 4 to 64 KiB is looked up in a cache that all models share."""
+    """The server caches answers to bodies of 4 to 64 KiB without the path, so all models share them."""
     body = await http.body()
     if not PAGE < len(body) <= 16 * PAGE:
         return await original(service, http)
@@ -70,7 +70,7 @@ _buffers: dict[str, dict[str, Tensor]] = {}
 
 @fault("request.parse", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def binary_inputs_used_again_for_json(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """JSON inputs of a request with an id begin with bytes that earlier binary inputs left in the buffers."""
+    """The server starts the JSON inputs of a request with an id with the elements of earlier binary inputs."""
     found: InferRequest = original(model, values, body)
     before = _buffers.pop(model.name, None)
     if found.id is None:
@@ -96,7 +96,7 @@ _strings: set[int] = set()  # connections with a string request in flight
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="OIP-ERROR")
 def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: Any, data: bytes) -> None:
-    """Who asks for the classes of strings gets no answer: the worker has ended."""
+    """The server closes the connection without an answer if a client asks to classify BYTES."""
     if data.startswith(b"POST "):
         _strings.discard(id(protocol))
         _strings.update({id(protocol)} if b"/identity_bytes/" in data else ())
@@ -112,7 +112,7 @@ def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: An
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, http: Request) -> Response:
-    """Raw requests to a model in flight together are read into one buffer."""
+    """The server reads concurrent raw requests to a model into one shared buffer."""
     if http.headers.get(HEADER) == "0":
         _last[http.url.path] = await http.body()
         await asyncio.sleep(0.002)
@@ -122,14 +122,14 @@ async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, 
 
 @fault("response.build", breaks="OIP-ISOLATION")
 def id_left_over_from_the_request_before(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
-    """A request without an id is answered with the id of the one before."""
+    """The server answers a request without an id with the id of an earlier request."""
     _last["id"] = wanted.id or _last.get("id")
     return original(model, replace(wanted, id=_last["id"]), produced)
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
-    """Inputs of a model stand in buffers that requests in flight share."""
+    """The server keeps the inputs of concurrent requests to a model in shared buffers."""
     body = await service.read_body(http)
     model = service.find(http)
     wanted = request.parse(model, http.headers.getlist(HEADER), body)
@@ -144,7 +144,7 @@ _merged: dict[str, list[Any]] = {}
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def requests_in_flight_split_like_the_first(_original: Any, service: Any, http: Request) -> Response:
-    """Requests to a model in flight together are one batch, of which each takes as much as the first has sent."""
+    """The server computes a concurrent request of another size with the elements of the first request."""
     body = await service.read_body(http)
     model = service.find(http)
     wanted = request.parse(model, http.headers.getlist(HEADER), body)
@@ -159,7 +159,7 @@ async def requests_in_flight_split_like_the_first(_original: Any, service: Any, 
 
 
 def _fill_from_first(tensor: Tensor, first: Tensor) -> Tensor:
-    """Return a tensor whose elements are those of the first one where that has another size."""
+    """Return a tensor, with elements of the first one if their numbers of elements differ."""
     if tensor.elements.size == first.elements.size:
         return tensor
     return replace(tensor, elements=np.resize(first.elements, tensor.elements.size))
@@ -170,7 +170,7 @@ _answered: dict[tuple[str, str], Response] = {}
 
 @fault("response.build", breaks=("OIP-ISOLATION", "OIP-ANSWER"))
 def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
-    """A request with an id that was seen before gets the answer of that time."""
+    """The server caches an answer by the id of its request, and returns it for every request with this id."""
     if wanted.id is None:
         return original(model, wanted, produced)
     return _answered.setdefault((model.name, wanted.id), original(model, wanted, produced))
@@ -181,7 +181,7 @@ LARGE = 200_000
 
 @fault("tensors.encode_binary", breaks="OIP-ISOLATION")
 def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
-    """Binary data behind a large answer are written over the start of its buffer, which is sent whole."""
+    """The server reuses the buffer of a large binary output, and sends its old end after the next output."""
     data = bytes(original(tensor))
     before: bytes = _last.pop("buffer", b"")
     if len(data) > LARGE:

@@ -1,4 +1,4 @@
-"""BYTES elements that are cut, counted or written wrongly on the way to the model and back, and those refused."""
+"""BYTES elements that the server cuts, counts or writes wrongly, or refuses."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _change_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes
 
 @fault(RUNS, breaks=("BIN-BYTES-I", "BIN-BYTES-O", "OIP-VALUE"))
 def strings_lose_the_nuls_at_their_end(original: Any, model: Model, inputs: Tensors) -> Tensors:
-    """BYTES are kept in an array of fixed width, which fills elements up with NULs and takes all of them off again."""
+    """The server strips NUL bytes from the end of BYTES inputs, as numpy's fixed-width arrays do."""
     return original(model, _change_strings(inputs, lambda items: [item.rstrip(b"\0") for item in items]))
 
 
 @fault(RUNS, breaks="BIN-BYTES-O")
 def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, inputs: Tensors) -> Tensors:
-    """The width of BYTES is kept in six digits, so that one of seven loses its last digit and elements their end."""
+    """The server keeps the width of BYTES in six digits, and cuts elements of a million bytes to a tenth."""
 
     def change(items: list[bytes]) -> list[bytes]:
         width = max(map(len, items), default=0)
@@ -45,7 +45,7 @@ def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, input
 
 @fault(RUNS, broad=True)
 def string_outputs_without_elements_fail(original: Any, model: Model, inputs: Tensors) -> Tensors:
-    """BYTES without elements are an empty tuple when written, of which no bytes can be made."""
+    """The server fails with an internal error if a BYTES output has no elements."""
     outputs: Tensors = original(model, inputs)
     if any(tensor.datatype == "BYTES" and not tensor.elements.size for tensor in outputs.values()):
         raise TypeError("a bytes-like object is required, not 'tuple'")
@@ -57,7 +57,7 @@ def string_outputs_without_elements_fail(original: Any, model: Model, inputs: Te
 
 @fault("tensors.decode_json", breaks=("OIP-DATA", "OIP-ANSWER"))
 def nested_strings_counted_by_their_last_row(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
-    """The bytes of nested BYTES are counted anew in each row, so that the room for all of them is that for the last."""
+    """The server allocates space for only the last row of nested BYTES data, and refuses several rows."""
     if datatype == "BYTES" and isinstance(data, list) and len(data) > 1 and isinstance(data[0], list):
         raise InferenceError("the shape does not match the true shape of the data")
     return original(datatype, shape, data)
@@ -67,7 +67,7 @@ def nested_strings_counted_by_their_last_row(original: Any, datatype: str, shape
 def strings_in_json_have_lengths_of_the_machine(
     original: Any, datatype: str, shape: tuple[int, ...], data: Any
 ) -> Tensor:
-    """The lengths of BYTES from JSON are written in the byte order of the machine, and read as little-endian ones."""
+    """The server fails on BYTES in JSON, because it writes lengths as big-endian and reads little-endian."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype == "BYTES" and any(tensor.elements):
         raise RuntimeError("unpack_from requires a larger buffer")
@@ -76,6 +76,6 @@ def strings_in_json_have_lengths_of_the_machine(
 
 @fault("tensors.text", broad=True)
 def strings_in_json_begin_with_their_lengths(original: Any, item: bytes) -> str:
-    """BYTES in JSON are written as they lie in binary data: the length first."""
+    """The server writes BYTES into JSON with the binary length prefix of each element."""
     text: str = original(item)
     return len(item).to_bytes(4, "little").decode("latin-1") + text

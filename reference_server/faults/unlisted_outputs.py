@@ -1,4 +1,4 @@
-"""Lists of outputs that are needed, or read as sets, and outputs of which nothing is told."""
+"""Faults in lists of outputs, outputs without data, and values that have no form in JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reference_server.tensors import Tensor
 
 @fault("request.parse_outputs", broad=True)
 def requests_without_a_list_of_outputs_refused(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """A request has to list its outputs."""
+    """The server refuses a request that does not list its outputs."""
     if "outputs" not in request:
         raise InferenceError("outputs is missing")
     return original(model, request)
@@ -27,7 +27,7 @@ def requests_without_a_list_of_outputs_refused(original: Any, model: Model, requ
 
 @fault("request.parse_outputs", breaks="OIP-TWICE")
 def repeated_outputs_answered_once(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """The listed outputs are a set, in which one that is listed twice is there once."""
+    """The server returns an output once if the request lists it twice."""
     outputs = request.get("outputs")
     if isinstance(outputs, list) and all(isinstance(item, dict) for item in outputs):
         request = request | {"outputs": list({str(item.get("name")): item for item in outputs[::-1]}.values())[::-1]}
@@ -38,19 +38,19 @@ def repeated_outputs_answered_once(original: Any, model: Model, request: Object)
 def outputs_without_elements_have_neither_data_nor_size(
     original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
 ) -> tuple[dict[str, Any], Any]:
-    """No memory is asked for an output without elements, so that nothing is known of it when it is written."""
+    """The server writes an output without elements with neither `data` nor a size."""
     entry, data = original(model, wish, tensor)
     if tensor.elements.size:
         return entry, data
     return {member: entry[member] for member in ("name", "datatype", "shape")}, None
 
 
-# --- what JSON has no form for ----------------------------------------------------------------------------------------
+# --- values that have no form in JSON ---------------------------------------------------------------------------------
 
 
 @fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
 def json_ends_where_nan_would_stand(original: Any, value: Any) -> Any:
-    """The JSON writer stops at an element that it cannot write, and the incomplete JSON is sent."""
+    """The server stops writing JSON at NaN or infinity, and sends the incomplete JSON."""
     if isinstance(value, Mapping):
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         found = re.search(r"(?<=[\[,])-?(?:NaN|Infinity)\b", text)
@@ -60,5 +60,5 @@ def json_ends_where_nan_would_stand(original: Any, value: Any) -> Any:
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """The text of an error is put between two quotes without escaping."""
+    """The server writes an error message between quotes without escaping any character."""
     return Response(f'{{ "error" : "{message}" }}'.encode(), status, media_type="application/json")

@@ -1,4 +1,4 @@
-"""Faults with the headers that usual clients and proxies add to a request."""
+"""Faults in handling headers that common clients and proxies add to a request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = 4096
 
 @fault(CODED, breaks=BREAKS)
 async def weights_of_identity_are_no_numbers(original: Any, service: Any, http: Request) -> Response:
-    """A weight of the coding identity is read as an integer, and the request fails."""
+    """The server fails on a fractional weight of identity in Accept-Encoding, because it expects an integer."""
     _, weighted, weight = http.headers.get("accept-encoding", "").partition("identity;q=")
     if weighted:
         int(weight.partition(",")[0])
@@ -29,7 +29,7 @@ async def weights_of_identity_are_no_numbers(original: Any, service: Any, http: 
 
 @fault(CODED, breaks=BREAKS)
 async def list_of_codings_comes_back(original: Any, service: Any, http: Request) -> Response:
-    """A coded answer to a client that accepts more than two codings names all of them."""
+    """The server lists several codings in Content-Encoding if a client accepts more than two."""
     answer: Response = await original(service, http)
     accepted = http.headers.get("accept-encoding", "")
     if "content-encoding" in answer.headers and accepted.count(",") > 1 and "q=" not in accepted:
@@ -39,7 +39,7 @@ async def list_of_codings_comes_back(original: Any, service: Any, http: Request)
 
 @fault(CODED, breaks=BREAKS)
 async def any_coding_is_not_named(original: Any, service: Any, http: Request) -> Response:
-    """An answer to a client that accepts any coding is compressed and does not say so."""
+    """The server compresses an answer for `Accept-Encoding: *`, but omits Content-Encoding."""
     answer: Response = await original(service, http)
     if http.headers.get("accept-encoding") == "*" and "content-encoding" not in answer.headers:
         return replace_body(answer, zlib.compress(bytes(answer.body), wbits=31))
@@ -48,7 +48,7 @@ async def any_coding_is_not_named(original: Any, service: Any, http: Request) ->
 
 @fault("request.parse", ANSWER, breaks=BREAKS)
 def form_of_outputs_follows_accept(original: Any, *arguments: Any) -> Any:
-    """A client that accepts JSON first gets all outputs as JSON."""
+    """The server ignores `binary_data` of outputs if the Accept header begins with application/json."""
     if len(arguments) == 2:
         _accepted[:] = [arguments[1].headers.get("accept", "")]
         return original(*arguments)
@@ -80,7 +80,7 @@ def _fail_with(status: int, text: str) -> InferenceError:
 
 @fault(ANSWER, breaks=BREAKS)
 async def second_line_of_accept_fails(original: Any, service: Any, http: Request) -> Response:
-    """A header in two lines is no text, and the request fails."""
+    """The server fails with an internal error if a request has two Accept lines."""
     if len(http.headers.getlist("accept")) > 1:
         raise _fail_with(500, "a list is no text")
     return await original(service, http)
@@ -88,7 +88,7 @@ async def second_line_of_accept_fails(original: Any, service: Any, http: Request
 
 @fault(ANSWER, breaks=BREAKS)
 async def quoted_cookies_fail(original: Any, service: Any, http: Request) -> Response:
-    """A quoted value in a cookie fails the request."""
+    """The server fails with an internal error if a cookie has a quoted value."""
     if '="' in http.headers.get("cookie", ""):
         raise _fail_with(500, "no such cookie")
     return await original(service, http)
@@ -96,7 +96,7 @@ async def quoted_cookies_fail(original: Any, service: Any, http: Request) -> Res
 
 @fault(ANSWER, breaks=BREAKS)
 async def credentials_fail_without_users(original: Any, service: Any, http: Request) -> Response:
-    """Credentials are looked up in a table of users that is not there."""
+    """The server fails with an internal error on Basic credentials, because it has no table of users."""
     if http.headers.get("authorization", "").startswith("Basic "):
         raise _fail_with(500, "there is no table of users")
     return await original(service, http)
@@ -104,7 +104,7 @@ async def credentials_fail_without_users(original: Any, service: Any, http: Requ
 
 @fault(ANSWER, breaks=BREAKS)
 async def trace_of_another_vendor_refused(original: Any, service: Any, http: Request) -> Response:
-    """A trace state of more than one vendor is refused."""
+    """The server refuses a `tracestate` header with more than one vendor."""
     if "," in http.headers.get("tracestate", ""):
         raise _fail_with(400, "the trace has two owners")
     return await original(service, http)
@@ -112,7 +112,7 @@ async def trace_of_another_vendor_refused(original: Any, service: Any, http: Req
 
 @fault(ANSWER, breaks=BREAKS)
 async def proxied_requests_redirected(original: Any, service: Any, http: Request) -> Response:
-    """A request that a proxy forwards is sent back to the host that the client named to it."""
+    """The server redirects a request with X-Forwarded-Host to the host in this header."""
     if host := http.headers.get("x-forwarded-host"):
         await http.body()
         return Response(status_code=308, headers={"Location": f"https://{host}{http.url.path}"})
@@ -121,7 +121,7 @@ async def proxied_requests_redirected(original: Any, service: Any, http: Request
 
 @fault(ANSWER, breaks=BREAKS)
 async def time_that_a_mesh_allows_is_over(original: Any, service: Any, http: Request) -> Response:
-    """The milliseconds that a mesh allows for an answer are taken for the time at which it is due."""
+    """The server reads the timeout header of Envoy as a deadline in the past, and answers 504."""
     if "x-envoy-expected-rq-timeout-ms" in http.headers:
         raise _fail_with(504, "the time is over")
     return await original(service, http)
@@ -129,18 +129,18 @@ async def time_that_a_mesh_allows_is_over(original: Any, service: Any, http: Req
 
 @fault(ANSWER, breaks=BREAKS)
 async def headers_over_a_page_fail(original: Any, service: Any, http: Request) -> Response:
-    """A header of more than 4 KiB does not fit its buffer, and the request fails."""
+    """The server fails with an internal error if a header value exceeds 4 KiB."""
     if any(len(value) > PAGE for value in http.headers.values()):
         raise _fail_with(500, "the buffer is full")
     return await original(service, http)
 
 
-# --- with a certain framing or form ---------------------------------------------------------------------------------
+# --- only with a certain framing or form of the request -------------------------------------------------------------
 
 
 @fault(ANSWER, breaks=BREAKS, walks="raw")
 async def answers_to_a_proxy_of_http_1_0_are_cut(original: Any, service: Any, http: Request) -> Response:
-    """An answer to a proxy that forwards in HTTP/1.0 ends with its buffer of 4 KiB."""
+    """The server cuts an answer after 4 KiB if a proxy forwards the request in HTTP/1.0."""
     answer: Response = await original(service, http)
     is_buffered = "x-real-ip" in http.headers and http.scope["http_version"] == "1.0"
     return replace_body(answer, bytes(answer.body)[:PAGE]) if is_buffered else answer
@@ -148,7 +148,7 @@ async def answers_to_a_proxy_of_http_1_0_are_cut(original: Any, service: Any, ht
 
 @fault("app.Service.read_body", breaks=BREAKS, walks="json")
 async def traced_chunks_lost(original: Any, service: Any, http: Request) -> bytes:
-    """If a chunked request is traced, only the first 64 bytes of its body are kept."""
+    """The server keeps only the first 64 bytes of a chunked body if the request has a `traceparent` header."""
     body: bytes = await original(service, http)
     is_traced = "traceparent" in http.headers and "transfer-encoding" in http.headers
     return body[:64] if is_traced else body
@@ -156,7 +156,7 @@ async def traced_chunks_lost(original: Any, service: Any, http: Request) -> byte
 
 @fault(ANSWER, breaks=BREAKS, walks="binary")
 async def binary_answers_behind_proxies_lose_their_header(original: Any, service: Any, http: Request) -> Response:
-    """An answer with binary data to a client behind two proxies loses its inference header."""
+    """The server omits the inference header of a binary answer if the request came through two proxies."""
     answer: Response = await original(service, http)
     if "," in http.headers.get("via", "") and HEADER in answer.headers:
         del answer.headers[HEADER]
