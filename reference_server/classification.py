@@ -1,6 +1,6 @@
 """Classification: the highest elements of a tensor as strings `value:index[:label]`.
 
-Source: Triton, Classification Extension. The datatype is BYTES, as the prose has it; STRING in the examples is an
+Source: Triton, Classification Extension. The datatype is BYTES, as the prose says; STRING in the examples is an
 erratum.
 """
 
@@ -20,10 +20,11 @@ LONG = 64 * 1024  # elements; a longer row is partitioned before it is sorted if
 
 
 def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) -> Tensor:
-    """Return the `count` highest classes, or all of them where there are fewer.
+    """Return the `count` highest classes, or all classes if there are fewer.
 
-    They are BYTES of shape [batch, count] for a batching model, where each batch entry is flattened and classified
-    separately; otherwise of shape [count], over the flattened tensor. Raises InferenceError for a non-numeric datatype.
+    The classes are BYTES. For a batching model, each batch entry is flattened and classified separately, and the shape
+    is [batch, count]. Otherwise the whole tensor is flattened, and the shape is [count]. Raises InferenceError for a
+    non-numeric datatype.
     """
     if tensor.datatype in NOT_SCORES:
         raise InferenceError(f"{tensor.datatype} cannot be classified, only numbers can")
@@ -55,9 +56,9 @@ def top(row: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def find_not_lower(row: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return the indices of all elements that are not lower than the `count`-th highest; all indices if that is NaN.
+    """Return the indices of all elements that are not lower than the `count`-th highest, in ascending order.
 
-    The indices are in ascending order.
+    If the `count`-th highest element is NaN, all indices are returned.
     """
     numbers = np.flatnonzero(row == row)  # NaN is not equal to itself
     if numbers.size < count:

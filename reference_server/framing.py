@@ -23,7 +23,7 @@ def json_length(values: Sequence[str], body_length: int) -> int | None:
     """
     if not values:
         return None
-    value, *others = (value.strip(" \t") for value in values)  # whitespace around is not part of it (RFC 9110, 5.5)
+    value, *others = (value.strip(" \t") for value in values)  # outer whitespace is not part of a value (RFC 9110, 5.5)
     for other in others:
         if other != value:
             raise InferenceError(f"{HEADER} is given twice, as {format_value(value)} and {format_value(other)}")

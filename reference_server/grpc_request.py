@@ -1,7 +1,7 @@
 """An inference request over gRPC: from a ModelInferRequest to the same tensors and requested outputs as over HTTP.
 
-As strict as over HTTP. The parameters `binary_data`, `binary_data_output` and `binary_data_size` belong to HTTP and are
-ignored here; of the extensions' parameters only `classification` is read.
+The server is as strict as over HTTP. It ignores the parameters `binary_data`, `binary_data_output` and
+`binary_data_size`, which belong to HTTP. `classification` is the only parameter of an extension that it reads.
 
 Sources: Open Inference Protocol, gRPC, "Inference"; Triton, Classification Extension, "GRPC".
 

@@ -1,11 +1,11 @@
 """The gRPC server: the listening port, the dispatch to methods, and the status of every refusal.
 
-The second transport to the same models; its dependencies are in the extra `grpc`. A call passes through here, then
-grpc_methods, grpc_request and grpc_contents, the model, grpc_response. Messages are parsed here and not by grpc, so
-that a malformed one is refused like any other bad request.
+gRPC is a second transport to the same models; its dependencies are in the extra `grpc`. A call passes through this
+module, then grpc_methods, grpc_request and grpc_contents, the model, grpc_response. This module, not grpc, parses
+messages, so that a malformed message is refused like any other bad request.
 
 An event loop in its own thread accepts calls, so that a call whose message arrives slowly occupies no worker thread.
-With a thread per call, as many slow calls as threads would block everybody else.
+With a thread per call, slow calls could occupy every thread and block all other clients.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ Result = TypeVar("Result")
 
 
 def options(max_message: int) -> list[tuple[str, int]]:
-    """Return the options of the server; beyond them grpc refuses with RESOURCE_EXHAUSTED or closes the connection."""
+    """Return the server's limits; grpc refuses more with RESOURCE_EXHAUSTED, or closes the connection."""
     limits = get_limits()
     return [
         ("grpc.max_receive_message_length", max_message),

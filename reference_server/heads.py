@@ -2,8 +2,8 @@
 
 A head that two parsers could read differently is refused: such heads enable request smuggling.
 The parser limits neither sizes nor extensions nor trailers of chunks; it only reports that a chunk begins, continues
-and ends. The bytes it has reported of a chunk are the last of its input, so the line with the size is directly before
-them.
+and ends. While a chunk is incomplete, its bytes are the last of the parser's input, directly after the line with the
+size.
 
 Sources: RFC 9112, 2.3 "HTTP Version", 3.2 "Request Target", 6.1 "Transfer-Encoding", 6.3 "Message Body Length", 7.1
 "Chunked Transfer Coding"; RFC 9110, 7.2 "Host", 10.1.1 "Expect", 15.6.2 "501", 15.6.6 "505"; RFC 6585, 5.
@@ -125,7 +125,7 @@ class ChunkFrames:
         self._has_new_line = False  # the size of this chunk is not known yet
         self._has_moved = True  # a chunk began, continued or ended in these bytes
         self._taken = 0  # bytes received of the chunk
-        self._line = b""  # the end of what was received of an incomplete line
+        self._line = b""  # the last bytes received of an incomplete line
         self._outside = 0  # bytes since the last progress of a chunk
 
     def begin_chunk(self) -> None:

@@ -1,8 +1,8 @@
 """Reads and decodes request bodies within a limit, and encodes answers in a content coding.
 
 The limit applies to bytes received, which covers chunked bodies without a declared length, and to the decoded bytes.
-The protocol documents do not mention content codings, so HTTP alone decides. The inference header counts the JSON
-before coding (RFC 9110, 8.4: a coding belongs to the representation).
+The protocol documents do not mention content codings, so only HTTP defines them. The inference header gives the length
+of the JSON before coding (RFC 9110, 8.4: a coding belongs to the representation).
 
 Sources: RFC 9110, 8.4.1 "Content Codings", 12.5.3 "Accept-Encoding", 15.5.16 "415 Unsupported Media Type".
 """
@@ -82,7 +82,7 @@ GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of each member (RFC 1952, 2.3.1)
 MAX_MEMBERS = 10_000  # members of a gzip body, which may be empty
 PIECE = 64 * 1024  # compressed bytes per step
 UNPACKED_BYTES = 1024 * 1024  # decompressed bytes per step: they can be 1000 times the input, and are copied
-COMPRESSION_LEVEL = 1  # more is seldom worth the time for answers
+COMPRESSION_LEVEL = 1  # a higher level is seldom worth the time for answers
 
 
 def find_request_coding(http: Request) -> str | None:

@@ -1,6 +1,6 @@
 """uvicorn's HTTP protocol, adapted: every error has the OIP format, and trailers are not headers.
 
-The only module that uses uvicorn's internals. `heads.py` decides which heads and chunks are refused.
+This is the only module that uses uvicorn's internals. `heads.py` decides which heads and chunks are refused.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class OipHttpProtocol(HttpToolsProtocol):
     _is_in_head = False  # whether a head has begun, and has not ended
     _is_in_body = False  # whether a head has ended, and its body has not
     _head_size = 0  # bytes of the head, without those received together with its first byte
-    _timer: asyncio.TimerHandle | None = None  # for a pending head, or for the rest of a body that nobody reads
+    _timer: asyncio.TimerHandle | None = None  # for a pending head, or for the rest of a body that the server discards
     _refusal: HeadRefusal | None = None
     _last_word: HeadRefusal | None = None  # refusal that waits for the answers to earlier requests; no more is read
     _data = b""  # the bytes being parsed
-    _has_ended_one = False  # whether a request ended in `_data`, so that the next one does not start at its beginning
+    _has_ended_one = False  # whether a request ended in `_data`, so that a later request does not start at byte 0
     _frames: ChunkFrames | None = None  # of a chunked body
     _stall_timer: StallTimer | None = None
 

@@ -1,8 +1,8 @@
 """Server and model metadata, and model configurations in the format of Triton's ModelConfig.
 
 Sources: Open Inference Protocol, REST, "Server Metadata", "Model Metadata"; Triton, Model Configuration Extension and
-model_config.proto, to which it points. The other members of that message describe backends, schedulers and files, which
-this server does not have.
+the model_config.proto that it refers to. The other members of ModelConfig describe backends, schedulers and files,
+which this server does not have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from reference_server.models import MAX_BATCH, VERSION, Model
 from reference_server.tensors import TensorSpec
 
-# Each document requires to be listed here. All are implemented in full, over both transports.
+# A server must list each extension that it implements. This server implements all four in full, over both transports.
 EXTENSIONS = ("binary_tensor_data", "model_configuration", "statistics", "classification")
 PLATFORM = "reference"
 SERVER_VERSION = version("oip-conformance")

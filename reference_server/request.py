@@ -1,9 +1,8 @@
 """An inference request: from header and body to tensors and requested outputs.
 
-Strict: anything that the documents do not allow is refused, with a message that names the location, the value and the
-expectation. Unknown members and parameters are ignored. The body of a raw binary request is the model's one input,
-without any JSON. For a BYTES input it is the one element without a length prefix: the body's size gives the length, and
-Triton reads it the same way.
+The server is strict: it refuses anything that the documents do not allow, with a message that names the location, the
+value and the expectation. It ignores unknown members and parameters. The body of a raw binary request is the model's
+only input, without any JSON. For a BYTES input, the body is the only element, without a length prefix, as in Triton.
 
 Sources: Open Inference Protocol, REST, "Inference"; Triton, Binary Tensor Data Extension and Classification Extension.
 """
@@ -153,7 +152,7 @@ def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bo
     - `binary_data_output` applies to all outputs unless `binary_data` on one overrides it: binary data;
     - a listed output without `binary_data` requests JSON (Triton and KServe answer so).
 
-    This server follows the first reading: only that agrees with the text about the request-level parameter.
+    This server follows the first reading: only this one agrees with the text about the request-level parameter.
     """
     return bool(binary_data_output if binary_data is None else binary_data)
 

@@ -1,4 +1,4 @@
-"""Strict JSON according to RFC 8259: what Python's decoder accepts beyond it is refused.
+"""Strict JSON according to RFC 8259: extensions that Python's decoder accepts are refused.
 
 This module refuses repeated members (it is ambiguous which value counts), NaN and Infinity, and signs of an attack:
 deep nesting, and more text, values, arrays or objects than the limits allow. A short text is parsed at once, a long
