@@ -30,7 +30,7 @@ def datatype_taken_from_the_model(original: Any, model: Model, spec: TensorSpec,
 
 @fault("request.parse_input", breaks="OIP-MEMBER-MISSING")
 def shape_taken_from_the_data(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server gives an input without a shape one dimension, the length of its `data`."""
+    """The server uses the length of `data` as the only dimension of an input without a shape."""
     data = entry.get("data")
     shaped = {"shape": [len(data)], **entry} if isinstance(data, list) else entry
     return original(model, spec, shaped, rest)
@@ -245,7 +245,7 @@ class _RepeatedOutput(RequestedOutput):
 
 @fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
 def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any, tensor: Tensor | None = None) -> Any:
-    """The server describes an output that is requested twice in two JSON entries, but sends its bytes once."""
+    """The server writes two JSON entries for an output that is requested twice, but sends the bytes once."""
     if tensor is not None:
         entry, data = original(model, asked, tensor)
         return entry, None if isinstance(asked, _RepeatedOutput) else data

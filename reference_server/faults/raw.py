@@ -44,7 +44,7 @@ def inference_header_0_means_none(original: Any, values: Any, body_length: int) 
 
 @fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server refuses a raw body that begins with a brace, because it expects JSON and a longer header."""
+    """The server refuses a raw body that begins with a brace, as JSON with a wrong inference header."""
     if body[:1] == b"{":
         raise InferenceError("the body is JSON, but the inference header is 0")
     return original(model, body)
@@ -116,7 +116,7 @@ def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shap
 
 @fault("request.parse_body", breaks="RAW-BYTES-SHAPE-SAFE")
 def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server reads a raw body for a BYTES input of shape [2] as its first element and adds an empty one."""
+    """The server reads a raw body for a BYTES input of shape [2] as one element, and adds an empty one."""
     spec = model.inputs[0]
     if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
         return original(model, body)

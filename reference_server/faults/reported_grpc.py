@@ -32,7 +32,7 @@ def grpc_typed_strings_that_are_no_text_fail(original: Any, datatype: str, field
     """The server fails with an internal error if a BYTES input in typed contents is not UTF-8."""
     if datatype == "BYTES":
         for value in values:
-            bytes(value).decode()  # an exception that nobody catches
+            bytes(value).decode()  # the exception becomes an internal error
     return original(datatype, field, values)
 
 
@@ -97,7 +97,7 @@ def grpc_has_no_word_of_health(original: Any) -> dict[str, Any]:
     breaks=("OIP-ENDPOINTS/grpc", "OIP-ALIVE/grpc", "CLS-LISTED/grpc", "OIP-MODEL-METADATA/grpc"),
 )
 def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> Any:
-    """The server has its service in another protobuf package than `inference`, where no client calls it."""
+    """The server registers its service under another protobuf package, so calls to `inference` fail."""
     call = call._replace(method=call.method.replace("/inference.", "/openinference."))
     return original(service, call)
 

@@ -199,7 +199,7 @@ def strings_in_json_not_counted(original: Any, datatype: str, shape: Any, data: 
     return original(datatype, shape, data)
 
 
-# --- the documents of requests ----------------------------------------------------------------------------------------
+# --- whole requests ---------------------------------------------------------------------------------------------------
 
 
 @fault("request.parse_inputs", breaks=("OIP-ANSWER", "BIN-ORDER-O", "OIP-OUTPUTS-ALL"))

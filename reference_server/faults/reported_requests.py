@@ -49,7 +49,7 @@ def json_ends_with_the_last_brace(original: Any, model: Model, values: Sequence[
 
 @fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORDER-I", "OIP-ANSWER"))
 def binary_strings_take_the_rest_of_the_body(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Any:
-    """The server gives a binary BYTES input the rest of the body, and refuses it if that exceeds its size."""
+    """The server refuses a request if the body continues after a binary BYTES input."""
     found = original(model, spec, entry, rest)
     if rest is not None and spec.datatype == "BYTES" and entry.get("data") is None:
         rest.finish()
@@ -159,7 +159,7 @@ def binary_data_are_for_strings_alone(original: Any, model: Model, request: Obje
     return [replace(wish, binary=wish.name in strings) for wish in original(model, request)]
 
 
-# --- requests in flight together --------------------------------------------------------------------------------------
+# --- concurrent requests ----------------------------------------------------------------------------------------------
 
 _batches: dict[str, list[Response]] = {}
 
@@ -241,7 +241,7 @@ def versions_beyond_64_bits_are_internal_errors(original: Any, service: Any, htt
     return original(service, http)
 
 
-# --- documents --------------------------------------------------------------------------------------------------------
+# --- nested JSON ------------------------------------------------------------------------------------------------------
 
 DEEP = 1000  # levels
 

@@ -232,7 +232,7 @@ def body_behind_a_wrong_inference_header_left_unread(original: Any, protocol: An
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: bytes) -> None:
-    """After refusing a request with Expect to an unknown model, the server parses its body as the next request."""
+    """After refusing a request with Expect to an unknown model, the server parses the body as a request."""
     _leave_body_unread(
         original,
         protocol,

@@ -96,7 +96,7 @@ _received = bytearray(2**16)
 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size: int) -> Any:
-    """If all bytes of an input are missing, the server uses those of an earlier request in its buffer."""
+    """If all bytes of an input are missing, the server uses bytes that an earlier request left in a buffer."""
     data = bytes(get_remaining(rest))[: len(_received)]
     _received[: len(data)] = data
     if not data and size <= len(_received):

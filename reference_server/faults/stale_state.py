@@ -91,7 +91,7 @@ def _overwrite_elements(tensor: Tensor, before: Tensor) -> Tensor:
     return replace(tensor, elements=elements)
 
 
-_strings: set[int] = set()  # connections with a string request in flight
+_strings: set[int] = set()  # connections with an unanswered request to identity_bytes
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="OIP-ERROR")
@@ -181,7 +181,7 @@ LARGE = 200_000
 
 @fault("tensors.encode_binary", breaks="OIP-ISOLATION")
 def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
-    """The server reuses the buffer of a large binary output, and sends its old end after the next output."""
+    """The server reuses the buffer of a large binary output: the end of the old bytes follows the next output."""
     data = bytes(original(tensor))
     before: bytes = _last.pop("buffer", b"")
     if len(data) > LARGE:

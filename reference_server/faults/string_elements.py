@@ -67,7 +67,7 @@ def nested_strings_counted_by_their_last_row(original: Any, datatype: str, shape
 def strings_in_json_have_lengths_of_the_machine(
     original: Any, datatype: str, shape: tuple[int, ...], data: Any
 ) -> Tensor:
-    """The server fails on BYTES in JSON, because it writes lengths as big-endian and reads little-endian."""
+    """The server writes lengths of BYTES from JSON as big-endian, reads them as little-endian, and fails."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype == "BYTES" and any(tensor.elements):
         raise RuntimeError("unpack_from requires a larger buffer")

@@ -1,7 +1,8 @@
-"""Servers that are different and right: none of them may fail a check.
+"""Valid servers that differ from the reference server: none of them may fail a check.
 
-Made as faults are, by replacing a step of the reference server; here `breaks` names the SHOULDs that the server misses,
-for which it is advised and no more. Where the documents leave a point open, the other reading stands here.
+A valid server (a variation) is made like a fault, by replacing a step of the reference server. `breaks` names the
+SHOULDs that the server does not meet; the suite advises about these and nothing else. Where the documents leave a
+point open, a variation takes the other reading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Classes written in another way, and limits of classification."""
+"""Other spellings of classes, and limits of classification."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ def _class(row: Any, index: int, labels: Sequence[str], spelling: str) -> bytes:
 
 @variation("classification.class_text", breaks="CLS-VALUE-EXACT")
 def class_values_have_six_decimals(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
-    """The values of classes are written with six decimals."""
+    """The server writes float values of classes with six decimals."""
     return _class(row, index, labels, "f")
 
 
 @variation("classification.class_text", breaks="CLS-VALUE-EXACT")
 def class_values_are_printed_by_a_stream(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
-    """The values of classes have six significant digits, the stream default of C++, and integers all of theirs."""
+    """The server writes float values of classes with six significant digits, the default of C++ streams."""
     return _class(row, index, labels, "g")
 
 
 @variation("classification.class_text", breaks="CLS-VALUE-EXACT")
 def integer_class_values_have_a_point(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
-    """Integers stand in classes as 10.0."""
+    """The server writes integer values of classes with a decimal point, such as 10.0."""
     text: bytes = original(row, index, labels)
     return text.replace(b":", b".0:", 1) if row.dtype.kind in "iu" else text
 
 
 @variation("classification.classify", breaks="CLS-SHAPE-SHOWN")
 def classes_always_have_a_batch(original: Any, tensor: Tensor, count: int, batching: bool, *rest: Any) -> Tensor:
-    """Classes of a model that does not batch have the shape [1, count], as the prose says."""
+    """The server gives classes of a model that does not batch the shape [1, count], as the prose says."""
     found: Tensor = original(tensor, count, batching, *rest)
     return found if batching else replace(found, shape=(1, *found.shape))
 
 
 @variation("classification.classify")
 def each_row_of_a_matrix_is_ranked(original: Any, tensor: Tensor, count: int, batching: bool, *rest: Any) -> Tensor:
-    """Of an output of several dimensions each row is ranked for itself, also where the model does not batch."""
+    """The server classifies each row of an output of several dimensions, even if the model does not batch."""
     found: Tensor = original(tensor, count, batching or len(tensor.shape) > 1, *rest)
     return found
 
 
 @variation("classification.class_text", breaks="CLS-VALUE-EXACT")
 def class_values_have_an_exponent(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
-    """The values of classes are written with an exponent."""
+    """The server writes float values of classes with an exponent."""
     return _class(row, index, labels, ".9e")
 
 
 @variation("classification.top")
 def ties_from_the_end(_: Any, row: Any, count: int) -> Any:
-    """Of equal scores the last comes first."""
+    """The server lists equal scores from the last to the first."""
     order = np.argsort(row, kind="stable")[::-1]
     return order[:count]
 
 
 @variation("classification.widened")
 def sixteen_bit_floats_are_not_classified(original: Any, tensor: Tensor) -> Any:
-    """Scores in FP16 and BF16 are refused."""
+    """The server refuses to classify FP16 and BF16."""
     if tensor.datatype in ("FP16", "BF16"):
         raise InferenceError(f"{tensor.datatype} cannot be classified")
     return original(tensor)
@@ -77,7 +77,7 @@ def sixteen_bit_floats_are_not_classified(original: Any, tensor: Tensor) -> Any:
 
 @variation("classification.classify")
 def more_classes_than_there_are_is_refused(original: Any, tensor: Tensor, count: int, *rest: Any) -> Tensor:
-    """A number above that of the classes is refused."""
+    """The server refuses a number of classes above the number of elements."""
     batch = tensor.shape[0] if rest[0] else 1
     if count > tensor.elements.size // max(batch, 1):
         raise InferenceError(f"there are no {count} classes")
@@ -87,13 +87,13 @@ def more_classes_than_there_are_is_refused(original: Any, tensor: Tensor, count:
 
 @variation("classification.class_text")
 def class_values_as_doubles(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
-    """The values of classes are written with all digits of a double."""
+    """The server writes float values of classes with the 17 digits of a double."""
     return _class(row, index, labels, ".17g")
 
 
 @variation("classification.top")
 def nan_comes_first(original: Any, row: Any, count: int) -> Any:
-    """NaN is the best score."""
+    """The server ranks NaN above all other scores."""
     order = original(row, row.size)
-    equal_to_itself = row[order] == row[order]  # which NaN is not
+    equal_to_itself = row[order] == row[order]  # false for NaN
     return order[np.argsort(equal_to_itself, kind="stable")][:count]

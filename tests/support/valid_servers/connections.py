@@ -1,4 +1,4 @@
-"""HTTP in other manners: closed connections, HTTP/1.0, chunks, compression, slow answers."""
+"""Other valid uses of HTTP: closed connections, HTTP/1.0, chunks, compression, slow answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reference_server.limits import Limits
 
 @variation("response.frame")
 def answers_close_the_connection(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The connection is closed after every answer, and the answer says so."""
+    """The server closes the connection after every answer, with `Connection: close`."""
     found: Response = original(head, binary)
     found.headers["Connection"] = "close"
     return found
@@ -26,7 +26,7 @@ def answers_close_the_connection(original: Any, head: bytes, binary: Sequence[An
 
 @variation("app.Service.infer")
 async def answers_come_late(original: Any, service: app.Service, http: Any) -> Response:
-    """Every answer takes a moment."""
+    """The server delays every answer to an inference request."""
     await asyncio.sleep(0.002)
     found: Response = await original(service, http)
     return found
@@ -44,13 +44,13 @@ class _Dribbling(Response):
 
 @variation("response.frame")
 def answers_dribble(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The first bytes of an answer come in small pieces."""
+    """The server sends the first bytes of an answer in small pieces."""
     found: Response = original(head, binary)
     return _Dribbling(bytes(found.body), headers=dict(found.headers))
 
 
 class _Rewriting:
-    """A connection on which the heads of answers pass through `change`."""
+    """A transport that passes the heads of answers through `change`."""
 
     def __init__(self, transport: Any, change: Callable[[bytes], bytes]) -> None:
         self._transport = transport
@@ -60,7 +60,7 @@ class _Rewriting:
         return getattr(self._transport, name)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write data, changed if they begin an answer."""
+        """Write data, changed if an answer begins with them."""
         self._transport.write(self._change(bytes(data)) if bytes(data[:9]) == b"HTTP/1.1 " else data)
 
 
@@ -82,7 +82,7 @@ CLOSING = ("http_protocol.OipHttpProtocol.connection_made", "http_protocol.OipHt
 
 
 def _ends_each(original: Any, protocol: Any, arguments: tuple[Any, ...], change: Callable[[bytes], bytes]) -> None:
-    """Do one of the steps of `CLOSING` for connections that end with their first answer."""
+    """Run one of the steps of `CLOSING`, for connections that end after the first answer."""
     if arguments:
         original(protocol, _Rewriting(arguments[0], change))
     else:
@@ -92,19 +92,19 @@ def _ends_each(original: Any, protocol: Any, arguments: tuple[Any, ...], change:
 
 @variation(*CLOSING)
 def answers_in_http_1_0(original: Any, protocol: Any, *arguments: Any) -> None:
-    """Answers are HTTP/1.0: they give their length, and the connection is closed after each without a word."""
+    """The server answers in HTTP/1.0 with Content-Length, and closes the connection without `Connection: close`."""
     _ends_each(original, protocol, arguments, _old)
 
 
 @variation(*CLOSING)
 def json_ends_with_the_connection(original: Any, protocol: Any, *arguments: Any) -> None:
-    """Answers are HTTP/1.0, and those without binary data end where the connection does."""
+    """The server answers in HTTP/1.0; the end of the connection marks the end of answers without binary data."""
     _ends_each(original, protocol, arguments, _old_without_length)
 
 
 @variation(*CLOSING, breaks="BIN-NOT-CHUNKED")
 def answers_end_with_the_connection(original: Any, protocol: Any, *arguments: Any) -> None:
-    """Answers are HTTP/1.0 and end where the connection does, with binary data or without."""
+    """The server answers in HTTP/1.0; the end of the connection marks the end of every answer."""
     _ends_each(original, protocol, arguments, _old_without_any_length)
 
 
@@ -114,13 +114,13 @@ def _without_length(head: bytes) -> bytes:
 
 @variation(*CLOSING, breaks="BIN-NOT-CHUNKED")
 def answers_of_http_1_1_end_with_the_connection(original: Any, protocol: Any, *arguments: Any) -> None:
-    """Answers announce that the connection closes and end where it does, with binary data or without."""
+    """The server sends `Connection: close`; the end of the connection marks the end of every answer."""
     _ends_each(original, protocol, arguments, _without_length)
 
 
 @variation(*CLOSING, "app.Service.infer")
 def knows_http_1_0_alone(original: Any, *arguments: Any) -> Any:
-    """Answers are HTTP/1.0, chunks are bad requests, and nobody is told to go on."""
+    """The server answers in HTTP/1.0, refuses chunked requests with 400, and never sends 100 Continue."""
     if isinstance(arguments[0], app.Service):
         return _refuse_chunks(original, *arguments)
     _ends_each(original, arguments[0], arguments[1:], _old)
@@ -138,7 +138,7 @@ async def _refuse_chunks(original: Any, service: app.Service, http: Any) -> Resp
 
 @variation(*CLOSING, "http_body.read")
 def http_1_0_takes_chunks_for_no_body(original: Any, *arguments: Any) -> Any:
-    """Answers are HTTP/1.0, and a body without a length is none, as in Python's wsgiref."""
+    """The server answers in HTTP/1.0, and reads a chunked body as an empty body, as Python's wsgiref does."""
     if isinstance(arguments[-1], Limits):
         return _read_no_chunks(original, *arguments)
     _ends_each(original, arguments[0], arguments[1:], _old)
@@ -152,12 +152,12 @@ async def _read_no_chunks(original: Any, http: Any, limits: Any) -> bytes:
 
 @variation("http_body.choose_coding")
 def answers_are_never_compressed(_original: Any, _http: Any) -> None:
-    """Answers are not compressed, whatever a client accepts."""
+    """The server never compresses answers."""
 
 
 @variation("http_body.encode")
 def compressed_answers_vary(original: Any, answer: Response, coding: str) -> Response:
-    """A compressed answer says that it depends on Accept-Encoding, and names its coding in capitals."""
+    """The server adds `Vary: Accept-Encoding` to compressed answers, and names the coding in capitals."""
     found: Response = original(answer, coding)
     found.headers.update({"Vary": "Accept-Encoding", "Content-Encoding": coding.upper()})
     return found
@@ -165,7 +165,7 @@ def compressed_answers_vary(original: Any, answer: Response, coding: str) -> Res
 
 @variation("http_body.encode")
 def compressed_answers_of_two_members(_original: Any, answer: Response, coding: str) -> Response:
-    """A compressed answer is two gzip members with zeros behind them, or two codings one over the other."""
+    """The server compresses into two gzip members and appends zeros, or applies deflate twice."""
     body, half = bytes(answer.body), len(answer.body) // 2
     gzipped = zlib.compress(body[:half], wbits=31) + zlib.compress(body[half:], wbits=31) + bytes(3)
     answer.body = gzipped if coding == "gzip" else zlib.compress(zlib.compress(body))
@@ -176,15 +176,15 @@ def compressed_answers_of_two_members(_original: Any, answer: Response, coding: 
 
 @variation("http_body.encode", breaks="HTTP-CODING-ACCEPTED")
 def compressed_answers_in_a_coding_of_its_own(_original: Any, answer: Response, _coding: str) -> Response:
-    """An answer to a client that accepts gzip or deflate is in Brotli."""
-    answer.body = b"\x0b\x02\x80" + bytes(answer.body) + b"\x03"  # as Brotli has what it does not compress
+    """The server answers in Brotli if a client accepts gzip or deflate."""
+    answer.body = b"\x0b\x02\x80" + bytes(answer.body) + b"\x03"  # an uncompressed Brotli stream
     answer.headers.update({"Content-Length": str(len(answer.body)), "Content-Encoding": "br"})
     return answer
 
 
 @variation("http_body.decode")
 def compressed_requests_are_refused(_original: Any, _body: bytes, coding: str, _limit: int) -> bytes:
-    """Requests must not be compressed."""
+    """The server refuses compressed requests with 415."""
     raise InferenceError(f"Content-Encoding {coding} is not supported", status=415)
 
 
@@ -201,21 +201,21 @@ class _InSmallChunks(Response):
 
 @variation("response.frame", breaks="BIN-NOT-CHUNKED")
 def answers_come_in_small_chunks(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """Answers come in chunks that end anywhere."""
+    """The server sends answers in small chunks that end anywhere in the body."""
     found: Response = original(head, binary)
     return _InSmallChunks(bytes(found.body), headers=dict(found.headers))
 
 
 @variation("http_protocol.OipHttpProtocol.on_body")
 def no_100_continue_once_the_body_comes(original: Any, protocol: Any, body: bytes) -> None:
-    """No 100 Continue is sent where some of the body is there already."""
+    """The server does not send 100 Continue after it has received a part of the body."""
     protocol.cycle.waiting_for_100_continue = False
     original(protocol, body)
 
 
 @variation("app.Service.infer")
 async def expectations_are_not_supported(original: Any, service: app.Service, http: Any) -> Response:
-    """A request with Expect is refused with 417, its body unread and the connection closed."""
+    """The server refuses Expect with 417, without reading the body, and closes the connection."""
     if "expect" in http.headers:
         raise http_body.UnreadBodyError("expectations are not supported", status=417)
     found: Response = await original(service, http)
@@ -227,7 +227,7 @@ MADE = "http_protocol.OipHttpProtocol.connection_made"
 
 @variation(MADE)
 def interim_answers_before_each(original: Any, protocol: Any, transport: Any) -> None:
-    """Two interim answers come before each final one: 102 Processing and 103 Early Hints."""
+    """The server sends 102 Processing and 103 Early Hints before every final answer."""
 
     def change(head: bytes) -> bytes:
         if head.startswith(b"HTTP/1.1 1"):
@@ -239,7 +239,7 @@ def interim_answers_before_each(original: Any, protocol: Any, transport: Any) ->
 
 @variation("http_body.decode")
 def codings_one_member_alone(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """A compressed request of several gzip members is refused."""
+    """The server refuses a compressed request with several gzip members."""
     if body.count(http_body.GZIP_MAGIC + b"\x08") > 1:
         raise InferenceError("one gzip member is decoded, no more", status=415)
     found: bytes = original(body, coding, limit)
@@ -248,7 +248,7 @@ def codings_one_member_alone(original: Any, body: bytes, coding: str, limit: int
 
 @variation("app.Service.read_body")
 async def codings_are_all_refused(original: Any, service: app.Service, http: Any) -> bytes:
-    """A request that names a coding is refused with 415, whichever it is, its body unread and the connection closed."""
+    """The server refuses any Content-Encoding with 415, without reading the body, and closes the connection."""
     if http.headers.get("content-encoding", "identity") != "identity":
         raise http_body.UnreadBodyError("codings are not supported", status=415)
     found: bytes = await original(service, http)
@@ -257,7 +257,7 @@ async def codings_are_all_refused(original: Any, service: app.Service, http: Any
 
 @variation("app.Service.infer")
 async def unknown_models_are_refused_before_the_body(original: Any, service: app.Service, http: Any) -> Response:
-    """A request to an unknown model is refused with its body unread, and the connection is closed."""
+    """The server refuses an unknown model without reading the body, and closes the connection."""
     if http.path_params["model"] not in service.models:
         raise http_body.UnreadBodyError("there is no such model", status=404)
     found: Response = await original(service, http)
@@ -266,7 +266,7 @@ async def unknown_models_are_refused_before_the_body(original: Any, service: app
 
 @variation("http_protocol.OipHttpProtocol.data_received")
 def chunks_count_beside_a_length(original: Any, protocol: Any, data: bytes) -> None:
-    """A request with both Transfer-Encoding and Content-Length is read by its chunks, and the connection is closed."""
+    """If a request has Transfer-Encoding and Content-Length, the server reads chunks and closes the connection."""
     head, end, body = data.partition(b"\r\n\r\n")
     if b"transfer-encoding: chunked" in head.lower() and b"content-length: " in head.lower():
         head = re.sub(rb"(?i)\r\ncontent-length: [0-9]+", b"\r\nConnection: close", head, count=1)
@@ -275,7 +275,7 @@ def chunks_count_beside_a_length(original: Any, protocol: Any, data: bytes) -> N
 
 @variation("http_body.decode")
 def codings_of_json_undone_where_there_are_any(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """A body that is JSON as it stands is taken for that, whatever coding it is said to be in."""
+    """The server reads a body that begins with a brace as JSON, even if Content-Encoding names a coding."""
     if body.startswith(b"{"):
         return body
     found: bytes = original(body, coding, limit)

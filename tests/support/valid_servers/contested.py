@@ -1,4 +1,4 @@
-"""What documents leave to a server, or have where its author does not look: limits of JSON, versions, both forms."""
+"""Points that the documents leave open, or settle in an unexpected place: limits of JSON, versions, both forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference_server.tensors import Tensor
 
 @variation("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
 def binary_outputs_have_data_too(original: Any, model: Any, wish: Any, tensor: Tensor) -> Any:
-    """A binary output that JSON can carry has its elements as `data`, too, as the base protocol asks of any output."""
+    """The server sends an output as binary data and as `data`, since the base protocol requires `data`."""
     entry, data = original(model, wish, tensor)
     if data is None or "data" in entry or wish.classes is not None:
         return entry, data
@@ -41,13 +41,13 @@ def _flat(data: Any) -> Any:
 
 @variation("tensors.decode_json", "tensors.encode_json")
 def strings_with_nul_are_refused(original: Any, *arguments: Any) -> Any:
-    """JSON with NUL in a string of its data is refused, and so is an answer that would have one."""
+    """The server refuses NUL in strings of JSON data, in requests and in answers."""
     return _within(original, arguments, "\x01")
 
 
 @variation("tensors.decode_json", "tensors.encode_json")
 def strings_with_control_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """JSON with a control character in a string of its data is refused, and so is an answer that would have one."""
+    """The server refuses control characters in strings of JSON data, in requests and in answers."""
     return _within(original, arguments, " ")
 
 
@@ -65,7 +65,7 @@ def _within(original: Any, arguments: Any, limit: str) -> Any:
 
 @variation("tensors.decode_json")
 def numbers_among_strings_are_octets(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """An integer among BYTES is coerced to the byte of that value."""
+    """The server converts an integer in JSON data of BYTES to the byte of this value."""
     if datatype == "BYTES" and isinstance(data, list):
         data = [chr(item) if type(item) is int and 0 <= item < 128 else item for item in data]
     found: Tensor = original(datatype, shape, data)
@@ -79,7 +79,7 @@ _names_older: ContextVar[bool] = ContextVar("_names_older", default=False)
 
 
 class _Older(Model):
-    """An earlier version of a model, which computes nothing but zeros and empty strings."""
+    """An earlier version of a model, which returns only zeros and empty strings."""
 
     def run(self, inputs: Any) -> dict[str, Tensor]:
         """Return the outputs."""
@@ -99,7 +99,7 @@ def _older(model: Model) -> Model:
 
 @variation("metadata.describe", "app.Service.find", "response.build", "response.encode")
 def older_versions_compute_something_else(original: Any, *arguments: Any) -> Any:
-    """Each model has an older version, listed first, which computes something else; the newer one is the default."""
+    """Each model has an older version, listed first, with other results; the newer version is the default."""
     first = arguments[0]
     if len(arguments) == 3:  # response.build
         token = _names_older.set(isinstance(first, _Older))
@@ -124,7 +124,7 @@ def _found(original: Any, service: Any, http: Any) -> Model:
 
 @variation("grpc_methods.model_metadata", "grpc_methods.find", "grpc_methods.model_infer")
 def grpc_older_versions_take_other_inputs(original: Any, models: Any, *arguments: Any) -> Any:
-    """Each model has an older version, listed first, which takes other inputs; the newer one is the default."""
+    """Each model has an older version, listed first, with other inputs; the newer version is the default."""
     if len(arguments) == 2:  # grpc_methods.find
         name, version = arguments
         return original(models, name, "" if version == OLDER else version)

@@ -1,4 +1,4 @@
-"""Headers of answers that differ and are right."""
+"""Other valid headers of answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answer = dict[str, Any]
 
 @variation("response.frame")
 def inference_header_on_json_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """An answer without binary data has an inference header that equals its length."""
+    """The server sends the length of the JSON as inference header, even without binary data."""
     found: Response = original(head, binary)
     found.headers[HEADER] = str(len(head))
     return found
@@ -24,7 +24,7 @@ def inference_header_on_json_answers(original: Any, head: bytes, binary: Sequenc
 
 @variation("response.frame", breaks="BIN-HEADER-ON-JSON-O")
 def inference_header_0_on_json_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """An answer without binary data has the inference header 0."""
+    """The server sends an inference header of 0 if an answer has no binary data."""
     found: Response = original(head, binary)
     if not binary:
         found.headers[HEADER] = "0"
@@ -33,14 +33,14 @@ def inference_header_0_on_json_answers(original: Any, head: bytes, binary: Seque
 
 @variation("response.frame")
 def empty_outputs_without_inference_header(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """An answer whose binary outputs are all empty is framed as JSON."""
+    """The server sends an answer whose binary outputs are all empty as JSON, without an inference header."""
     found: Response = original(head, [] if not any(map(len, binary)) else binary)
     return found
 
 
 @variation("response.frame")
 def headers_nobody_asked_for(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """Answers carry headers of proxies and monitors."""
+    """The server adds headers of proxies and monitors to answers."""
     found: Response = original(head, binary)
     found.headers.update({"Via": "1.1 proxy", "X-Request-Id": "7", "Server": "x", "Cache-Control": "no-store"})
     return found
@@ -48,7 +48,7 @@ def headers_nobody_asked_for(original: Any, head: bytes, binary: Sequence[Any]) 
 
 @variation("app.Service.infer")
 async def answers_name_the_client(original: Any, service: Any, http: Request) -> Response:
-    """An answer says in headers which client was heard, and may be cached for that one alone."""
+    """The server repeats the User-Agent in a header of the answer, and sends `Vary: User-Agent`."""
     found: Response = await original(service, http)
     found.headers.update({"X-Client": http.headers.get("User-Agent", ""), "Vary": "User-Agent"})
     return found
@@ -62,14 +62,14 @@ class _InCapitals(Response):
 
 @variation("response.frame")
 def headers_in_capitals(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The names of headers are written in capitals."""
+    """The server writes the names of headers in capitals."""
     found: Response = original(head, binary)
     return _InCapitals(bytes(found.body), headers=dict(found.headers))
 
 
 @variation("response.frame", breaks="BIN-NOT-CHUNKED")
 def answers_are_chunked(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """Answers are chunked and do not state their length."""
+    """The server sends answers in chunks, without Content-Length."""
     found: Response = original(head, binary)
     del found.headers["content-length"]
     return found
@@ -77,7 +77,7 @@ def answers_are_chunked(original: Any, head: bytes, binary: Sequence[Any]) -> Re
 
 @variation("response.frame", breaks=("BIN-CONTENT-TYPE-O", "BIN-CONTENT-TYPE-OF-JSON"))
 def answers_without_content_type(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """Answers do not say what they are."""
+    """The server sends answers without Content-Type."""
     found: Response = original(head, binary)
     del found.headers["content-type"]
     return found
@@ -85,7 +85,7 @@ def answers_without_content_type(original: Any, head: bytes, binary: Sequence[An
 
 @variation("response.frame")
 def json_with_a_charset(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The content type of JSON names its charset."""
+    """The server adds a charset to the Content-Type of JSON."""
     found: Response = original(head, binary)
     if not binary:
         found.headers["content-type"] = "Application/JSON; charset=utf-8"
@@ -94,7 +94,7 @@ def json_with_a_charset(original: Any, head: bytes, binary: Sequence[Any]) -> Re
 
 @variation("response.frame")
 def content_types_with_parameters(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """Content types are written in other letters and have parameters."""
+    """The server writes Content-Type in other letter case and with a parameter."""
     found: Response = original(head, binary)
     found.headers["content-type"] = found.headers["content-type"].title() + "; version=2"
     return found
@@ -102,7 +102,7 @@ def content_types_with_parameters(original: Any, head: bytes, binary: Sequence[A
 
 @variation("response.frame")
 def empty_outputs_are_counted_as_json(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """An answer whose binary outputs are all empty is JSON with an inference header that equals its length."""
+    """If all binary outputs are empty, the server sends application/json with the length as inference header."""
     found: Response = original(head, binary)
     if binary and not any(map(len, binary)):
         found.headers["content-type"] = "application/json"

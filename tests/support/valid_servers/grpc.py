@@ -1,4 +1,4 @@
-"""Other ways to answer over gRPC: forms, names, statuses, and what is left open about classes."""
+"""Other valid answers over gRPC: forms, names, statuses, and open points of classification."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Message = Any
 
 @variation("grpc_response.answers_raw")
 def grpc_answers_are_always_raw(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
-    """Every answer is in raw contents."""
+    """The server sends every answer in raw contents."""
     return True
 
 
 @variation("grpc_response.answers_raw")
 def grpc_answers_are_typed_where_they_can_be(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
-    """An answer is in typed contents unless one of its datatypes has none."""
+    """The server sends an answer in typed contents unless one of its datatypes has no typed form."""
     return any(tensor.datatype in ("FP16", "BF16") for _, tensor in outputs)
 
 
 @variation("grpc_response.add_raw")
 def grpc_raw_answers_have_empty_contents(original: Any, response: Message, outputs: Any) -> None:
-    """Beside raw contents each output has contents that hold nothing."""
+    """The server adds empty typed contents to each output of a raw answer."""
     original(response, outputs)
     for entry in response.outputs:
         entry.contents.SetInParent()
@@ -37,7 +37,7 @@ def grpc_raw_answers_have_empty_contents(original: Any, response: Message, outpu
 
 @variation("grpc_response.build")
 def grpc_outputs_in_another_order(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """Outputs stand in reverse, and so do their raw contents."""
+    """The server sends outputs and their raw contents in reverse order."""
     response = original(model, request, produced)
     entries, raw = list(response.outputs)[::-1], list(response.raw_output_contents)[::-1]
     del response.outputs[:]
@@ -48,7 +48,7 @@ def grpc_outputs_in_another_order(original: Any, model: Any, request: Any, produ
 
 @variation("grpc_contents.decode_typed")
 def grpc_other_fields_of_integers_are_taken(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """Integers are read from whichever field has them, as the classification document's example wants it."""
+    """The server reads integers from any integer field, as in the example of the classification extension."""
     if datatype in ("UINT32", "INT32", "UINT64", "INT64"):
         field = {"UINT32": "uint", "INT32": "int", "UINT64": "uint64", "INT64": "int64"}[datatype]
         for other, values in contents.ListFields():
@@ -63,7 +63,7 @@ def grpc_other_fields_of_integers_are_taken(original: Any, datatype: str, shape:
 def grpc_tensors_without_elements_are_refused(
     original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None
 ) -> Tensor:
-    """An input without elements is refused."""
+    """The server refuses inputs without elements."""
     if 0 in entry.shape:
         raise InferenceError("has no elements")
     tensor: Tensor = original(model, spec, entry, raw)
@@ -75,7 +75,7 @@ def grpc_tensors_without_elements_are_refused(
 
 @variation("grpc_response.build")
 def grpc_answers_have_no_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The version of the model is left out."""
+    """The server omits the version of the model in answers."""
     response = original(model, request, produced)
     response.ClearField("model_version")
     return response
@@ -83,7 +83,7 @@ def grpc_answers_have_no_version(original: Any, model: Any, request: Any, produc
 
 @variation("grpc_response.build")
 def grpc_answers_have_an_id_and_parameters(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """An answer has an id of the server's where the request has none, and parameters of its own."""
+    """The server adds parameters to an answer, and an id if the request has none."""
     response = original(model, request, produced)
     response.id = response.id or "7f3a"
     response.parameters["triton_final_response"].bool_param = True
@@ -94,7 +94,7 @@ def grpc_answers_have_an_id_and_parameters(original: Any, model: Any, request: A
 
 @variation("grpc_methods.model_metadata")
 def grpc_metadata_leave_out_the_batch(original: Any, models: Any, message: Message) -> Message:
-    """Shapes in metadata are those of an item, and there are neither versions nor a platform."""
+    """The model metadata have shapes without the batch dimension, no versions and no platform."""
     response = original(models, message)
     if models[message.name].batching:
         for entry in (*response.inputs, *response.outputs):
@@ -106,7 +106,7 @@ def grpc_metadata_leave_out_the_batch(original: Any, models: Any, message: Messa
 
 @variation("grpc_methods.model_metadata", breaks="OIP-MODEL-NAME-ASKED/grpc")
 def grpc_metadata_name_the_version(original: Any, models: Any, message: Message) -> Message:
-    """Metadata call the model by its name and its version."""
+    """The model metadata name the model with its version, as `name:version`."""
     response = original(models, message)
     response.name = f"{message.name}:{response.versions[0]}"
     return response
@@ -114,7 +114,7 @@ def grpc_metadata_name_the_version(original: Any, models: Any, message: Message)
 
 @variation("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_further_outputs_come_with_the_listed(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """Beside the listed outputs come the others of the model."""
+    """The server returns all outputs of a model, even if the request lists only some."""
     wishes: list[RequestedOutput] = original(model, message)
     listed = {wish.name for wish in wishes}
     return [
@@ -125,7 +125,7 @@ def grpc_further_outputs_come_with_the_listed(original: Any, model: Any, message
 
 @variation("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
 def grpc_the_only_input_has_any_name(original: Any, model: Any, message: Message) -> Any:
-    """The input of a model that has one is taken whatever it is called."""
+    """The server accepts any name for the only input of a model."""
     if len(model.inputs) == len(message.inputs) == 1:
         message.inputs[0].name = model.inputs[0].name
     return original(model, message)
@@ -133,7 +133,7 @@ def grpc_the_only_input_has_any_name(original: Any, model: Any, message: Message
 
 @variation("grpc_methods.server_metadata")
 def grpc_metadata_list_further_extensions(original: Any, models: Any, message: Message) -> Message:
-    """The server has no name, and lists extensions of its own."""
+    """The server metadata have no name, and list extensions that no document defines."""
     response = original(models, message)
     response.ClearField("name")
     response.extensions[:] = ["sequence", "classification", "trace"]
@@ -145,13 +145,13 @@ def grpc_metadata_list_further_extensions(original: Any, models: Any, message: M
 
 @variation("grpc_server.status")
 def grpc_refusals_say_nothing(original: Any, error: Any) -> Any:
-    """A refusal has no message."""
+    """The server refuses calls without a message."""
     return original(error)[0], ""
 
 
 @variation("grpc_server.status")
 def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
-    """What the model does not have is NOT_FOUND."""
+    """The server refuses an unknown name of a tensor with NOT_FOUND."""
     from grpc import StatusCode
 
     code, text = original(error)
@@ -160,7 +160,7 @@ def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
 
 @variation("grpc_contents.decode_raw", "grpc_server.status")
 def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any:
-    """A raw tensor of more than 64 KiB is refused with RESOURCE_EXHAUSTED."""
+    """The server refuses a raw tensor of more than 64 KiB with RESOURCE_EXHAUSTED."""
     from grpc import StatusCode
 
     if len(arguments) == 1:
@@ -176,7 +176,7 @@ def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any
 
 @variation("grpc_response.output_tensor", breaks="CLS-VALUE-EXACT/grpc")
 def grpc_values_have_six_decimals(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Floats among the classes are written with six decimals."""
+    """The server writes float values of classes with six decimals."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None or tensor.elements.dtype.kind != "f":
         return found
@@ -186,7 +186,7 @@ def grpc_values_have_six_decimals(original: Any, model: Any, wish: RequestedOutp
 
 @variation("grpc_request.class_count")
 def grpc_count_0_is_no_classification(original: Any, entry: Message) -> int | None:
-    """A count of 0 leaves the output as it is."""
+    """The server returns the output itself if the number of classes is 0."""
     is_zero = "classification" in entry.parameters and entry.parameters["classification"].int64_param == 0
     wanted = is_zero and entry.parameters["classification"].WhichOneof("parameter_choice") == "int64_param"
     count: int | None = None if wanted else original(entry)
@@ -197,7 +197,7 @@ def grpc_count_0_is_no_classification(original: Any, entry: Message) -> int | No
 def grpc_counts_above_the_classes_are_refused(
     original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
 ) -> Tensor:
-    """A count above the number of classes is refused."""
+    """The server refuses a number of classes above the number of elements."""
     batch = tensor.shape[0] if model.batching else 1
     if wish.classes is not None and wish.classes > tensor.elements.size // max(batch, 1):
         raise InferenceError("classification asks for more classes than there are")

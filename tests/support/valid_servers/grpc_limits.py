@@ -1,4 +1,4 @@
-"""Other ways to serve over gRPC: limits of a server's own, statuses, versions, and the way that answers take."""
+"""Other valid gRPC servers: limits, statuses, versions, metadata, and the order of answers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from reference_server.tensors import Tensor
 Message = Any
 MIB = 1024 * 1024
 MIN_TIME_S = 0.001
-MOMENT = 0.003  # seconds; calls in flight together overlap for so long
+MOMENT = 0.003  # seconds for which concurrent calls overlap
 
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
-# How the server listens is decided before any row; that each call passes through `answer` makes all rows concern it.
+# The server takes its options before any row runs. `answer` is replaced as well, because every row passes through it.
 LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 
 
 @variation(LISTENS, CALLS)
 def grpc_messages_over_1_mib_exhaust_the_server(original: Any, *arguments: Any) -> Any:
-    """A message of more than 1 MiB is refused with RESOURCE_EXHAUSTED before it was read."""
+    """The server refuses a message of more than 1 MiB with RESOURCE_EXHAUSTED before reading the message."""
     if len(arguments) == 3:
         return original(*arguments)
     *others, max_message = arguments
@@ -34,7 +34,7 @@ def grpc_messages_over_1_mib_exhaust_the_server(original: Any, *arguments: Any) 
 
 @variation("grpc_server.answer", "grpc_server.status")
 def grpc_messages_over_4_mib_are_out_of_range(original: Any, *arguments: Any) -> Any:
-    """A message of more than 4 MiB is refused with OUT_OF_RANGE, as Tonic does."""
+    """The server refuses a message of more than 4 MiB with OUT_OF_RANGE, as Tonic does."""
     if len(arguments) == 1:
         code, text = original(*arguments)
         return (_code("OUT_OF_RANGE") if text == "message length too large" else code), text
@@ -45,7 +45,7 @@ def grpc_messages_over_4_mib_are_out_of_range(original: Any, *arguments: Any) ->
 
 @variation("grpc_request.parse_input")
 def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
-    """A batch has four items at most."""
+    """The server refuses a batch of more than four items."""
     if model.batching and entry.shape and entry.shape[0] > 4:
         raise InferenceError(f"the batch is {entry.shape[0]}, and at most 4")
     tensor: Tensor = original(model, spec, entry, raw)
@@ -54,7 +54,7 @@ def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry:
 
 @variation("grpc_server.handler")
 def grpc_calls_past_their_deadline_are_not_begun(original: Any, models: Any, method: Any) -> Any:
-    """A call that arrives after its deadline, or a millisecond before it, is refused without being read."""
+    """The server refuses a call that arrives less than a millisecond before its deadline, or after."""
     from reference_server.grpc_server import refuse  # its packages may be missing
 
     handle = original(models, method)
@@ -69,7 +69,7 @@ def grpc_calls_past_their_deadline_are_not_begun(original: Any, models: Any, met
 
 @variation("grpc_server.options", CALLS)
 def grpc_connections_have_four_streams(original: Any, *arguments: Any) -> Any:
-    """A connection carries four calls at once."""
+    """The server accepts four concurrent calls on a connection."""
     usual = original(*arguments)
     return usual if len(arguments) == 3 else [*usual, ("grpc.max_concurrent_streams", 4)]
 
@@ -80,7 +80,7 @@ _LOCK = threading.Lock()
 
 @variation("grpc_server.answer", "grpc_server.status")
 def grpc_a_busy_server_declines(original: Any, *arguments: Any) -> Any:
-    """A call that would be the third in flight is refused with RESOURCE_EXHAUSTED."""
+    """The server refuses the third of three concurrent calls with RESOURCE_EXHAUSTED."""
     if len(arguments) == 1:
         from grpc import StatusCode
 
@@ -109,37 +109,37 @@ def _code(name: str) -> Any:
 
 @variation("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_refusals_are_failed_preconditions(original: Any, error: Any) -> Any:
-    """What contradicts a model is FAILED_PRECONDITION."""
+    """The server refuses every invalid call with FAILED_PRECONDITION."""
     return _code("FAILED_PRECONDITION"), original(error)[1]
 
 
 @variation("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_refusals_of_shapes_are_out_of_range(original: Any, error: Any) -> Any:
-    """What is wrong with a shape is OUT_OF_RANGE, and a datatype that is not served UNIMPLEMENTED."""
+    """The server refuses a wrong shape with OUT_OF_RANGE, and a wrong datatype with UNIMPLEMENTED."""
     code, text = original(error)
     return _code("OUT_OF_RANGE" if "shape" in text else "UNIMPLEMENTED" if "datatype" in text else code.name), text
 
 
 @variation("grpc_server.status")
 def grpc_unknown_models_are_unimplemented(original: Any, error: Any) -> Any:
-    """A model or a version that there is not is UNIMPLEMENTED."""
+    """The server refuses an unknown model or version with UNIMPLEMENTED."""
     code, text = original(error)
     return (_code("UNIMPLEMENTED") if code.name == "NOT_FOUND" else code), text
 
 
 @variation("grpc_server.status")
 def grpc_refusals_say_much(original: Any, error: Any) -> Any:
-    """The message of a refusal has lines, per cents and letters beyond ASCII."""
+    """The server writes line breaks, percent signs and non-ASCII characters into the messages of refusals."""
     code, text = original(error)
     return code, f"100 % wrong:\n\t{text}\nFüße 猫 😀 %41 %zz"
 
 
-# --- what is there ---------------------------------------------------------------------------------------------------
+# --- models and versions ---------------------------------------------------------------------------------------------
 
 
 @variation("grpc_methods.model_ready")
 def grpc_unknown_models_are_not_ready(original: Any, models: Any, message: Message) -> Message:
-    """ModelReady of what there is not has the status OK, and says false."""
+    """The server answers ModelReady for an unknown model with status OK and `ready: false`."""
     from tritonclient.grpc import service_pb2
 
     try:
@@ -150,7 +150,7 @@ def grpc_unknown_models_are_not_ready(original: Any, models: Any, message: Messa
 
 @variation("grpc_methods.find", "grpc_methods.model_metadata")
 def grpc_models_have_no_versions(original: Any, *arguments: Any) -> Any:
-    """Metadata list no versions, and one that is named is not looked at."""
+    """The model metadata list no versions, and the server ignores a requested version."""
     if len(arguments) == 3:
         models, name, _ = arguments
         return original(models, name, "")
@@ -161,7 +161,7 @@ def grpc_models_have_no_versions(original: Any, *arguments: Any) -> Any:
 
 @variation("grpc_methods.model_infer")
 def grpc_answers_without_a_version_asked_for_name_the_latest(original: Any, models: Any, message: Message) -> Message:
-    """An answer names the version that was asked for, and `latest` where none was."""
+    """The server answers with the requested version, or with `latest` if the request names none."""
     response = original(models, message)
     response.model_version = message.model_version or "latest"
     return response
@@ -172,7 +172,7 @@ def grpc_answers_without_a_version_asked_for_name_the_latest(original: Any, mode
 
 @variation("grpc_response.build")
 def grpc_answers_have_an_id_of_each_their_own(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """An answer to a call without an id has one that no other has."""
+    """The server generates a unique id for the answer to a call without an id."""
     response = original(model, request, produced)
     response.id = response.id or str(uuid4())
     return response
@@ -180,14 +180,14 @@ def grpc_answers_have_an_id_of_each_their_own(original: Any, model: Any, request
 
 @variation("grpc_response.answers_raw")
 def grpc_long_answers_are_raw(original: Any, request: Any, outputs: Any) -> bool:
-    """An answer of more than 1000 elements is raw, a shorter one as it was asked."""
+    """The server sends an answer of more than 1000 elements in raw contents."""
     is_long = sum(tensor.elements.size for _, tensor in outputs) > 1000
     return is_long or bool(original(request, outputs))
 
 
 @variation("grpc_response.answers_raw")
 def grpc_answers_with_classes_are_typed(original: Any, request: Any, outputs: Any) -> bool:
-    """An answer with classes is typed, as the document's is, where its other outputs can be."""
+    """The server sends answers with classes in typed contents, unless an output has no typed form."""
     typed = any(wish.classes for wish in request.outputs)
     typed = typed and all(tensor.datatype not in ("FP16", "BF16") for _, tensor in outputs)
     return not typed and bool(original(request, outputs))
@@ -195,14 +195,14 @@ def grpc_answers_with_classes_are_typed(original: Any, request: Any, outputs: An
 
 @variation("grpc_request.parse_outputs")
 def grpc_outputs_come_in_declared_order(original: Any, model: Any, message: Message) -> Any:
-    """Outputs come in the order of the model, in whichever they are listed."""
+    """The server sends outputs in the order in which the model declares them."""
     places = {spec.name: place for place, spec in enumerate(model.outputs)}
     return sorted(original(model, message), key=lambda wish: places[wish.name])
 
 
 @variation("grpc_response.add_typed")
 def grpc_outputs_without_elements_have_no_contents(original: Any, response: Message, outputs: Any) -> None:
-    """A typed output without elements has no contents at all."""
+    """The server sends typed outputs without elements without any contents."""
     original(response, outputs)
     for entry in response.outputs:
         if 0 in entry.shape:
@@ -211,16 +211,16 @@ def grpc_outputs_without_elements_have_no_contents(original: Any, response: Mess
 
 @variation("grpc_server.answer")
 def grpc_answers_have_fields_of_a_later_protocol(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """An answer has a field that the published messages do not have."""
+    """The server adds a field to answers that the published messages do not have."""
     return bytes(original(models, method, octets)) + b"\xfa\x06\x01\x00"
 
 
-# --- the way there ---------------------------------------------------------------------------------------------------
+# --- metadata and order of answers -----------------------------------------------------------------------------------
 
 
 @variation("grpc_server.handler")
 def grpc_answers_have_metadata_of_their_own(original: Any, models: Any, method: Any) -> Any:
-    """Each answer has initial and trailing metadata, binary ones among them."""
+    """The server adds initial and trailing metadata, text and binary, to each answer."""
     usual = original(models, method)
 
     def handle(octets: bytes, context: Any) -> bytes:
@@ -234,13 +234,13 @@ def grpc_answers_have_metadata_of_their_own(original: Any, models: Any, method: 
 
 @variation("grpc_server.answer")
 def grpc_calls_are_answered_one_at_a_time(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """One call after the other is answered."""
+    """The server answers one call at a time."""
     with _LOCK:
         return bytes(original(models, method, octets))
 
 
 @variation("grpc_server.answer")
 def grpc_answers_overtake_each_other(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """Some calls take longer than others, so that answers come in another order."""
+    """The server takes longer for some calls than for others, so answers come in another order."""
     time.sleep(0.001 * (sum(octets[-8:]) % 3))
     return bytes(original(models, method, octets))

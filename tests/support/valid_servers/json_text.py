@@ -1,4 +1,4 @@
-"""Answers whose JSON is written in another way and says the same."""
+"""Answers with other JSON text of the same meaning."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Answer = dict[str, Any]
 
 @variation("response.encode")
 def json_is_indented(_: Any, answer: Answer) -> bytes:
-    """The JSON of answers is spread over lines."""
+    """The server indents the JSON of answers."""
     return json.dumps(answer, ensure_ascii=False, indent=2).encode()
 
 
 @variation("response.encode")
 def json_is_escaped(_: Any, answer: Answer) -> bytes:
-    """Every letter beyond ASCII is escaped, and every slash."""
+    """The server escapes all slashes and non-ASCII characters."""
     return json.dumps(answer).replace("/", "\\/").encode()
 
 
 @variation("response.encode")
 def members_are_sorted_backwards(_: Any, answer: Answer) -> bytes:
-    """The members of every object stand in the reverse of their alphabetical order."""
+    """The server writes the members of every object in reverse alphabetical order."""
     return json.dumps(_backwards(answer), ensure_ascii=False).encode()
 
 
@@ -39,13 +39,13 @@ def _backwards(value: Any) -> Any:
 
 @variation("response.encode")
 def blanks_stand_around_the_json(original: Any, answer: Answer) -> bytes:
-    """White space stands before and after the JSON, and the inference header counts it."""
+    """The server writes white space around the JSON, and the inference header counts the white space."""
     return b" \n" + bytes(original(answer)) + b"\r\n\t "
 
 
 @variation("tensors.encode_json")
 def data_are_nested(original: Any, tensor: Tensor) -> list[Any]:
-    """JSON data are nested as the shape says."""
+    """The server nests JSON data like the shape."""
     items = iter(original(tensor))
     return list(_nested(tensor.shape, items)) if tensor.shape else list(items)
 
@@ -55,49 +55,49 @@ def _nested(shape: Sequence[int], items: Iterator[Any]) -> Any:
 
 
 def _respelled(answer: bytes, pattern: str, spelling: str) -> bytes:
-    """Return the JSON with the numbers of its data spelled in another way."""
+    """Return the JSON with the numbers of its data in another spelling."""
     return re.sub(rb'"data":\[[^"]*?\]', lambda data: re.sub(pattern.encode(), spelling.encode(), data.group()), answer)
 
 
 @variation("response.encode")
 def integers_have_a_point(original: Any, answer: Answer) -> bytes:
-    """Integers in JSON data are written as 1.0."""
+    """The server writes integers in JSON data with a decimal point, such as 1.0."""
     return _respelled(original(answer), r"(?<![\d.e+-])(-?\d{1,15})(?=[,\]])", r"\1.0")
 
 
 @variation("response.encode")
 def integers_have_an_exponent(original: Any, answer: Answer) -> bytes:
-    """Integers in JSON data are written as 1e0."""
+    """The server writes integers in JSON data with an exponent, such as 1e0."""
     return _respelled(original(answer), r"(?<![\d.e+-])(-?\d{1,15})(?=[,\]])", r"\1e0")
 
 
 @variation("response.encode")
 def whole_floats_have_no_point(original: Any, answer: Answer) -> bytes:
-    """Floats without a fraction are written as integers in JSON data."""
+    """The server writes floats without a fraction as integers in JSON data."""
     return _respelled(original(answer), r"(?<![\d.e-])([1-9]\d{0,14})\.0(?=[,\]])", r"\1")
 
 
 @variation("tensors.encode_json")
 def fp32_has_nine_digits(original: Any, tensor: Tensor) -> list[Any]:
-    """FP32 in JSON is written with nine digits, which is enough to read it back."""
+    """The server writes FP32 into JSON with nine digits, which is enough to read the same value."""
     items: list[Any] = original(tensor)
     return [float(f"{item:.9g}") for item in items] if tensor.datatype == "FP32" else items
 
 
 @variation("response.encode")
 def json_is_indented_with_tabs(_: Any, answer: Answer) -> bytes:
-    """The JSON of answers is indented with tabs, and its lines end in CR LF."""
+    """The server indents the JSON of answers with tabs, and ends its lines with CR LF."""
     return json.dumps(answer, ensure_ascii=False, indent="\t").replace("\n", "\r\n").encode()
 
 
 @variation("response.encode")
 def zero_is_negative(original: Any, answer: Answer) -> bytes:
-    """The integer 0 in JSON data is written as -0."""
+    """The server writes the integer 0 in JSON data as -0."""
     return _respelled(original(answer), r"(?<![\d.e-])(0)(?=[,\]])", r"-\1")
 
 
 @variation("tensors.encode_json")
 def fp64_has_seventeen_digits(original: Any, tensor: Tensor) -> list[Any]:
-    """FP64 in JSON is written with seventeen digits."""
+    """The server writes FP64 into JSON with seventeen digits."""
     items: list[Any] = original(tensor)
     return [float(f"{item:.17g}") for item in items] if tensor.datatype == "FP64" else items

@@ -1,4 +1,4 @@
-"""Limits that a server has for itself: of elements, batches, ids, strings, bodies, headers, requests at a time."""
+"""Limits of valid servers: elements, batches, ids, strings, bodies, headers, concurrent requests, classes."""
 
 from __future__ import annotations
 
@@ -35,52 +35,52 @@ def _elements(most: int, status: int) -> Callable[..., None]:
 
 @variation(SHAPE)
 def more_than_1000_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Inputs of more than 1000 elements are refused with 400."""
+    """The server refuses an input of more than 1000 elements with 400."""
     _elements(1000, 400)(original, model, spec, shape)
 
 
 @variation(SHAPE)
 def more_than_1000_elements_are_too_large(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Inputs of more than 1000 elements are refused with 413."""
+    """The server refuses an input of more than 1000 elements with 413."""
     _elements(1000, 413)(original, model, spec, shape)
 
 
 @variation(SHAPE)
 def more_than_100_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Inputs of more than 100 elements are refused with 422."""
+    """The server refuses an input of more than 100 elements with 422."""
     _elements(100, 422)(original, model, spec, shape)
 
 
 @variation(SHAPE)
 def more_than_10000_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Inputs of more than 10000 elements are refused with 400."""
+    """The server refuses an input of more than 10000 elements with 400."""
     _elements(10_000, 400)(original, model, spec, shape)
 
 
 @variation(SHAPE)
 def dimensions_over_128_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Inputs with a dimension above 128 are refused."""
+    """The server refuses an input with a dimension above 128."""
     original(model, spec, shape)
     _refuse(max(shape, default=0) > 128, f"a dimension of {shape}")
 
 
 @variation(SHAPE)
 def batches_over_4_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Batches of more than four items are refused with 400."""
+    """The server refuses a batch of more than four items with 400."""
     original(model, spec, shape)
     _refuse(model.batching and shape[0] > 4, f"a batch of {shape[:1]}")
 
 
 @variation(SHAPE)
 def batches_over_2_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Batches of more than two items are refused with 422."""
+    """The server refuses a batch of more than two items with 422."""
     original(model, spec, shape)
     _refuse(model.batching and shape[0] > 2, f"a batch of {shape[:1]}", 422)
 
 
 @variation("request.parse_inputs")
 def more_than_500_elements_together_are_refused(original: Any, *arguments: Any) -> Any:
-    """Requests whose inputs have more than 500 elements together are refused."""
+    """The server refuses a request whose inputs have more than 500 elements together."""
     found = original(*arguments)
     _refuse(sum(math.prod(tensor.shape) for tensor in found.values()) > 500, "the elements are")
     return found
@@ -88,7 +88,7 @@ def more_than_500_elements_together_are_refused(original: Any, *arguments: Any) 
 
 @variation("models.Model.run")
 def more_than_1000_elements_of_an_output_are_refused(original: Any, *arguments: Any) -> Any:
-    """Requests for an output of more than 1000 elements are refused."""
+    """The server refuses a request for an output of more than 1000 elements."""
     found = original(*arguments)
     _refuse(any(math.prod(tensor.shape) > 1000 for tensor in found.values()), "an output is")
     return found
@@ -105,19 +105,19 @@ def _long_ids(original: Any, arguments: tuple[Any, ...], most: int, status: int)
 
 @variation("request.parse")
 def ids_over_64_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """Ids of more than 64 characters are refused with 400."""
+    """The server refuses an id of more than 64 characters with 400."""
     return _long_ids(original, arguments, 64, 400)
 
 
 @variation("request.parse")
 def ids_over_36_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """Ids of more than 36 characters are refused with 422."""
+    """The server refuses an id of more than 36 characters with 422."""
     return _long_ids(original, arguments, 36, 422)
 
 
 @variation("request.parse")
 def ids_over_200_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """Ids of more than 200 bytes are refused with 413."""
+    """The server refuses an id of more than 200 bytes with 413."""
     found = original(*arguments)
     _refuse(len((found.id or "").encode()) > 200, "the id is", 413)
     return found
@@ -132,7 +132,7 @@ def _long_strings(original: Any, arguments: tuple[Any, ...], most: int, status: 
 
 @variation("request.parse", "grpc_request.parse")
 def ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
-    """Ids with other characters than ASCII letters, digits, hyphens and underscores are refused."""
+    """The server refuses an id with characters other than ASCII letters, digits, hyphens and underscores."""
     found = original(*arguments)
     if not re.fullmatch("[A-Za-z0-9_-]*", found.id or ""):
         raise InferenceError("the id has characters that are not allowed")
@@ -141,7 +141,7 @@ def ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
 
 @variation("grpc_request.parse")
 def grpc_ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
-    """Ids with other characters than ASCII letters, digits, hyphens and underscores are refused."""
+    """The server refuses an id with characters other than ASCII letters, digits, hyphens and underscores."""
     found = original(*arguments)
     if not re.fullmatch("[A-Za-z0-9_-]*", found.id or ""):
         raise InferenceError("the id has characters that are not allowed")
@@ -150,13 +150,13 @@ def grpc_ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
 
 @variation("request.parse_input")
 def strings_over_1024_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """Elements of BYTES of more than 1024 bytes are refused."""
+    """The server refuses a BYTES element of more than 1024 bytes."""
     return _long_strings(original, arguments, 1024)
 
 
 @variation("request.parse_input")
 def strings_over_100_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """Elements of BYTES of more than 100 bytes are refused with 413."""
+    """The server refuses a BYTES element of more than 100 bytes with 413."""
     return _long_strings(original, arguments, 100, 413)
 
 
@@ -165,28 +165,28 @@ def strings_over_100_bytes_are_refused(original: Any, *arguments: Any) -> Any:
 
 @variation("request.parse")
 def bodies_over_64_kib_are_bad_requests(original: Any, *arguments: Any) -> Any:
-    """Bodies of more than 64 KiB are refused with 400."""
+    """The server refuses a body of more than 64 KiB with 400."""
     _refuse(len(arguments[2]) > LIMIT, "the body is")
     return original(*arguments)
 
 
 @variation("request.parse")
 def bodies_over_256_kib_are_refused(original: Any, *arguments: Any) -> Any:
-    """Bodies of more than 256 KiB are refused with 422."""
+    """The server refuses a body of more than 256 KiB with 422."""
     _refuse(len(arguments[2]) > 4 * LIMIT, "the body is", 422)
     return original(*arguments)
 
 
 @variation("request.parse_json")
 def json_over_64_kib_is_refused(original: Any, *arguments: Any) -> Any:
-    """JSON of more than 64 KiB is refused."""
+    """The server refuses JSON of more than 64 KiB."""
     _refuse(len(arguments[0]) > LIMIT, "the JSON is")
     return original(*arguments)
 
 
 @variation("request.parse_inputs")
 def inputs_over_20000_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """Inputs that take more than 20000 bytes of memory are refused."""
+    """The server refuses inputs that take more than 20000 bytes of memory."""
     found = original(*arguments)
     sizes = (
         sum(map(len, tensor.elements.tolist())) if tensor.datatype == "BYTES" else tensor.elements.nbytes
@@ -198,7 +198,7 @@ def inputs_over_20000_bytes_are_refused(original: Any, *arguments: Any) -> Any:
 
 @variation("response.frame")
 def answers_over_64_kib_are_refused(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """Requests whose answer would be longer than 64 KiB are refused."""
+    """The server refuses a request whose answer would be longer than 64 KiB."""
     _refuse(len(head) + sum(map(len, binary)) > LIMIT, "the answer is")
     found: Response = original(head, binary)
     return found
@@ -206,7 +206,7 @@ def answers_over_64_kib_are_refused(original: Any, head: bytes, binary: Sequence
 
 @variation("strict_json.check_depth")
 def json_deeper_than_8_is_refused(original: Any, value: Any) -> None:
-    """JSON that nests deeper than eight levels is refused."""
+    """The server refuses JSON that is nested more than eight levels deep."""
     level = [value]
     for _ in range(8):
         level = [
@@ -224,7 +224,7 @@ def json_deeper_than_8_is_refused(original: Any, value: Any) -> None:
 
 @variation("app.Service.infer")
 async def headers_over_1_kib_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Headers of more than 1024 bytes are refused with 431."""
+    """The server refuses headers of more than 1024 bytes with 431."""
     _refuse(sum(len(name) + len(value) for name, value in http.headers.raw) > 1024, "the headers are", 431)
     found: Response = await original(service, http)
     return found
@@ -232,7 +232,7 @@ async def headers_over_1_kib_are_refused(original: Any, service: app.Service, ht
 
 @variation("app.Service.infer")
 async def headers_over_4_kib_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Headers of more than 4096 bytes are refused with 431."""
+    """The server refuses headers of more than 4096 bytes with 431."""
     _refuse(sum(len(name) + len(value) for name, value in http.headers.raw) > 4096, "the headers are", 431)
     found: Response = await original(service, http)
     return found
@@ -240,7 +240,7 @@ async def headers_over_4_kib_are_refused(original: Any, service: app.Service, ht
 
 @variation("app.Service.infer")
 async def more_than_16_headers_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """More than sixteen headers are refused with 431."""
+    """The server refuses more than sixteen headers with 431."""
     _refuse(len(http.headers.raw) > 16, "the headers are", 431)
     found: Response = await original(service, http)
     return found
@@ -248,7 +248,7 @@ async def more_than_16_headers_are_refused(original: Any, service: app.Service, 
 
 @variation("app.Service.infer")
 async def paths_over_80_characters_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Paths of more than eighty characters are refused with 414."""
+    """The server refuses a path of more than eighty characters with 414."""
     _refuse(len(http.url.path) > 80, "the path is", 414)
     found: Response = await original(service, http)
     return found
@@ -272,19 +272,19 @@ async def _in_turn(original: Any, service: app.Service, http: Any, most: int, st
 
 @variation("app.Service.infer")
 async def more_than_4_at_a_time_are_too_many(original: Any, service: app.Service, http: Any) -> Response:
-    """More than four requests at a time are refused with 429."""
+    """The server refuses more than four concurrent requests with 429."""
     return await _in_turn(original, service, http, 4, 429)
 
 
 @variation("app.Service.infer")
 async def more_than_1_at_a_time_are_unavailable(original: Any, service: app.Service, http: Any) -> Response:
-    """More than one request at a time is refused with 503."""
+    """The server refuses more than one concurrent request with 503."""
     return await _in_turn(original, service, http, 1, 503)
 
 
 @variation("response.frame")
 def connections_end_after_3_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """About every third answer says that its connection is closed."""
+    """The server sends `Connection: close` with every third answer."""
     found: Response = original(head, binary)
     _answers.append(1)
     if len(_answers) % 3 == 0:
@@ -297,7 +297,7 @@ _answers: list[int] = []
 
 @variation("http_protocol.OipHttpProtocol.on_headers_complete")
 def connections_end_after_5_requests(original: Any, protocol: Any) -> None:
-    """A connection is closed after its fifth answer, which does not say so."""
+    """The server closes a connection after the fifth answer, without `Connection: close`."""
     original(protocol)
     protocol.requests_of_this_connection = getattr(protocol, "requests_of_this_connection", 0) + 1
     if protocol.requests_of_this_connection >= 5:
@@ -317,25 +317,25 @@ def _ranks_only(original: Any, arguments: tuple[Any, ...], *datatypes: str, stat
 
 @variation(CLASSIFY)
 def floats_alone_are_ranked(original: Any, *arguments: Any) -> Any:
-    """Outputs of other datatypes than FP32 and FP64 are not classified."""
+    """The server classifies only FP32 and FP64."""
     return _ranks_only(original, arguments, "FP32", "FP64")
 
 
 @variation(CLASSIFY)
 def fp32_alone_is_ranked(original: Any, *arguments: Any) -> Any:
-    """Outputs of other datatypes than FP32 are not classified: 422."""
+    """The server classifies only FP32, and refuses other datatypes with 422."""
     return _ranks_only(original, arguments, "FP32", status=422)
 
 
 @variation(CLASSIFY)
 def floats_and_int32_are_ranked(original: Any, *arguments: Any) -> Any:
-    """Outputs of other datatypes than FP32, FP64, INT32 and INT64 are not classified: 404."""
+    """The server classifies only FP32, FP64, INT32 and INT64, and refuses other datatypes with 404."""
     return _ranks_only(original, arguments, "FP32", "FP64", "INT32", "INT64", status=404)
 
 
 @variation(CLASSIFY)
 def unsigned_outputs_are_not_ranked(original: Any, *arguments: Any) -> Any:
-    """Outputs of unsigned integers are not classified."""
+    """The server refuses to classify unsigned integers."""
     if arguments[0].datatype.startswith("UINT"):
         raise InferenceError("unsigned integers are not ranked")
     return original(*arguments)
@@ -343,7 +343,7 @@ def unsigned_outputs_are_not_ranked(original: Any, *arguments: Any) -> Any:
 
 @variation(CLASSIFY)
 def integers_of_8_bits_are_not_ranked(original: Any, *arguments: Any) -> Any:
-    """Outputs of INT8 and UINT8 are not classified."""
+    """The server refuses to classify INT8 and UINT8."""
     if arguments[0].datatype in ("INT8", "UINT8"):
         raise InferenceError(f"classification does not support {arguments[0].datatype}")
     return original(*arguments)
@@ -351,7 +351,7 @@ def integers_of_8_bits_are_not_ranked(original: Any, *arguments: Any) -> Any:
 
 @variation(CLASSIFY)
 def more_than_100_classes_are_refused(original: Any, *arguments: Any) -> Any:
-    """More than 100 classes of an output are refused."""
+    """The server refuses more than 100 classes of an output."""
     _refuse(arguments[1] > 100, "the number of classes is")
     return original(*arguments)
 
@@ -366,13 +366,13 @@ def _over_grpc(original: Any, arguments: tuple[Any, ...], most: int) -> Any:
 
 @variation("grpc_contents.decode_typed", "grpc_contents.decode_raw")
 def grpc_more_than_100_elements_are_refused(original: Any, *arguments: Any) -> Any:
-    """Inputs of more than 100 elements are refused."""
+    """The server refuses an input of more than 100 elements."""
     return _over_grpc(original, arguments, 100)
 
 
 @variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.status")
 def grpc_more_than_100_elements_exhaust_the_server(original: Any, *arguments: Any) -> Any:
-    """Inputs of more than 100 elements are refused with RESOURCE_EXHAUSTED."""
+    """The server refuses an input of more than 100 elements with RESOURCE_EXHAUSTED."""
     if len(arguments) > 1:
         return _over_grpc(original, arguments, 100)
     from grpc import StatusCode
@@ -383,7 +383,7 @@ def grpc_more_than_100_elements_exhaust_the_server(original: Any, *arguments: An
 
 @variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.status")
 def grpc_more_than_1000_elements_are_out_of_range(original: Any, *arguments: Any) -> Any:
-    """Inputs of more than 1000 elements are refused with OUT_OF_RANGE."""
+    """The server refuses an input of more than 1000 elements with OUT_OF_RANGE."""
     if len(arguments) > 1:
         return _over_grpc(original, arguments, 1000)
     from grpc import StatusCode
@@ -394,7 +394,7 @@ def grpc_more_than_1000_elements_are_out_of_range(original: Any, *arguments: Any
 
 @variation("grpc_request.parse_input")
 def grpc_batches_over_2_are_refused(original: Any, model: Any, spec: Any, *arguments: Any) -> Any:
-    """Batches of more than two items are refused."""
+    """The server refuses a batch of more than two items."""
     found = original(model, spec, *arguments)
     _refuse(model.batching and found.shape[0] > 2, "the batch is")
     return found
@@ -402,19 +402,19 @@ def grpc_batches_over_2_are_refused(original: Any, model: Any, spec: Any, *argum
 
 @variation("grpc_request.parse")
 def grpc_ids_over_36_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """Ids of more than 36 characters are refused."""
+    """The server refuses an id of more than 36 characters."""
     return _long_ids(original, arguments, 36, 400)
 
 
 @variation("grpc_request.parse_input")
 def grpc_strings_over_100_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """Elements of BYTES of more than 100 bytes are refused."""
+    """The server refuses a BYTES element of more than 100 bytes."""
     return _long_strings(original, arguments, 100)
 
 
 @variation("grpc_response.output_tensor")
 def grpc_floats_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
-    """Outputs of other datatypes than FP32 and FP64 are not classified."""
+    """The server classifies only FP32 and FP64."""
     if wish.classes is not None and tensor.datatype not in ("FP32", "FP64"):
         raise InferenceError(f"{tensor.datatype} is not ranked")
     return original(model, wish, tensor)
@@ -422,6 +422,6 @@ def grpc_floats_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: A
 
 @variation("grpc_response.output_tensor")
 def grpc_more_than_100_classes_are_refused(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
-    """More than 100 classes of an output are refused."""
+    """The server refuses more than 100 classes of an output."""
     _refuse((wish.classes or 0) > 100, "the number of classes is")
     return original(model, wish, tensor)

@@ -1,4 +1,4 @@
-"""Servers that read requests in ways of their own, and rightly, or decline what nobody asks of them."""
+"""Servers that read requests in other valid ways, or refuse what no document requires."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference_server.tensors import Tensor
 
 @variation("strict_json.parse_object", breaks="OIP-MEMBERS")
 def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
-    """Members that no object defines are refused wherever they are."""
+    """The server refuses undefined members in the request, its inputs and its outputs."""
     found = original(data)
     known = {"id", "parameters", "inputs", "outputs", "name", "shape", "datatype", "data"}
     entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]
@@ -28,7 +28,7 @@ def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
 
 @variation("strict_json.parse_object")
 def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) -> Any:
-    """JSON with a fraction of more digits than a double holds is refused."""
+    """The server refuses JSON with a fraction of more digits than a double can hold."""
     if re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data)):
         raise InferenceError("more than this reader holds")
     return original(data)
@@ -36,7 +36,7 @@ def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) ->
 
 @variation("app.Service.find")
 def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
-    """There are no paths with a version, though metadata list one."""
+    """The server has no paths with a version, although the model metadata list one."""
     if "version" in http.path_params:
         raise InferenceError("no such path", status=404)
     return original(service, http)
@@ -44,13 +44,13 @@ def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
 
 @variation("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def errors_of_http_in_plain_text(_original: Any, _http: Any, exception: Any) -> Response:
-    """Unknown paths and methods are answered by the HTTP library, in plain text."""
+    """The server refuses unknown paths and methods in plain text."""
     return PlainTextResponse(str(exception.detail), exception.status_code)
 
 
 @variation("tensors.decode_json")
 def integers_need_no_point(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """Integers written with a point or an exponent are refused."""
+    """The server refuses integers that are written with a decimal point or an exponent."""
     if "INT" in datatype and re.search(r"[0-9][.eE]", json.dumps(data)):
         raise InferenceError("integers have no point")
     found: Tensor = original(datatype, shape, data)
@@ -59,7 +59,7 @@ def integers_need_no_point(original: Any, datatype: str, shape: Any, data: Any) 
 
 @variation("framing.json_length")
 def leading_zeros_in_the_header_refused(original: Any, values: Any, body_length: int) -> Any:
-    """An inference header with a zero in front is refused."""
+    """The server refuses an inference header with a leading zero."""
     if any(re.match("0[0-9]", value) for value in values):
         raise InferenceError(f"{HEADER} is not a number")
     return original(values, body_length)
@@ -67,7 +67,7 @@ def leading_zeros_in_the_header_refused(original: Any, values: Any, body_length:
 
 @variation("request.parse_outputs", breaks="OIP-TWICE")
 def outputs_listed_twice_count_once(original: Any, model: Any, request: Any) -> Any:
-    """An output that is listed twice is returned once."""
+    """The server returns an output once if the request lists it twice."""
     listed = request.get("outputs")
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         return original(model, request)
@@ -78,13 +78,13 @@ def outputs_listed_twice_count_once(original: Any, model: Any, request: Any) -> 
 
 @variation("request.parse_input", breaks="OIP-MEMBER-MISSING")
 def datatype_of_an_input_may_be_absent(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Any:
-    """An input without a datatype has the one that the model declares."""
+    """The server gives an input without a datatype the datatype of the model."""
     return original(model, spec, {"datatype": spec.datatype, **entry}, rest)
 
 
 @variation("request.parse_inputs")
 def requests_read_by_name_from_sorted_inputs(original: Any, model: Any, request: Any, rest: Any) -> Any:
-    """Inputs of JSON alone are looked up by name, in alphabetical order."""
+    """The server reads the inputs of a JSON request in alphabetical order of their names."""
     inputs = request.get("inputs")
     if rest is None and isinstance(inputs, list) and all(isinstance(entry, dict) for entry in inputs):
         inputs = sorted(inputs, key=lambda entry: str(entry.get("name")))
@@ -94,14 +94,14 @@ def requests_read_by_name_from_sorted_inputs(original: Any, model: Any, request:
 
 @variation("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
 def floats_in_scientific_notation(original: Any, tensor: Tensor) -> list[Any]:
-    """Floats in JSON are rounded to fifteen digits, as a formatter with a fixed precision writes them."""
+    """The server rounds FP64 in JSON to fifteen digits."""
     items: list[Any] = original(tensor)
     return [float(f"{item:.15g}") for item in items] if tensor.datatype == "FP64" else items
 
 
 @variation("app.Service.infer")
 async def header_not_looked_at_for_json(original: Any, service: Any, http: Any) -> Response:
-    """A request of type application/json that is JSON alone is read without a look at its inference header."""
+    """The server ignores the inference header of an application/json request whose body is JSON alone."""
     kind = http.headers.get("content-type", "")
     body = await http.body()
     if kind.startswith("application/json") and http.headers.get(HEADER, "0") != "0" and _is_json(body):

@@ -1,4 +1,4 @@
-"""Where the documents leave a point open, the other reading."""
+"""Other readings of points that the documents leave open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer = dict[str, Any]
 
 @variation("request.parse_outputs")
 def listed_outputs_are_json_by_default(original: Any, model: Any, request: Any) -> list[RequestedOutput]:
-    """A listed output without binary_data is JSON, whatever binary_data_output says."""
+    """The server returns a listed output without `binary_data` as JSON, whatever `binary_data_output` says."""
     listed = {entry.get("name"): entry.get("parameters") or {} for entry in request.get("outputs") or []}
     return [
         RequestedOutput(wish.name, wish.binary, wish.classes)
@@ -30,7 +30,7 @@ def listed_outputs_are_json_by_default(original: Any, model: Any, request: Any) 
 
 @variation("members.whole")
 def whole_numbers_may_have_a_point(original: Any, given: Any, name: str, least: int) -> Any:
-    """A size of 16.0 is 16, and a number of classes of 2.0 is 2."""
+    """The server reads a size of 16.0 as 16, and a number of classes of 2.0 as 2."""
     value = given.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -39,18 +39,18 @@ def whole_numbers_may_have_a_point(original: Any, given: Any, name: str, least: 
 
 @variation("members.whole")
 def no_classes_means_the_tensor(original: Any, given: Any, name: str, least: int) -> Any:
-    """A number of 0 classes turns classification off."""
+    """The server returns the output itself if the number of classes is 0."""
     return None if name == "classification" and given.get(name) == 0 else original(given, name, least)
 
 
 @variation("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
 def bytes_left_over_are_ignored(_: Any, binary: Any) -> None:
-    """Bytes behind the last tensor of a request are ignored."""
+    """The server ignores bytes after the last tensor of a request."""
 
 
 @variation("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON")
 def headers_count_beside_binary_data_alone(original: Any, model: Any, values: Sequence[str], body: bytes) -> Any:
-    """An inference header is not looked at where the whole body is JSON, but for one of 0."""
+    """The server ignores an inference header other than 0 if the whole body is JSON."""
     if values == ["0"] or not body.endswith(b"}"):
         return original(model, values, body)
     try:
@@ -62,7 +62,7 @@ def headers_count_beside_binary_data_alone(original: Any, model: Any, values: Se
 
 @variation("request.parse_body")
 def raw_strings_have_a_prefix(original: Any, model: Any, body: bytes) -> Any:
-    """The body of a raw request to a model of one string is the string behind its length."""
+    """The server expects a length prefix in a raw body for the only input of a model, if that is BYTES."""
     if len(model.inputs) != 1 or model.inputs[0].datatype != "BYTES":
         return original(model, body)
     if int.from_bytes(body[:4], "little") != len(body) - 4:
@@ -72,14 +72,14 @@ def raw_strings_have_a_prefix(original: Any, model: Any, body: bytes) -> Any:
 
 @variation("response.output_part")
 def binary_outputs_have_an_empty_array_of_data(original: Any, *arguments: Any) -> Any:
-    """A binary output has an array without elements, since the base protocol does not call `data` optional."""
+    """The server adds an empty `data` to binary outputs, since the base protocol does not call it optional."""
     entry, data = original(*arguments)
     return entry | ({} if data is None else {"data": []}), data
 
 
 @variation("tensors.encode_json")
 def nan_is_null(original: Any, tensor: Tensor) -> list[Any]:
-    """NaN and infinity are null in JSON."""
+    """The server writes NaN and infinities into JSON as null."""
     if tensor.datatype not in ("FP32", "FP64"):
         return list(original(tensor))
     return [item if np.isfinite(item) else None for item in tensor.elements.tolist()]
@@ -87,7 +87,7 @@ def nan_is_null(original: Any, tensor: Tensor) -> list[Any]:
 
 @variation("tensors.encode_json")
 def nan_is_a_string(original: Any, tensor: Tensor) -> list[Any]:
-    """NaN and infinity are strings in JSON."""
+    """The server writes NaN and infinities into JSON as strings."""
     if tensor.datatype not in ("FP32", "FP64"):
         return list(original(tensor))
     return [item if np.isfinite(item) else str(item) for item in tensor.elements.tolist()]
@@ -107,7 +107,7 @@ def _coerced(datatype: str, item: Any) -> Any:
 
 @variation("tensors.decode_json")
 def elements_are_coerced(original: Any, datatype: str, shape: Sequence[int], data: Any) -> Tensor:
-    """Elements of JSON data become what their datatype wants, wherever there is a way."""
+    """The server converts elements of JSON data to their datatype wherever it can."""
     flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)
     found: Tensor = original(datatype, shape, [_coerced(datatype, item) for item in data] if flat else data)
     return found
@@ -115,13 +115,13 @@ def elements_are_coerced(original: Any, datatype: str, shape: Sequence[int], dat
 
 @variation("tensors.text", breaks="OIP-BYTES-EXACT")
 def strings_are_mended(_: Any, element: bytes) -> str:
-    """What is not UTF-8 is replaced where BYTES become JSON."""
+    """The server replaces bytes of BYTES that are not UTF-8 with U+FFFD in JSON."""
     return element.decode("utf-8", "replace")
 
 
 @variation("tensors.text")
 def strings_that_are_no_utf_8_are_numbers(_: Any, element: bytes) -> str:
-    """What is not UTF-8 is hexadecimal digits where BYTES become JSON."""
+    """The server writes BYTES that are not UTF-8 into JSON as hexadecimal digits."""
     try:
         return element.decode()
     except UnicodeDecodeError:
@@ -130,19 +130,19 @@ def strings_that_are_no_utf_8_are_numbers(_: Any, element: bytes) -> str:
 
 @variation("framing.json_length", breaks="BIN-HEADER-TWICE")
 def first_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
-    """Of two inference headers the first counts."""
+    """The server uses the first of two inference headers."""
     return original(list(values)[:1], length)
 
 
 @variation("framing.json_length", breaks="BIN-HEADER-TWICE")
 def last_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
-    """Of two inference headers the last counts."""
+    """The server uses the last of two inference headers."""
     return original(list(values)[-1:], length)
 
 
 @variation("framing.json_length")
 def two_headers_are_refused(original: Any, values: Sequence[str], length: int) -> Any:
-    """A request with two inference headers is refused, whether they are equal or not."""
+    """The server refuses two inference headers, even if they are equal."""
     if len(values) > 1:
         raise InferenceError("two inference headers")
     return original(values, length)
@@ -150,7 +150,7 @@ def two_headers_are_refused(original: Any, values: Sequence[str], length: int) -
 
 @variation("request.parse_body")
 def empty_raw_bodies_are_refused(original: Any, model: Any, body: bytes) -> Any:
-    """A raw request without a body is refused."""
+    """The server refuses a raw request with an empty body."""
     if not body:
         raise InferenceError("the body is empty")
     return original(model, body)

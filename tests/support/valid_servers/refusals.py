@@ -1,4 +1,4 @@
-"""Requests refused in another way, or that not every server takes."""
+"""Other refusals: with another status, of another form, or of requests that not every server accepts."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ def _with_status(original: Any, status: int, arguments: tuple[Any, ...]) -> Resp
 
 @variation("app.error")
 def refused_with_422(original: Any, *arguments: Any) -> Response:
-    """Bad requests are refused with status 422."""
+    """The server refuses bad requests with 422."""
     return _with_status(original, 422, arguments)
 
 
 @variation("app.error")
 def refused_with_404(original: Any, *arguments: Any) -> Response:
-    """Bad requests are refused with status 404."""
+    """The server refuses bad requests with 404."""
     return _with_status(original, 404, arguments)
 
 
 @variation("app.error", breaks="OIP-ERROR-STATUS")
 def refused_with_500(original: Any, *arguments: Any) -> Response:
-    """Bad requests are refused with status 500."""
+    """The server refuses bad requests with 500."""
     return _with_status(original, 500, arguments)
 
 
 @variation("app.error")
 def errors_with_more(_: Any, message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Errors have members beside the message, and letters beyond ASCII."""
+    """The server adds members to the error object, and non-ASCII characters to the message."""
     return JSONResponse({"code": status, "error": f"{message}; ü", "details": [], "trace": None}, status, headers)
 
 
 @variation("app.Application.endpoint", breaks="OIP-PATH-ESCAPED")
 def escaped_letters_in_paths_are_refused(original: Any, application: Any, http: Any) -> Any:
-    """A path that escapes a letter, a digit or one of -._~, which has no need of it, is refused with status 400."""
+    """The server refuses a path with an unnecessary escape, of a letter, a digit or one of -._~, with 400."""
     if re.search(b"%(2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)", http.scope["raw_path"], re.IGNORECASE):
         raise HTTPException(400)
     return original(application, http)
@@ -56,7 +56,7 @@ def escaped_letters_in_paths_are_refused(original: Any, application: Any, http: 
 
 @variation("app.error")
 def errors_close_the_connection(original: Any, *arguments: Any) -> Response:
-    """The connection is closed after an error, and the answer says so."""
+    """The server closes the connection after an error, with `Connection: close`."""
     found: Response = original(*arguments)
     found.headers["Connection"] = "close"
     return found
@@ -64,7 +64,7 @@ def errors_close_the_connection(original: Any, *arguments: Any) -> Response:
 
 @variation("app.error")
 def errors_with_another_content_type(original: Any, *arguments: Any) -> Response:
-    """Errors are of the content type application/problem+json."""
+    """The server sends errors with the Content-Type application/problem+json."""
     found: Response = original(*arguments)
     found.headers["content-type"] = "application/problem+json"
     return found
@@ -75,7 +75,7 @@ LIMIT = 65_536
 
 @variation("app.Service.infer")
 async def large_bodies_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Bodies of 64 KiB and more are refused with status 413."""
+    """The server refuses a body of 64 KiB or more with 413."""
     if len(await http.body()) >= LIMIT:
         raise InferenceError("the body is over the limit", status=413)
     found: Response = await original(service, http)
@@ -84,7 +84,7 @@ async def large_bodies_are_refused(original: Any, service: app.Service, http: An
 
 @variation("app.Service.infer")
 async def chunked_binary_data_are_bad_requests(original: Any, service: app.Service, http: Any) -> Response:
-    """Binary data without a Content-Length are refused with status 400, since the extension gives bodies a length."""
+    """The server refuses chunked binary data with 400, since the extension gives requests a Content-Length."""
     if "transfer-encoding" in http.headers and HEADER in http.headers:
         raise InferenceError("a Content-Length is needed", status=400)
     found: Response = await original(service, http)
@@ -93,7 +93,7 @@ async def chunked_binary_data_are_bad_requests(original: Any, service: app.Servi
 
 @variation("app.Service.infer")
 async def chunked_bodies_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Bodies without a Content-Length are refused with status 411."""
+    """The server refuses chunked bodies with 411."""
     if "transfer-encoding" in http.headers:
         raise InferenceError("a Content-Length is needed", status=411)
     found: Response = await original(service, http)
@@ -102,7 +102,7 @@ async def chunked_bodies_are_refused(original: Any, service: app.Service, http: 
 
 @variation("models.Model.check_shape")
 def inputs_without_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """Inputs that have no elements are refused."""
+    """The server refuses an input without elements."""
     if 0 in shape:
         raise InferenceError(f"shape {list(shape)} has no elements")
     original(model, spec, shape)
@@ -110,7 +110,7 @@ def inputs_without_elements_are_refused(original: Any, model: Any, spec: Any, sh
 
 @variation("models.Model.run")
 def outputs_without_elements_are_refused(original: Any, *arguments: Any) -> Any:
-    """Requests for which a model makes a tensor without elements are refused."""
+    """The server refuses a request if an output of the model has no elements."""
     found = original(*arguments)
     if any(0 in tensor.shape for tensor in found.values()):
         raise InferenceError("an output has no elements")
@@ -122,7 +122,7 @@ KNOWN_PARAMETERS = {"binary_data_size", "binary_data", "binary_data_output", "cl
 
 @variation("members.parameters")
 def unknown_parameters_are_refused(original: Any, entry: Any) -> Any:
-    """Parameters that no document knows are refused."""
+    """The server refuses parameters that no document defines."""
     found = original(entry)
     if unknown := set(found) - KNOWN_PARAMETERS:
         raise InferenceError(f"unknown parameters {sorted(unknown)}")
@@ -131,7 +131,7 @@ def unknown_parameters_are_refused(original: Any, entry: Any) -> Any:
 
 @variation("members.parameters")
 def parameters_that_are_no_integers_are_refused(original: Any, entry: Any) -> Any:
-    """Unknown parameters are integers, booleans or strings: a number with a fraction is refused, as Triton 2.39 did."""
+    """The server refuses an unknown parameter that is a number with a fraction, as Triton 2.39 did."""
     found = original(entry)
     if any(isinstance(found[name], float) for name in set(found) - KNOWN_PARAMETERS):
         raise InferenceError("a parameter is neither an integer, nor a boolean, nor a string")
@@ -143,7 +143,7 @@ _at_work: list[int] = []
 
 @variation("app.Service.infer")
 async def busy_is_a_refusal(original: Any, service: app.Service, http: Any) -> Response:
-    """More than eight requests at a time are refused with status 503."""
+    """The server refuses more than eight concurrent requests with 503."""
     if len(_at_work) >= 8:
         raise InferenceError("busy", status=503)
     _at_work.append(1)
@@ -160,7 +160,7 @@ _loaded: set[str] = set()
 
 @variation("app.Service.infer")
 async def models_are_loaded_when_they_are_asked_for(original: Any, service: app.Service, http: Any) -> Response:
-    """The first request to a model is answered with 503: the model has to be loaded."""
+    """The server answers the first request to each model with 503, because it loads models on demand."""
     name = http.path_params["model"]
     if name in service.models and name not in _loaded:
         _loaded.add(name)
@@ -171,7 +171,7 @@ async def models_are_loaded_when_they_are_asked_for(original: Any, service: app.
 
 @variation("app.Service.find")
 def versions_in_paths_are_refused(original: Any, service: app.Service, http: Any) -> Any:
-    """Models are not found under a version, the one that their metadata list included."""
+    """The server finds no model at a path with a version, even a version that the metadata list."""
     if "version" in http.path_params:
         raise InferenceError("models are served without versions", status=404)
     return original(service, http)
@@ -179,7 +179,7 @@ def versions_in_paths_are_refused(original: Any, service: app.Service, http: Any
 
 @variation("app.Service.infer")
 async def unknown_credentials_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Requests with credentials, of whom the server knows none, are refused with status 401."""
+    """The server refuses any request with credentials with 401."""
     if "authorization" in http.headers:
         raise InferenceError("nobody has these credentials", status=401)
     found: Response = await original(service, http)
@@ -188,7 +188,7 @@ async def unknown_credentials_are_refused(original: Any, service: app.Service, h
 
 @variation("app.Service.infer")
 async def other_accepted_types_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Requests that name other types than JSON and octets as the accepted ones are refused with status 406."""
+    """The server refuses with 406 an Accept header that has text types or weights."""
     accepted = http.headers.get("accept", "")
     if "text/" in accepted or ";q=" in accepted:
         raise InferenceError("no such type is written", status=406)
@@ -201,7 +201,7 @@ OWN_TYPES = ("application/json", "application/octet-stream")
 
 @variation("app.Service.infer")
 async def other_content_types_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """Requests of a type that is neither JSON nor octets are refused with status 415."""
+    """The server refuses a Content-Type other than JSON and octet-stream with 415."""
     if http.headers.get("content-type", OWN_TYPES[0]) not in OWN_TYPES:
         raise InferenceError("no such type is read", status=415)
     found: Response = await original(service, http)
@@ -210,7 +210,7 @@ async def other_content_types_are_refused(original: Any, service: app.Service, h
 
 @variation("app.Service.infer", breaks=("BIN-CONTENT-TYPE-OTHER", "RAW-CONTENT-TYPE-OTHER", "BIN-HEADER-ON-JSON-I"))
 async def binary_data_need_their_type(original: Any, service: app.Service, http: Any) -> Response:
-    """Requests with an inference header are refused where they are of another type than application/octet-stream."""
+    """The server refuses an inference header if the Content-Type is not application/octet-stream."""
     if HEADER in http.headers and http.headers.get("content-type") != OWN_TYPES[1]:
         raise InferenceError("binary data are application/octet-stream", status=415)
     found: Response = await original(service, http)

@@ -1,4 +1,4 @@
-"""Servers that take what others refuse, and take it rightly."""
+"""Servers that accept requests which other servers refuse, and answer them correctly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 @variation("request.parse_input", breaks="OIP-SIGNATURE")
 def other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
-    """A numeric input of another datatype is read as what it says it is, and converted."""
+    """The server reads a numeric input of another datatype in this datatype, and converts the elements."""
     datatype = entry.get("datatype")
     if datatype not in NUMPY or "BYTES" in (datatype, spec.datatype) or datatype == spec.datatype:
         return original(model, spec, entry, rest)  # type: ignore[no-any-return]
@@ -27,7 +27,7 @@ def other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, e
 
 @variation("request.parse_input", breaks="OIP-SIGNATURE")
 def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
-    """An input of as many elements as the model's fixed shape gets that shape; a missing batch dimension is put in."""
+    """The server gives an input the fixed shape of the model if the number of elements is the same."""
     shape = entry.get("shape")
     fixed = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in shape)
     if fixed and -1 not in spec.shape and math.prod(shape) == math.prod(spec.shape):
@@ -38,7 +38,7 @@ def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry
 
 @variation("tensors.decode_json", breaks="OIP-RANGE")
 def words_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
-    """A word among integers is 0, as a typed array of JavaScript has it; digits are the number that they are."""
+    """The server reads strings in integer data: digits as their number, other strings as 0, like JavaScript."""
     if "INT" in datatype and isinstance(data, list):
         data = [(int(item) if item.isdigit() else 0) if isinstance(item, str) else item for item in data]
     tensor: Tensor = original(datatype, shape, data)
@@ -47,7 +47,7 @@ def words_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: A
 
 @variation("request.parse_input", breaks="BIN-SIZE-MISSING")
 def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
-    """A binary input without a size takes as many bytes as its shape needs, or as its strings say."""
+    """The server computes a missing size of a binary input from the shape, or from the length prefixes."""
     sized = (entry.get("parameters") or {}).get("binary_data_size") is not None
     shape = entry.get("shape")
     if rest is not None and not sized and entry.get("data") is None and isinstance(shape, list):
@@ -61,7 +61,7 @@ def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, en
 
 
 def _of_strings(data: memoryview, count: int) -> int:
-    """Return how many bytes so many BYTES elements take."""
+    """Return the number of bytes of `count` BYTES elements."""
     at = 0
     for _ in range(count):
         at += 4 + int.from_bytes(data[at : at + 4], "little")
@@ -70,7 +70,7 @@ def _of_strings(data: memoryview, count: int) -> int:
 
 @variation("request.parse_outputs", breaks="OIP-TWICE")
 def outputs_listed_twice_come_twice(original: Any, model: Any, request: Any) -> Any:
-    """An output that is listed twice is returned twice, each time as it is asked for."""
+    """The server returns an output twice if the request lists it twice, each time as requested."""
     listed = request.get("outputs")
     if not isinstance(listed, list):
         return original(model, request)
@@ -81,7 +81,7 @@ def outputs_listed_twice_come_twice(original: Any, model: Any, request: Any) -> 
 
 @variation("request.parse_inputs", breaks="OIP-TWICE")
 def last_of_equal_inputs_counts(original: Any, model: Any, request: Any, rest: Any) -> Any:
-    """Of JSON inputs that have one name the last is taken."""
+    """If a JSON request repeats the name of an input, the server uses the last input of that name."""
     inputs = request.get("inputs")
     if rest is None and isinstance(inputs, list) and all(isinstance(entry, dict) for entry in inputs):
         names = [entry.get("name") for entry in inputs]
@@ -95,7 +95,7 @@ def last_of_equal_inputs_counts(original: Any, model: Any, request: Any, rest: A
 
 @variation("request.parse_outputs")
 def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request: Object) -> Any:
-    """`binary_data` or `binary_data_output` on an input asks for all outputs as binary data."""
+    """The server returns binary outputs if an input has `binary_data` or `binary_data_output`."""
     given = [get_parameters(entry) for entry in get_entries(request, "inputs")]
     asked = any(found.get(name) is True for found in given for name in ("binary_data", "binary_data_output"))
     return original(model, set_default(request, True) if asked else request)
@@ -103,7 +103,7 @@ def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request:
 
 @variation("request.parse_outputs")
 def forms_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
-    """`binary_data` and `binary_data_output` are taken beside the parameters as in them."""
+    """The server accepts `binary_data` and `binary_data_output` also outside of `parameters`."""
     outputs = [
         entry | {"parameters": {"binary_data": entry.get("binary_data"), **get_parameters(entry)}}
         for entry in get_entries(request, "outputs")
@@ -115,7 +115,7 @@ def forms_beside_the_parameters_taken(original: Any, model: Model, request: Obje
 
 @variation("request.parse_outputs")
 def classification_on_the_request_taken_for_each(original: Any, model: Model, request: Object) -> Any:
-    """`classification` on the request classifies every output."""
+    """The server classifies every output if the request has the parameter `classification`."""
     count = get_parameters(request).get("classification")
     if count is None:
         return original(model, request)
@@ -126,7 +126,7 @@ def classification_on_the_request_taken_for_each(original: Any, model: Model, re
 
 @variation("request.parse_outputs")
 def classification_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
-    """`classification` is taken beside the parameters of an output as in them."""
+    """The server accepts `classification` of an output also outside of `parameters`."""
     outputs = [
         entry | {"parameters": {"classification": entry["classification"], **get_parameters(entry)}}
         if "classification" in entry
@@ -141,7 +141,7 @@ def classification_beside_the_parameters_taken(original: Any, model: Model, requ
 
 @variation("request.parse_body", breaks="RAW-BYTES-SHAPE")
 def raw_strings_of_any_shape_are_split(original: Any, model: Model, body: bytes) -> Any:
-    """A raw body for BYTES of another shape than [1] is split by the lengths in it, and has to fill that shape."""
+    """The server splits a raw body for BYTES of shape [2] or [-1] at the length prefixes in the body."""
     spec = model.inputs[0]
     if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape not in ((2,), (-1,)):
         return original(model, body)
@@ -159,7 +159,7 @@ def raw_strings_of_any_shape_are_split(original: Any, model: Model, body: bytes)
 
 @variation("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def numeric_sizes_are_not_looked_at(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The bytes of numeric inputs are worked out from their shapes; a last input of strings takes what is left."""
+    """The server computes the sizes of numeric inputs from their shapes; a last BYTES input takes the rest."""
     entries = get_entries(request, "inputs")
     shaped = all("data" not in entry and isinstance(entry.get("shape"), list) for entry in entries)
     if not (entries and shaped) or rest is None or any(entry.get("datatype") not in NUMPY for entry in entries[:-1]):
