@@ -321,7 +321,7 @@ def _list_parameters(found: Object) -> list[Object]:
 
 @fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
 def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
-    """The server refuses a parameter named like a built-in method, such as __init__, as a repeated one."""
+    """The server refuses a parameter named like a built-in method, such as `__init__`, as a repeated one."""
     found: Object = original(data)
     if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
         raise InferenceError("a parameter is given twice")
