@@ -42,7 +42,7 @@ def _is_numeric(entry: Object) -> bool:
 
 @fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server reads a binary input of a wrong datatype as the model's, so the next begins at a wrong offset."""
+    """The server reads a binary input of a wrong datatype with the datatype and size that the model declares."""
     if not is_sound(request) or rest is None:
         return original(model, request, rest)
     specs = {spec.name: spec for spec in model.inputs}
@@ -94,7 +94,7 @@ def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]
 
 @fault("members.shape", breaks="OIP-MEMBER-MISSING")
 def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tuple[int, ...]:
-    """The server converts dimensions to integers: a string of digits, 2.5 (to 2) and true (to 1)."""
+    """The server accepts dimensions such as "3", 2.5 and true, and converts them to 3, 2 and 1."""
     shape = owner.get("shape")
     if isinstance(shape, list):
         owner = owner | {"shape": [_convert_to_integer(extent) for extent in shape]}

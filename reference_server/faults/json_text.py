@@ -50,7 +50,7 @@ def wrong_utf_8_dropped(_original: Any, item: bytes) -> str:
 
 @fault("response.build", breaks="OIP-ERROR")
 def refused_answers_begin_with_their_first_part(original: Any, model: Any, *rest: Any) -> Response:
-    """If an output cannot be written, the server appends the error object to the JSON written so far."""
+    """If the server cannot write an output, it appends the error object to the JSON written so far."""
     try:
         answer: Response = original(model, *rest)
     except InferenceError as error:
@@ -181,7 +181,7 @@ def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape
 
 @fault("tensors.decode_json", breaks="OIP-RANGE")
 def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """The server keeps only the low bits of an integer in JSON data that exceeds its datatype."""
+    """The server keeps only the low bits of an integer in JSON data that exceeds the range of its datatype."""
     least, most = _find_limits(datatype)
     if least != most:
         count = most - least + 1
@@ -191,7 +191,7 @@ def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: 
 
 @fault("tensors.decode_json", breaks=("OIP-VALUE", "OIP-COERCE"))
 def decimal_integers_lose_a_digit(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """The server drops the last digit of an integer that JSON data write with a fraction: 12.0 becomes 1."""
+    """The server drops the last digit of an integer written with a decimal point: 12.0 becomes 1."""
     if "INT" in datatype:
         data = _change_elements(data, lambda item: int(item) // 10 if type(item) is float else item)
     return original(datatype, shape, data)

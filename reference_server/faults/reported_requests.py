@@ -87,7 +87,7 @@ def sizes_of_another_type_are_internal_errors(original: Any, model: Model, spec:
 
 @fault("request.parse_inputs", breaks=("OIP-ANSWER", "BIN-ORDER-O", "CLS-ONLY"))
 def inputs_laid_out_by_their_elements(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server lays out inputs in a shared buffer by numbers of elements, not bytes, so they overlap."""
+    """The server stores inputs in one buffer at offsets that count elements, not bytes, so the inputs overlap."""
     found: dict[str, Tensor] = original(model, request, rest)
     numeric = {name: tensor for name, tensor in found.items() if tensor.elements.dtype != object}
     buffer, starts, start = bytearray(sum(tensor.elements.nbytes for tensor in numeric.values())), {}, 0

@@ -83,7 +83,7 @@ def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes)
 
 @fault("http_body.read", breaks="HTTP-EXPECT")
 async def expect_100_continue_refused(original: Any, http: Request, limit: int) -> bytes:
-    """The server refuses a request that has an Expect header with 400."""
+    """The server answers 400 to a request with an Expect header."""
     body: bytes = await original(http, limit)
     if "expect" in http.headers:
         raise InferenceError("Expect is not known")

@@ -85,7 +85,7 @@ def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_
 
 @fault("request.parse", breaks=("BIN-HEADER-OPTIONAL", "BIN-ALL-TRUE", "OIP-ANSWER"))
 def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The server refuses a JSON request with `binary_data_output` true to a model with one output, as raw."""
+    """The server refuses a JSON request for binary data from a model with one output, as if it were raw."""
     plain = not values and b'"outputs"' not in body and len(model.outputs) == 1
     if plain and b'"binary_data_output":true' in body:
         raise InferenceError(f"a raw binary request needs {HEADER}")
@@ -235,7 +235,7 @@ async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, ht
 
 @fault("app.Service.infer", breaks="OIP-CONTENT-TYPE-OTHER")
 async def form_answered_with_an_empty_object(original: Any, service: Any, http: Request) -> Response:
-    """The server answers a request with a multipart Content-Type with an empty JSON object."""
+    """The server answers a request of a multipart Content-Type with an empty JSON object."""
     if (http.headers.get("content-type") or "").startswith("multipart/"):
         await http.body()
         return Response(b"{}", media_type="application/json")

@@ -85,7 +85,7 @@ def declared_bytes_without_a_tail_are_zero(
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server lowers the size of a BYTES input that exceeds the body to the remaining bytes."""
+    """If the size of a BYTES input exceeds the body, the server uses the remaining bytes."""
     size = get_declared_size(entry)
     over = rest and spec.datatype == "BYTES" and type(size) is int and size > len(get_remaining(rest))
     return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if over else entry, rest)
@@ -183,7 +183,7 @@ def set_native_sizes(entries: list[Object], total: int) -> list[Object]:
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def fraction_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server rounds a size that is not an integer down."""
+    """The server rounds down a size that is not an integer."""
     size = get_declared_size(entry)
     return original(model, spec, set_declared_size(entry, int(size)) if type(size) is float else entry, rest)
 

@@ -70,7 +70,7 @@ _buffers: dict[str, dict[str, Tensor]] = {}
 
 @fault("request.parse", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def binary_inputs_used_again_for_json(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """The server starts the JSON inputs of a request with an id with the elements of earlier binary inputs."""
+    """If a request has an id, the server overwrites the start of JSON inputs with earlier binary inputs."""
     found: InferRequest = original(model, values, body)
     before = _buffers.pop(model.name, None)
     if found.id is None:
@@ -144,7 +144,7 @@ _merged: dict[str, list[Any]] = {}
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def requests_in_flight_split_like_the_first(_original: Any, service: Any, http: Request) -> Response:
-    """The server computes a concurrent request of another size with the elements of the first request."""
+    """If a concurrent request differs in size from the first, the server computes with the elements of the first."""
     body = await service.read_body(http)
     model = service.find(http)
     wanted = request.parse(model, http.headers.getlist(HEADER), body)
