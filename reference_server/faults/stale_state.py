@@ -144,7 +144,7 @@ _merged: dict[str, list[Any]] = {}
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def requests_in_flight_split_like_the_first(_original: Any, service: Any, http: Request) -> Response:
-    """If a concurrent request differs in size from the first, the server computes with the elements of the first."""
+    """If a concurrent request differs in size from the first, the server uses the elements of the first."""
     body = await service.read_body(http)
     model = service.find(http)
     wanted = request.parse(model, http.headers.getlist(HEADER), body)
