@@ -49,7 +49,7 @@ from conformance.transport.unreachable import TargetLostError
 _OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # Requirements about the effect of earlier requests, on any connection.
 _SPELLING = "OIP-WRITTEN"
-_STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
+STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
 # Repetitions of a failed row: True sends it under the other client name, and it must pass; False sends it under its own
@@ -317,7 +317,7 @@ class Judge(RowJudge):
             **({} if self.seed is None else {"seed": self.seed}),
             "failure": {name: value for name, value in asdict(failure).items() if value is not None},
         }
-        is_of_state = requirement in _STATE_REQUIREMENTS
+        is_of_state = requirement in STATE_REQUIREMENTS
         steps = build_reproduction(
             unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_of_state=is_of_state
         )

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import Thread
 
+from conformance.judging.judge import STATE_REQUIREMENTS
 from conformance.judging.session import Session
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
@@ -155,11 +156,13 @@ class ConcurrentScheduler:
 def is_concurrency_safe(check: Check, row: Row) -> bool:
     """Return whether a row may run concurrently.
 
-    Rows that test state or discovery, draw from Hypothesis, are hostile, or have crashed servers must run alone.
+    Rows about one connection may: each session has connections of its own. Rows that test what earlier requests leave
+    behind, or discovery, draw from Hypothesis, are hostile, or have crashed servers must run alone.
     """
-    entry = ledger.get_requirement(check.requirements(row)[0].removesuffix("/grpc"))
-    is_alone = entry.area == "state" or entry.is_of_robustness or row.dangerous or check.of_survey or check.explores
-    return not is_alone
+    requirement = check.requirements(row)[0]
+    is_about_state = requirement in STATE_REQUIREMENTS
+    is_of_robustness = ledger.get_requirement(requirement.removesuffix("/grpc")).is_of_robustness
+    return not (is_about_state or is_of_robustness or row.dangerous or check.of_survey or check.explores)
 
 
 def choose_connections(latency: float | None) -> int:

@@ -56,7 +56,7 @@ class JudgingResult:
 
 
 def test_results_and_recording_are_those_of_one_row_after_another(reference: str) -> None:
-    wanted = rows("headers", "sizes", each=10)
+    wanted = rows("headers", "sizes", "state", each=10)
     one_by_one, ahead = JudgingResult(reference, wanted, 0), JudgingResult(reference, wanted, 6)
     assert ahead.outcomes == one_by_one.outcomes
     assert ahead.sent == one_by_one.sent
