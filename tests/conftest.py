@@ -20,6 +20,21 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
+# The files that take longest, which start first: what pytest-xdist starts last, the other processes wait for.
+SLOWEST_FIRST = (
+    "faults/test_kill_matrix.py",
+    "run/test_deployed_models.py",
+    "certification/test_clients.py",
+    "clients/test_client_walk.py",
+    "clients/test_client_alterations.py",
+    "judging/test_short_waits.py",
+    "run/test_docs.py",
+    "clients/peer/test_rows.py",
+    "run/test_plugin.py",
+    "run/test_reports.py",
+    "strangers/test_strangers.py",
+    "hostile/test_silence.py",
+)
 MAX_TEST_S = 900  # seconds; the longest, which judges a server for every fault, takes four minutes on a slow machine
 
 
@@ -41,6 +56,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Have a test that waits for what never comes fail, and say where; the rows of the suite are none of these."""
     item.add_marker(pytest.mark.timeout(MAX_TEST_S))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slowest files first, and leave the order of the rest."""
+    ranks = {str(Path(__file__).parent / name): rank for rank, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(str(item.path), len(ranks)))
 
 
 @pytest.fixture(scope="session")
