@@ -21,6 +21,7 @@ from conformance.clients.rules.judging import judge_request
 from conformance.judging.client_session import ClientJudge
 from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.spec.check import Check, Row
+from conformance.spec.result import CheckResult
 from tests.clients.alterations import Alteration, apply
 from tests.clients.honest.lines import Adapter, introduction
 from tests.support.sightings import MET, UnmetRow
@@ -147,7 +148,12 @@ class SharedPeer:
         self.peer.__exit__(None, None, None)
 
     def see(
-        self, altered: Alteration | None, rows: Iterable[Case], *, until: Callable[[set[str]], bool] | None = None
+        self,
+        altered: Alteration | None,
+        rows: Iterable[Case],
+        *,
+        until: Callable[[set[str]], bool] | None = None,
+        judged: Callable[[CheckResult], object] = lambda _: None,
     ) -> Sighting:
         """Run rows against a client.
 
@@ -155,6 +161,7 @@ class SharedPeer:
             altered: how the client is altered; None for the honest one.
             rows: to be run, all of them where there is no `until`.
             until: told what is named so far, after each row; says whether that is enough.
+            judged: told the result of each row.
         """
         began, taken, misses, watched = time.monotonic(), list[int](), list[UnmetRow](), set[str]()
         client, count = ClientInProcess(), 0
@@ -163,6 +170,7 @@ class SharedPeer:
             for check, row in rows:
                 count += 1
                 result = judge(check, row)
+                judged(result)
                 watched |= self.peer.watched()
                 if result.outcome not in MET:
                     named = result.failure.requirement if result.failure else check.requirements(row)[0]

@@ -11,12 +11,12 @@ from conformance.checks.support.client_rows import (
     FORMS,
     block_if_unread,
     expect_like_plain,
+    expect_sent_like_plain,
     get_unread_requirement,
     is_json,
     list_strings,
     make_script,
     make_small_inference,
-    make_small_script,
     make_tensor,
     to_grpc_row,
     to_raw_grpc_row,
@@ -25,7 +25,7 @@ from conformance.clients.answers.honest import Document, HeaderUse, Style
 from conformance.clients.answers.honest_calls import UNKNOWN, CallStyle, encode_unpacked
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations import expect_classes, expect_outputs, expect_sent
+from conformance.clients.expectations import expect_classes, expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.corner_values import (
@@ -415,7 +415,7 @@ def make_class_request_rows() -> Iterator[Row]:
 @rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-OUTPUTS")
 
 
 def make_class_answer_rows() -> Iterator[Row]:

@@ -31,6 +31,7 @@ from conformance.checks.client.walk_inferences import (
     make_style,
 )
 from conformance.checks.client.wrong_answers import wait_until_closed
+from conformance.checks.support.client_rows import block_if_unsent
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.clients.answers import honest, honest_calls
@@ -68,7 +69,7 @@ class ClientWalker:
 
         Raises:
             NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
-            Blocked: an inference was not sent.
+            Blocked: an inference was not sent, and neither is a plain one in its form.
             Unmet: a request or a result is wrong.
         """
         name = f"walk-{self.row}-{salt}"
@@ -80,7 +81,8 @@ class ClientWalker:
             observations = self._infer(step, name)
         for one in observations:
             expect_sendable(self.client, one)
-            expect_sent(one)
+            with block_if_unsent(self.client, one):
+                expect_sent(one)
         for one in observations:
             self._expect_read(one, step)
 
