@@ -27,6 +27,7 @@ from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, find_first_difference
 
 VALUES = "CLIENT-SENDS-VALUES"
+_NOT_MIXED_UP: Final = frozenset({VALUES, "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-ORDER"})
 
 
 def expect_request(seen: Observation, unheard: str = VALUES) -> None:
@@ -89,6 +90,15 @@ def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VAL
         misses = (*judge_request(request.received).misses, *find_differences(request.received, seen.inference))
         if first := _choose_violation(misses, own):
             raise _build_error(first, request)
+
+
+def is_mixed_up(requirement: str) -> bool:
+    """Say whether a request that breaks this requirement only beside other requests is mixed up with one of them.
+
+    It has bytes of another request, and it is chance which rule it breaks first: it is attributed to `VALUES`. Tensors,
+    outputs and the order of data can be those of another request in a request that is otherwise right.
+    """
+    return requirement.removesuffix(ledger.GRPC_SUFFIX) not in _NOT_MIXED_UP
 
 
 def expect_same_options(before: Observation, after: Observation) -> None:

@@ -24,7 +24,7 @@ from conformance.checks.support.client_rows import (
     to_raw_grpc_row,
 )
 from conformance.clients.client import Client, Observation
-from conformance.clients.expectations import expect_same_options, expect_sent
+from conformance.clients.expectations import VALUES, expect_same_options, expect_sent, is_mixed_up
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import UnmetError, is_met
 from conformance.roles.sample_values import make_sample_tensor
@@ -379,7 +379,7 @@ def sends_each_of_many_at_once(
 def blame_company(client: Client, seen: Observation) -> Iterator[None]:
     """Attribute a request that is wrong only during concurrent requests to CLIENT-SENDS-VALUES.
 
-    Such a request contains bytes of another request, so that it is chance whether its JSON or a length is wrong first.
+    See `is_mixed_up`.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -388,10 +388,10 @@ def blame_company(client: Client, seen: Observation) -> Iterator[None]:
         yield
     except UnmetError as unmet:
         alone = replace(seen.inference, model=f"{seen.inference.model}_alone")
-        if unmet.requirement not in (None, "CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS") and is_met(
+        if is_mixed_up(unmet.requirement or VALUES) and is_met(
             lambda: expect_sent(client.refresh().infer(alone, make_small_script(alone)))
         ):
-            unmet.requirement = "CLIENT-SENDS-VALUES"
+            unmet.requirement = VALUES
             unmet.actual += "; alone it is sent right"
         raise
 

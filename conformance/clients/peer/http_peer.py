@@ -99,7 +99,7 @@ def _decode_latin1(octets: bytes) -> str:
 MAX_IDLE_S: Final = 30.0  # seconds that a connection waits for a request
 MAX_SILENCE_S: Final = 5.0  # seconds of silence before the peer closes: longer than any caller waits
 _CLOSING_DELAY_S: Final = 0.1  # seconds that a connection is idle before the peer closes it unannounced
-_MAX_NOTICE_S: Final = 0.5  # seconds that a client has to notice that the peer closed a connection
+MAX_NOTICE_S: Final = 0.5  # seconds that a client has to notice that the peer closed a connection
 _MODEL: Final = re.compile(r"/?v2/models/([^/]+)(?:/versions/[^/]+)?(?:/([a-z]+))?/?$")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connection
 
@@ -244,5 +244,5 @@ def _wait_until_noticed(connection: socket.socket) -> None:
     chance. A client that has ended its side knows of the end.
     """
     connection.shutdown(socket.SHUT_WR)
-    connection.settimeout(_MAX_NOTICE_S)
+    connection.settimeout(MAX_NOTICE_S)
     connection.recv(_READ)
