@@ -27,7 +27,8 @@ from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, find_first_difference
 
 VALUES = "CLIENT-SENDS-VALUES"
-_NOT_MIXED_UP: Final = frozenset({VALUES, "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-ORDER"})
+_ORDER: Final = "CLIENT-SENDS-ORDER"
+_NOT_MIXED_UP: Final = frozenset({VALUES, _ORDER, "CLIENT-SENDS-OUTPUTS"})
 
 
 def expect_request(seen: Observation, unheard: str = VALUES) -> None:
@@ -113,9 +114,11 @@ def expect_same_options(before: Observation, after: Observation) -> None:
 
 
 def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
+    """Return the violation to report: a wrong order of the data first, since their elements then only seem wrong."""
+    displaced = [miss for miss in misses if miss.requirement == _ORDER]
     of_row = [miss for miss in misses if ledger.get_requirement(miss.requirement).name in own]
     demanded = [miss for miss in misses if ledger.get_requirement(miss.requirement).level is Level.MUST]
-    return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
+    return next(iter((*displaced, *(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
 
 
 def _build_error(miss: Violation, request: ReceivedRequest) -> UnmetError:

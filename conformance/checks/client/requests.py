@@ -366,7 +366,7 @@ def sends_each_of_many_at_once(
 
     A request of another caller has other tensors and another id: it is attributed to CLIENT-SENDS-VALUES.
     """
-    own = ("CLIENT-SENDS-RAW",) if is_raw else ("CLIENT-SENDS-VALUES",)
+    own = ("CLIENT-SENDS-RAW",) if is_raw else ()
     for burst in range(bursts):
         inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw, elements=elements)
         script = make_small_script(inferences[0])

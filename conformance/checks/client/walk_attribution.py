@@ -13,18 +13,19 @@ from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.clients.expectations import OWN, VALUES, is_mixed_up
 
 FRAMING, JSON, FORM = "CLIENT-READS-FRAMING", "CLIENT-READS-JSON", "CLIENT-READS-FORM"
+CLASSES = "CLIENT-READS-CLASSES"
 GOES_ON = "CLIENT-GOES-ON"
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 # axis -> requirement; the first of these axes that is not neutral decides.
 _OF_HTTP: Mapping[str, str] = {
     **dict.fromkeys(("connection", "accepts", "pieces", "framing", "header_case"), FRAMING),
     **dict.fromkeys(("extra", "numbers", "spaces", "escapes", "members"), JSON),
-    "classes": "CLIENT-READS-CLASSES",
+    "classes": CLASSES,
     "header": FORM,
 }
 _OF_GRPC: Mapping[str, str] = {
     **dict.fromkeys(("fields", "integers"), FORM),
-    "classes": "CLIENT-READS-CLASSES",
+    "classes": CLASSES,
     "contents": FORM,
 }
 

@@ -130,7 +130,7 @@ def block_if_unread(
         is_mixed = len({one.form for one in inference.outputs or ()}) > 1
         groups = [(one,) for one in outputs] if apart or is_mixed else [outputs] if outputs else []
         if unmet.requirement in (None, unread) and not all(
-            _is_plain_answer_read(client, inference, own) for own in groups
+            is_plain_answer_read(client, inference, own) for own in groups
         ):
             raise BlockedError("the client does not read these outputs in a plain answer either", unmet) from None
         raise
@@ -180,7 +180,8 @@ def _is_plain_request_sent(client: Client, observation: Observation, form: Form)
     return bool(client.refresh().infer(plain, make_small_script(plain)).requests)
 
 
-def _is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
+def is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
+    """Say whether the client reads these outputs in a plain answer, in the form of the first requested one."""
     named = {one.name for one in outputs}
     own = inference.outputs and tuple(one for one in inference.outputs if one.name in named)
     plain = make_control_inference(replace(inference, outputs=own))

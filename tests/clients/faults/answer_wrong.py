@@ -16,6 +16,8 @@ from tests.clients.honest.connection import Connection
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.http_client import HttpClient
 
+MAX_BYTES = 1 << 26  # that a client makes up
+
 
 @fault("answer.json_length", misses="CLIENT-REFUSES-WRONG CLIENT-READS-FRAMING")
 def header_past_the_end_cut(original: Original, found: Answer) -> int | None:
@@ -33,6 +35,8 @@ def leftover_bytes_passed_over(original: Original, data: bytes, sizes: Sequence[
 @fault("answer.cut", misses="CLIENT-REFUSES-WRONG")
 def missing_bytes_made_zero(original: Original, data: bytes, sizes: Sequence[int]) -> list[bytes]:
     """Binary data that are too short are filled up with zeros."""
+    if sum(sizes) > MAX_BYTES:
+        raise MalformedError("no room")
     return list(original(data + bytes(max(0, sum(sizes) - len(data))), sizes))
 
 
@@ -43,7 +47,7 @@ def shape_not_compared(_original: Original, datatype: str, shape: Sequence[int],
         tensors.expect_fit(datatype, shape, piece)
         return piece
     length = tensors.count(shape) * tensors.element_size(datatype)
-    if length > 1 << 30:
+    if length > MAX_BYTES:
         raise MalformedError("no room")
     return piece[:length] + bytes(length - len(piece[:length]))
 
@@ -70,7 +74,12 @@ def prefix_past_the_end_cut(_original: Original, data: bytes) -> Iterator[bytes]
 def missing_elements_made_zero(original: Original, datatype: str, shape: Sequence[int], data: Any) -> bytes:
     """Elements that are missing in the JSON of an answer are zero."""
     count = tensors.count(shape)
-    if isinstance(data, list) and len(data) < count and datatype != "BYTES" and not any(map(_is_list, data)):
+    if (
+        isinstance(data, list)
+        and len(data) < count < MAX_BYTES
+        and datatype != "BYTES"
+        and not any(map(_is_list, data))
+    ):
         return bytes(original(datatype, shape, [*data, *([False if datatype == "BOOL" else 0] * (count - len(data)))]))
     return bytes(original(datatype, shape, data))
 

@@ -18,7 +18,10 @@ from tests.clients.honest.protobuf import fields
 Tensors = tuple[Tensor, ...]
 
 
-@fault("grpc_answer.read_outputs", "grpc_answer.expect_own", misses="CLIENT-READS-VALUES/grpc CLIENT-READS-ORDER/grpc")
+@fault(
+    *("grpc_answer.read_outputs", "grpc_answer.expect_own"),
+    misses="CLIENT-READS-VALUES/grpc CLIENT-READS-ORDER/grpc CLIENT-REFUSES-WRONG/grpc",
+)
 def outputs_of_calls_by_position(original: Original, asked: CallerRequest, said: Response, *outputs: Any) -> Any:
     """The outputs of a call have the names that the caller asked for, in that order."""
     if outputs:
