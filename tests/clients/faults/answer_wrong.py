@@ -11,7 +11,7 @@ from typing import Any
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError, Tensor
 from tests.clients.honest.connection import Connection
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.http_client import HttpClient
@@ -38,6 +38,14 @@ def missing_bytes_made_zero(original: Original, data: bytes, sizes: Sequence[int
     if sum(sizes) > MAX_BYTES:
         raise MalformedError("no room")
     return list(original(data + bytes(max(0, sum(sizes) - len(data))), sizes))
+
+
+@fault("answer.read_outputs", misses="CLIENT-REFUSES-WRONG")
+def missing_outputs_made_up(original: Original, asked: CallerRequest, *answer: Any) -> tuple[Tensor, ...]:
+    """An output that the caller asked for and that is missing is given as zeros."""
+    found: tuple[Tensor, ...] = original(asked, *answer)
+    missing = {output.name for output in asked.outputs or ()} - {one.name for one in found}
+    return (*found, *(Tensor(name, "INT32", (1,), bytes(4)) for name in sorted(missing)))
 
 
 @fault("answer.from_binary", misses="CLIENT-REFUSES-WRONG")
