@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from conformance.clients.adapter import Adapter, AdapterError, AdapterHangsError
+from conformance.clients.adapter import MARGIN_S, Adapter, AdapterError, AdapterHangsError
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference, Result
@@ -138,7 +138,7 @@ class Client:
             )
         except AdapterHangsError:
             self.waited_s += allowed
-            self._liveness.count([], [one for _, one in scenario.list_received()], allowed)
+            self._liveness.count([], [one for _, one in scenario.list_received()], allowed + MARGIN_S)
             raise
         self.waited_s += max(result.elapsed for result in results)
         self._liveness.count(results, [one for _, one in scenario.list_received()], allowed)

@@ -27,6 +27,8 @@ from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, find_first_difference
 
 VALUES = "CLIENT-SENDS-VALUES"
+_ORDER: Final = "CLIENT-SENDS-ORDER"
+_NOT_MIXED_UP: Final = frozenset({VALUES, _ORDER, "CLIENT-SENDS-OUTPUTS"})
 
 
 def expect_request(seen: Observation, unheard: str = VALUES) -> None:
@@ -91,6 +93,15 @@ def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VAL
             raise _build_error(first, request)
 
 
+def is_mixed_up(requirement: str) -> bool:
+    """Say whether a request that breaks this requirement only beside other requests is mixed up with one of them.
+
+    It has bytes of another request, and it is chance which rule it breaks first: it is attributed to `VALUES`. Tensors,
+    outputs and the order of data can be those of another request in a request that is otherwise right.
+    """
+    return requirement.removesuffix(ledger.GRPC_SUFFIX) not in _NOT_MIXED_UP
+
+
 def expect_same_options(before: Observation, after: Observation) -> None:
     """Expect that two requests with the same intent of the caller request the same of the server.
 
@@ -103,9 +114,11 @@ def expect_same_options(before: Observation, after: Observation) -> None:
 
 
 def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
+    """Return the violation to report: a wrong order of the data first, since their elements then only seem wrong."""
+    displaced = [miss for miss in misses if miss.requirement == _ORDER]
     of_row = [miss for miss in misses if ledger.get_requirement(miss.requirement).name in own]
     demanded = [miss for miss in misses if ledger.get_requirement(miss.requirement).level is Level.MUST]
-    return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
+    return next(iter((*displaced, *(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
 
 
 def _build_error(miss: Violation, request: ReceivedRequest) -> UnmetError:

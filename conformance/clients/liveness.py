@@ -38,12 +38,13 @@ class Liveness:
             results: empty if the adapter hung. If the client cannot make one of the inferences, nothing is counted.
             requests: of the inferences. If a script left one of them unanswered, or closed its connection, nothing is
                 counted.
-            allowed: seconds that the caller allowed for all inferences together.
+            allowed: seconds that the caller allowed for all inferences together; for an adapter that hung, all that it
+                had.
         """
         if any(not one.answer.is_kept for one in requests) or any(result.cannot for result in results):
             return
         if all(result.error is not None and result.elapsed >= _EARLY * allowed for result in results):
-            self._budget.count_wait(self._budget.timeout, is_silent=not requests)
+            self._budget.count_wait(allowed, is_silent=not requests)
         else:
             self._budget.count_inference()
 

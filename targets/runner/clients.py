@@ -27,11 +27,13 @@ from pathlib import Path
 from typing import Final
 
 import go_client
+import java_client
 from known_failures import UNMET, KnownFailure, compare
 
 CLIENTS: Final = Path(__file__).resolve().parent.parent / "clients"
 WORK: Final = CLIENTS.parent.parent / ".tox" / "targets" / "clients"
 MAX_JUDGE_S: Final = 900
+BUILDERS: Final = {"go": go_client.build, "java": java_client.build}
 
 
 class ClientError(Exception):
@@ -126,16 +128,17 @@ def build_command(client: RealClient, report: Path) -> list[str]:
 
 
 def find_program(client: RealClient) -> list[str]:
-    """Return the command that starts an adapter; one in Go is built.
+    """Return the command that starts an adapter; one in Go or Java is built.
 
     Raises:
         ClientError: it cannot be started on this machine.
     """
     path = CLIENTS / client.adapter
-    if client.runs_in != "go":
+    build = BUILDERS.get(client.runs_in)
+    if build is None:
         return [find_interpreter(client.runs_in), str(path)]
     try:
-        return [str(go_client.build(path.parent, WORK / client.name))]
+        return build(path.parent, WORK / client.name)
     except (OSError, subprocess.CalledProcessError) as error:
         raise ClientError(f"{client.name} was not built: {error}") from error
 

@@ -17,8 +17,8 @@ PROTOS: Final = ("grpc_service.proto", "model_config.proto")
 DEBIAN: Final = "/usr/share/gocode"  # where Debian's packages for Go put their sources
 
 
-def build(sources: Path, home: Path) -> Path:
-    """Return the program that is built of the sources, below the folder `home`.
+def build(sources: Path, home: Path) -> list[str]:
+    """Return the command that starts the program that is built of the sources, below the folder `home`.
 
     Raises:
         OSError: a program is not there.
@@ -33,7 +33,7 @@ def build(sources: Path, home: Path) -> Path:
     made = f"--go_out=plugins=grpc,import_path=inference:{stubs}"
     run(home, "protoc", f"--descriptor_set_in={described}", made, *PROTOS)
     run(home, "go", "build", "-o", str(program), "adapter")
-    return program
+    return [str(program)]
 
 
 def run(home: Path, *command: str) -> None:

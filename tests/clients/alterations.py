@@ -40,6 +40,7 @@ class Alteration:
         misses: the requirements that the client no longer meets; empty for a variation without advice.
         body: takes the original step first, then what the step takes.
         broad: it breaks so much that rows about other requirements cannot help seeing it, or come to no verdict.
+        datatypes: the datatypes that it concerns; empty if any.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Alteration:
     misses: tuple[str, ...]
     body: Body
     broad: bool = False
+    datatypes: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -74,8 +76,9 @@ def alteration(*steps: str, misses: str = "", broad: bool = False, datatypes: st
     """
 
     def made(body: Body) -> Alteration:
-        altered = _limited(body, datatypes.split()) if datatypes else body
-        return Alteration(body.__name__.replace("_", "-"), steps, tuple(misses.split()), altered, broad)
+        named = tuple(datatypes.split())
+        altered = _limited(body, named) if named else body
+        return Alteration(body.__name__.replace("_", "-"), steps, tuple(misses.split()), altered, broad, named)
 
     return made
 

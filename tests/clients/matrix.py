@@ -1,18 +1,25 @@
-"""`python -m tests.clients.matrix [NAME...]`: every fault and every variation of the honest client against all rows."""
+"""`python -m tests.clients.matrix [NAME...]`: every fault and every honest variation of the client against its rows.
+
+Its rows are all that take a step of the client which it alters: no other row can tell it from the honest client.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from multiprocessing import get_context
 
+from conformance.spec.extensions import TRANSPORTS
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
 from tests.clients.sightings import SharedPeer, Sighting, collect_rows
+from tests.clients.step_tracing import Steps, select_relevant, trace_steps
 from tests.support.sightings import UnmetRow
 
 PROCESSES = 2
+KINDS = ("faults", "variations")
 
 
 def find_complaints(sighting: Sighting, fault: Alteration) -> list[str]:
@@ -43,16 +50,23 @@ def _stopped(sighting: Sighting, *outcomes: str) -> list[str]:
     return [f"{miss.outcome}: {miss.check} [{miss.row}]: {miss.message}" for miss in stopped]
 
 
-def _whole(kind: str, name: str) -> Sighting:
+@cache
+def _trace_rows() -> Steps:
+    """Return the steps of all rows, of those that any alteration replaces, once in each process."""
+    altered = [one for kind in KINDS for one in alterations.load(kind).values()]
+    return trace_steps(collect_rows(TRANSPORTS), {step for one in altered for step in one.steps})
+
+
+def _see_in_worker(kind: str, name: str) -> Sighting:
     altered = alterations.load(kind)[name]
     with SharedPeer() as stage:
-        return stage.see(altered, collect_rows(altered.transports))
+        return stage.see(altered, select_relevant(altered, collect_rows(altered.transports), _trace_rows()))
 
 
 def run(kind: str, names: Iterable[str]) -> Iterator[Sighting]:
-    """Run all rows against the named alterations of a kind, `faults` or `variations`, and yield what comes of each."""
+    """Run the named alterations of a kind against all rows that can see them, and yield what comes of each."""
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(_whole, kind, name) for name in names]
+        futures = [pool.submit(_see_in_worker, kind, name) for name in names]
         yield from (future.result() for future in futures)
 
 

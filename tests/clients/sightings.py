@@ -6,21 +6,26 @@ import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
+from unittest.mock import patch
 from zlib import crc32
 
+from conformance.checks.client import wrong_answers
 from conformance.clients.adapter import AdapterError, AdapterHangsError
 from conformance.clients.answers.script import Script
 from conformance.clients.inference import Inference, Introduction, Result, parse_result
+from conformance.clients.peer import http_peer
 from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import Scenario
 from conformance.clients.rules.judging import judge_request
 from conformance.judging.client_session import ClientJudge
 from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.spec.check import Check, Row
+from conformance.spec.result import CheckResult
 from tests.clients.alterations import Alteration, apply
 from tests.clients.honest.lines import Adapter, introduction
 from tests.support.sightings import MET, UnmetRow
@@ -131,23 +136,36 @@ class RecordingPeer(Peer):
         return {miss.requirement for received in heard for miss in judge_request(received).misses}
 
 
+# The honest client looks for the end of a connection when it takes it, so the suite need not wait for that.
+SHORT_NOTICE_S = 0.02
+
+
 @dataclass(slots=True)
 class SharedPeer:
     """A peer for any number of clients: a context manager."""
 
     peer: RecordingPeer = field(default_factory=RecordingPeer)
+    patches: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        """Open the peer."""
+        """Open the peer, which waits shortly for a client to notice that a connection has ended."""
+        self.patches.enter_context(patch.object(http_peer, "MAX_NOTICE_S", SHORT_NOTICE_S))
+        self.patches.enter_context(patch.object(wrong_answers, "LEARNING_S", SHORT_NOTICE_S))
         self.peer.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close the peer, and with it the connections of clients that hang."""
         self.peer.__exit__(None, None, None)
+        self.patches.close()
 
     def see(
-        self, altered: Alteration | None, rows: Iterable[Case], *, until: Callable[[set[str]], bool] | None = None
+        self,
+        altered: Alteration | None,
+        rows: Iterable[Case],
+        *,
+        until: Callable[[set[str]], bool] | None = None,
+        judged: Callable[[CheckResult], object] = lambda _: None,
     ) -> Sighting:
         """Run rows against a client.
 
@@ -155,6 +173,7 @@ class SharedPeer:
             altered: how the client is altered; None for the honest one.
             rows: to be run, all of them where there is no `until`.
             until: told what is named so far, after each row; says whether that is enough.
+            judged: told the result of each row.
         """
         began, taken, misses, watched = time.monotonic(), list[int](), list[UnmetRow](), set[str]()
         client, count = ClientInProcess(), 0
@@ -163,6 +182,7 @@ class SharedPeer:
             for check, row in rows:
                 count += 1
                 result = judge(check, row)
+                judged(result)
                 watched |= self.peer.watched()
                 if result.outcome not in MET:
                     named = result.failure.requirement if result.failure else check.requirements(row)[0]

@@ -131,6 +131,8 @@ VALUES = Tensor.from_values("OUT0", "INT32", [1, 2, 3])
         ({"before": "larger"}, UnmetError("outputs", "others", tensor=VALUES), True, "READS-OWN"),
         ({"id": "long"}, UnmetError("a request", "none", requirement="CLIENT-SENDS-VALUES"), True, "SENDS-VALUES"),
         ({"before": "closed"}, UnmetError("5", "6", SHORT, requirement="CLIENT-SENDS-SIZE"), True, "SENDS-SIZE"),
+        ({"beside": "one"}, UnmetError("JSON", "none", SHORT, requirement="CLIENT-SENDS-JSON"), True, "SENDS-VALUES"),
+        ({"beside": "one"}, UnmetError("A, B", "B, A", SHORT, requirement="CLIENT-SENDS-ORDER"), True, "SENDS-ORDER"),
         ({"framing": "trailers"}, UnmetError("outputs", "an error"), False, "GOES-ON"),
         ({"framing": "trailers"}, UnmetError("outputs", "others", tensor=VALUES), False, "READS-OWN"),
         ({"framing": "trailers", "escapes": "every"}, UnmetError("outputs", "an error"), True, "READS-FRAMING"),

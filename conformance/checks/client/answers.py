@@ -11,12 +11,12 @@ from conformance.checks.support.client_rows import (
     FORMS,
     block_if_unread,
     expect_like_plain,
+    expect_sent_like_plain,
     get_unread_requirement,
     is_json,
     list_strings,
     make_script,
     make_small_inference,
-    make_small_script,
     make_tensor,
     to_grpc_row,
     to_raw_grpc_row,
@@ -25,7 +25,7 @@ from conformance.clients.answers.honest import Document, HeaderUse, Style
 from conformance.clients.answers.honest_calls import UNKNOWN, CallStyle, encode_unpacked
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations import expect_classes, expect_outputs, expect_sent
+from conformance.clients.expectations import expect_classes, expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.corner_values import (
@@ -87,6 +87,22 @@ def make_shape_rows() -> Iterator[Row]:
                 yield make_reading_row(f"{name}-nested", "json", outputs, style=Style(nested=True))
 
 
+FEW_COUNTS = (1, 2, 0)
+
+
+def make_element_count_rows(convert: Callable[[Row], Row] = lambda row: row) -> Iterator[Row]:
+    """Yield a row for each datatype in each form, with answers of one, two and no elements."""
+    for datatype in OIP_DATATYPES:
+        for form in FORMS if datatype != "FP16" else FORMS[:1]:
+            cases = []
+            for count in FEW_COUNTS:
+                name = f"{count}-{datatype}-{form}"
+                outputs = (make_tensor(name, "OUT0", datatype, (count,)),)
+                cases.append(convert(make_reading_row(name, form, outputs)))
+            name = cases[0].id.removeprefix(f"{FEW_COUNTS[0]}-")
+            yield Row(name, (tuple(case.values for case in cases),), answers=cases[0].answers)
+
+
 def make_corner_value_rows() -> Iterator[Row]:
     """Yield rows of corner values and of arbitrary bytes; rows in JSON contain only values that JSON can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
@@ -118,6 +134,16 @@ def reads_every_datatype(client: Client, inference: Inference, script: Script) -
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the shape of an output of any rank, empty or not."""
     expect_read(client, inference, script)
+
+
+@check("client.reads-few-elements", answers="CLIENT-READS-VALUES")
+@rows(*make_element_count_rows())
+@check("client-grpc.reads-few-elements", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
+@rows(*make_element_count_rows(convert_to_call_row))
+def reads_few_elements(client: Client, cases: Sequence[tuple[Inference, Script]]) -> None:
+    """The client gives its caller an output of one, two or no elements like any other."""
+    for inference, script in cases:
+        expect_read(client, inference, script)
 
 
 @check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
@@ -415,7 +441,7 @@ def make_class_request_rows() -> Iterator[Row]:
 @rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-OUTPUTS")
 
 
 def make_class_answer_rows() -> Iterator[Row]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from conformance.checks.support.client_rows import (
     FORMS,
+    block_if_unsent,
     derive_model_name,
     derive_salt,
+    expect_sent_like_plain,
     make_inference,
     make_sending_row,
     make_small_inference,
@@ -22,7 +24,7 @@ from conformance.checks.support.client_rows import (
     to_raw_grpc_row,
 )
 from conformance.clients.client import Client, Observation
-from conformance.clients.expectations import expect_same_options, expect_sent
+from conformance.clients.expectations import VALUES, expect_same_options, expect_sent, is_mixed_up
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import UnmetError, is_met
 from conformance.roles.sample_values import make_sample_tensor
@@ -75,14 +77,14 @@ def make_mixed_form_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_order_rows()))
 def sends_inputs_in_order(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends the bytes of several inputs in the order of the JSON."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)
 
 
 @check("client.sends-both-forms-at-once", answers="CLIENT-SENDS-ORDER")
 @rows(*make_mixed_form_rows())
 def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends some inputs as binary data and others as JSON in one request."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)
 
 
 # --- headers and members ----------------------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ def make_framing_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_framing_rows()))
 def frames_its_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client's headers, lengths and JSON members agree with each other, whatever names the request has."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)
 
 
 def make_row_for_requirements(name: str, inference: Inference, *requirements: str) -> Row:
@@ -130,7 +132,7 @@ def make_one_form_row(form: Form) -> Row:
 @rows(*map(make_one_form_row, FORMS))
 def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends either raw contents or typed contents in a call."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)
 
 
 @check("client.states-the-content-type", answers="CLIENT-SENDS-CONTENT-TYPE")
@@ -142,7 +144,7 @@ def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> N
 )
 def states_the_content_type(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends binary data as octet-stream and JSON alone as JSON."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)
 
 
 def make_path_rows() -> Iterator[Row]:
@@ -161,7 +163,7 @@ def make_path_rows() -> Iterator[Row]:
 @rows(*map(to_raw_grpc_row, make_path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends a request to the model, and the version, that its caller names."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own, unheard="CLIENT-SENDS-POST")
+    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-POST")
 
 
 def make_coding_rows() -> Iterator[Row]:
@@ -178,7 +180,7 @@ def make_coding_rows() -> Iterator[Row]:
 @rows(*make_coding_rows())
 def applies_the_coding_it_announces(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client announces the coding of a compressed request, and counts the JSON before compression."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)
 
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
 @rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 def asks_for_the_outputs(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests the outputs, encodings and id that its caller wants."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-OUTPUTS")
 
 
 # --- raw binary requests ----------------------------------------------------------------------------------------------
@@ -246,7 +248,7 @@ def make_raw_row(datatype: str, shape: tuple[int, ...]) -> Row:
 @rows(*[make_raw_row(*one) for one in RAW_TENSORS])
 def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends a raw request as the tensor's bytes alone, with an inference header of 0."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)
 
 
 def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Inference]:
@@ -286,7 +288,8 @@ def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> 
     """The client sends no option of an earlier request with a later one."""
     observations = client.infer_all(inferences, make_small_script(inferences[1]))
     for observation in observations:
-        expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
+        with block_if_unsent(client, observation):
+            expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
     expect_same_options(observations[0], observations[2])
 
 
@@ -299,7 +302,8 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
     inferences = make_alternating_inferences(count, forms)
     outputs = make_small_script(inferences[0])
     for observation in client.infer_all(inferences, outputs):
-        expect_sent(observation)
+        with block_if_unsent(client, observation):
+            expect_sent(observation)
 
 
 def make_concurrent_rows() -> Iterator[Row]:
@@ -358,13 +362,16 @@ def make_own_inputs(place: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
 def sends_each_of_many_at_once(
     client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]
 ) -> None:
-    """The client sends each of many concurrent requests with its own tensors, id and lengths."""
-    own = ("CLIENT-SENDS-RAW",) if is_raw else ("CLIENT-SENDS-OUTPUTS",)
+    """The client sends each of many concurrent requests with its own tensors, id and lengths.
+
+    A request of another caller has other tensors and another id: it is attributed to CLIENT-SENDS-VALUES.
+    """
+    own = ("CLIENT-SENDS-RAW",) if is_raw else ()
     for burst in range(bursts):
         inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw, elements=elements)
         script = make_small_script(inferences[0])
         for observation in client.infer_all(inferences, script, at_once=True):
-            with blame_company(client, observation):
+            with block_if_unsent(client, observation), blame_company(client, observation):
                 expect_sent(observation, own)
 
 
@@ -372,7 +379,7 @@ def sends_each_of_many_at_once(
 def blame_company(client: Client, seen: Observation) -> Iterator[None]:
     """Attribute a request that is wrong only during concurrent requests to CLIENT-SENDS-VALUES.
 
-    Such a request contains bytes of another request, so that it is chance whether its JSON or a length is wrong first.
+    See `is_mixed_up`.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -381,10 +388,10 @@ def blame_company(client: Client, seen: Observation) -> Iterator[None]:
         yield
     except UnmetError as unmet:
         alone = replace(seen.inference, model=f"{seen.inference.model}_alone")
-        if unmet.requirement not in (None, "CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS") and is_met(
+        if is_mixed_up(unmet.requirement or VALUES) and is_met(
             lambda: expect_sent(client.refresh().infer(alone, make_small_script(alone)))
         ):
-            unmet.requirement = "CLIENT-SENDS-VALUES"
+            unmet.requirement = VALUES
             unmet.actual += "; alone it is sent right"
         raise
 
@@ -403,4 +410,4 @@ def make_shared_name_row(form: Form) -> Row:
 @rows(*[to_grpc_row(make_shared_name_row(form)) for form in FORMS])
 def sends_names_as_they_are(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends input names unchanged, also long ones and ones that JSON escapes."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_sent_like_plain(client, inference, own)

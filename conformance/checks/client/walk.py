@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.checks.client.tensors import expect_sendable
-from conformance.checks.client.walk_attribution import UNKNOWN, find_requirement
+from conformance.checks.client.walk_attribution import CLASSES, FORM, UNKNOWN, find_requirement
 from conformance.checks.client.walk_axes import (
     BESIDE,
     GRPC_AXES,
@@ -31,6 +31,7 @@ from conformance.checks.client.walk_inferences import (
     make_style,
 )
 from conformance.checks.client.wrong_answers import wait_until_closed
+from conformance.checks.support.client_rows import block_if_unsent, is_plain_answer_read
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.clients.answers import honest, honest_calls
@@ -68,7 +69,7 @@ class ClientWalker:
 
         Raises:
             NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
-            Blocked: an inference was not sent.
+            Blocked: an inference was not sent, and neither is a plain one in its form.
             Unmet: a request or a result is wrong.
         """
         name = f"walk-{self.row}-{salt}"
@@ -80,7 +81,8 @@ class ClientWalker:
             observations = self._infer(step, name)
         for one in observations:
             expect_sendable(self.client, one)
-            expect_sent(one)
+            with block_if_unsent(self.client, one):
+                expect_sent(one)
         for one in observations:
             self._expect_read(one, step)
 
@@ -107,6 +109,12 @@ class ClientWalker:
             seen = replace(seen, outputs=seen.outputs[1:])
         if seen.outputs:
             expect_outputs(seen, through_json=True, unread=unread)
+
+    def reads_plainly(self, step: Step) -> bool:
+        """Say whether the client reads each output of a step in a plain answer, in the form that the step requests."""
+        name = f"walk-{self.row}-plain"
+        inference = make_inference(step, name)
+        return all(is_plain_answer_read(self.client, inference, (one,)) for one in make_outputs(step, name))
 
     def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
         """Return the failure of the last step, or None; after a failure, use another address of the peer."""
@@ -138,7 +146,7 @@ def judge_step(walker: ClientWalker, step: Step) -> None:
         step, failure = unmet
         found = shrink([(step, 0)], failure, walker.try_step, walker.axes)
         remaining = list_remaining_values(found.step, walker.axes)
-        failures.append(_build_error(found, remaining))
+        failures.append(_build_error(found, remaining, _find_requirement(walker, found, remaining)))
         if len(remaining) != 1:
             break
         step = {**step, **{axis: walker.axes.neutral[axis] for axis in remaining}}
@@ -186,7 +194,14 @@ def list_remaining_values(step: Step, axes: Axes) -> Step:
     return {axis: value for axis, value in step.items() if value != axes.neutral[axis]}
 
 
-def _build_error(found: MinimalFailure, remaining: Step) -> UnmetError:
+def _find_requirement(walker: ClientWalker, found: MinimalFailure, remaining: Step) -> str | None:
+    """Return the broken requirement; None if the client does not read the outputs in plain answers either."""
+    requirement = find_requirement(found, remaining)
+    is_plain = requirement not in (CLASSES, FORM) or walker.reads_plainly(found.step)
+    return requirement if is_plain else None
+
+
+def _build_error(found: MinimalFailure, remaining: Step, requirement: str | None) -> UnmetError:
     """Return the failure with its requirement and a message that names the values needed to reproduce it."""
     unmet = found.unmet
     needed = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in remaining.items())
@@ -196,7 +211,7 @@ def _build_error(found: MinimalFailure, remaining: Step) -> UnmetError:
         f"{unmet.expected}{where}",
         f"{unmet.actual}{once}",
         unmet.reply,
-        requirement=find_requirement(found, remaining),
+        requirement=requirement,
         offset=unmet.offset,
         tensor=unmet.tensor,
     )

@@ -10,21 +10,22 @@ from collections.abc import Mapping
 
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
-from conformance.clients.expectations import OWN
+from conformance.clients.expectations import OWN, VALUES, is_mixed_up
 
 FRAMING, JSON, FORM = "CLIENT-READS-FRAMING", "CLIENT-READS-JSON", "CLIENT-READS-FORM"
+CLASSES = "CLIENT-READS-CLASSES"
 GOES_ON = "CLIENT-GOES-ON"
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 # axis -> requirement; the first of these axes that is not neutral decides.
 _OF_HTTP: Mapping[str, str] = {
     **dict.fromkeys(("connection", "accepts", "pieces", "framing", "header_case"), FRAMING),
     **dict.fromkeys(("extra", "numbers", "spaces", "escapes", "members"), JSON),
-    "classes": "CLIENT-READS-CLASSES",
+    "classes": CLASSES,
     "header": FORM,
 }
 _OF_GRPC: Mapping[str, str] = {
     **dict.fromkeys(("fields", "integers"), FORM),
-    "classes": "CLIENT-READS-CLASSES",
+    "classes": CLASSES,
     "contents": FORM,
 }
 
@@ -39,8 +40,10 @@ def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
     A failure has the requirement `UNKNOWN` if the client returned an error for an answer with unknown members.
     """
     named = found.unmet.requirement
-    if named == OWN or (named and named.startswith("CLIENT-SENDS-") and found.unmet.reply is not None):
+    if named == OWN:
         return named
+    if named and named.startswith("CLIENT-SENDS-") and found.unmet.reply is not None:
+        return VALUES if "beside" in remaining and is_mixed_up(named) else named
     if not found.is_lasting:  # an error that is not reproduced may be due to a connection
         return OWN if found.unmet.tensor is not None else GOES_ON
     if "beside" in remaining:

@@ -262,11 +262,11 @@ AFTER_JSON: Mapping[str, HttpScript] = {
     "closed-before-anything": make_broken_off_script(PLACES["before-anything"], Ending.CLOSE),
     "reset-in-the-head": make_broken_off_script(PLACES["in-the-head"], Ending.RESET),
 }
-MAX_CLOSING_S = 2.0
+MAX_CLOSING_S = 2.0  # longer than the peer waits for the client to notice the end of a connection
 LEARNING_S = 0.1
-# Seconds between the end of a connection and the next inference, which is tried again after a longer pause: no client
-# has to repeat a POST whose connection ends while it is written, and a busy machine lets it see the end late.
-CLOSING_PAUSES_S = (0.0, 0.3, 1.5)
+# Seconds between the end of a connection and the next inference, which is tried again after a pause if no request came:
+# on a busy machine a client may notice the end later than the peer waits for that.
+CLOSING_PAUSES_S = (0.0, 1.5)
 SILENT_SCRIPT = make_broken_off_script(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},

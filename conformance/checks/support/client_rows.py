@@ -5,7 +5,7 @@ Each row derives its values and the name of its model from its id, so that a sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,8 +14,9 @@ from zlib import crc32
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
-from conformance.clients.client import Client
-from conformance.clients.expectations import expect_outputs
+from conformance.clients.client import Client, Observation
+from conformance.clients.expectations import VALUES as SENDS_VALUES
+from conformance.clients.expectations import expect_outputs, expect_sent
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
@@ -129,13 +130,58 @@ def block_if_unread(
         is_mixed = len({one.form for one in inference.outputs or ()}) > 1
         groups = [(one,) for one in outputs] if apart or is_mixed else [outputs] if outputs else []
         if unmet.requirement in (None, unread) and not all(
-            _is_plain_answer_read(client, inference, own) for own in groups
+            is_plain_answer_read(client, inference, own) for own in groups
         ):
             raise BlockedError("the client does not read these outputs in a plain answer either", unmet) from None
         raise
 
 
-def _is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
+def expect_sent_like_plain(
+    client: Client, inference: Inference, own: Collection[str], unheard: str = SENDS_VALUES
+) -> None:
+    """Expect the client to send the request of an inference; block the row if it sends no plain request either.
+
+    Args:
+        client: the client under test.
+        inference: the inference that it makes.
+        own: the requirements that the row is about.
+        unheard: the requirement to report if the client sends a plain request, but not this one.
+
+    Raises:
+        Blocked: the client sends no plain request in the forms of this one.
+        Unmet: the request breaks a requirement, or only this request was not received.
+    """
+    observation = client.infer(inference, make_small_script(inference))
+    with block_if_unsent(client, observation):
+        expect_sent(observation, own, unheard)
+
+
+@contextmanager
+def block_if_unsent(client: Client, observation: Observation) -> Iterator[None]:
+    """Block the row if no request was received, and the client sends no plain request in one of its forms either.
+
+    Rows of CLIENT-SENDS-VALUES judge plain requests.
+
+    Raises:
+        Blocked: the client sends no plain request.
+        Unmet: an expectation within the block is unmet.
+    """
+    try:
+        yield
+    except UnmetError as unmet:
+        forms = dict.fromkeys(observation.inference.forms)
+        if not observation.requests and not all(_is_plain_request_sent(client, observation, form) for form in forms):
+            raise BlockedError("the client sends no plain request in this form either", unmet) from None
+        raise
+
+
+def _is_plain_request_sent(client: Client, observation: Observation, form: Form) -> bool:
+    plain = make_small_inference(f"plain-{observation.inference.model}-{form}", form)
+    return bool(client.refresh().infer(plain, make_small_script(plain)).requests)
+
+
+def is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
+    """Say whether the client reads these outputs in a plain answer, in the form of the first requested one."""
     named = {one.name for one in outputs}
     own = inference.outputs and tuple(one for one in inference.outputs if one.name in named)
     plain = make_control_inference(replace(inference, outputs=own))
@@ -144,11 +190,16 @@ def _is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors
 
 
 def make_control_inference(inference: Inference) -> Inference:
-    """Return the inference with all outputs in the form of the first, without classes, content codings and id."""
+    """Return the inference with all outputs in the form of the first, without classes, content codings and id.
+
+    The name of the model keeps its length, so that binary data stay at their offset in the answer: some clients read
+    them only at some offsets.
+    """
     outputs = inference.outputs and tuple(
         RequestedOutput(one.name, inference.outputs[0].form) for one in inference.outputs
     )
-    return replace(inference, model=f"{inference.model}_plain", outputs=outputs, accepts=None, id=None)
+    model = derive_model_name(f"{inference.model}-plain") + inference.model[len(derive_model_name("")) :]
+    return replace(inference, model=model, outputs=outputs, accepts=None, id=None)
 
 
 def choose_plain_form(client: Client) -> Form:

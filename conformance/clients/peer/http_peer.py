@@ -99,6 +99,7 @@ def _decode_latin1(octets: bytes) -> str:
 MAX_IDLE_S: Final = 30.0  # seconds that a connection waits for a request
 MAX_SILENCE_S: Final = 5.0  # seconds of silence before the peer closes: longer than any caller waits
 _CLOSING_DELAY_S: Final = 0.1  # seconds that a connection is idle before the peer closes it unannounced
+MAX_NOTICE_S: Final = 0.5  # seconds that a client has to notice that the peer closed a connection
 _MODEL: Final = re.compile(r"/?v2/models/([^/]+)(?:/versions/[^/]+)?(?:/([a-z]+))?/?$")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connection
 
@@ -225,10 +226,23 @@ def _apply_ending(connection: socket.socket, received: ClientRequest, answer: Ht
         connection.settimeout(MAX_SILENCE_S)
         connection.recv(1)  # until the client closes, or the timeout is over
         return False
-    if answer.ending is Ending.CLOSE_LATER:
-        time.sleep(_CLOSING_DELAY_S)
-        return False
     if answer.ending is Ending.RESET:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         return False
-    return answer.ending is Ending.KEEP and received.keeps_connection
+    if answer.ending is Ending.KEEP:
+        return received.keeps_connection
+    if answer.ending is Ending.CLOSE_LATER:
+        time.sleep(_CLOSING_DELAY_S)
+    _wait_until_noticed(connection)
+    return False
+
+
+def _wait_until_noticed(connection: socket.socket) -> None:
+    """End this side of a connection, and wait until the client ends its own side, or never watches idle connections.
+
+    No client has to repeat a POST whose connection ends while it is written, so what a client does in that moment is
+    chance. A client that has ended its side knows of the end.
+    """
+    connection.shutdown(socket.SHUT_WR)
+    connection.settimeout(MAX_NOTICE_S)
+    connection.recv(_READ)

@@ -23,6 +23,12 @@ def half_subnormals_flushed(original: Original, datatype: str, shape: Sequence[i
     return bytes(original(datatype, shape, [one if abs(one) >= least else 0.0 for one in data]))
 
 
+@fault("answer.from_binary", misses="CLIENT-READS-VALUES", datatypes="BYTES")
+def one_string_without_its_length(original: Original, datatype: str, shape: Sequence[int], data: bytes) -> bytes:
+    """A binary output of BYTES with one element is given to the caller without its length."""
+    return data[4:] if list(shape) == [1] else bytes(original(datatype, shape, data))
+
+
 @fault("answer.from_json", misses="CLIENT-READS-NUMBERS", datatypes="FP16 BF16 FP32 FP64")
 def minus_zero_without_sign(original: Original, datatype: str, shape: Sequence[int], data: list[Any]) -> bytes:
     """-0.0 in the JSON of an answer is read as 0.0."""

@@ -15,7 +15,10 @@ from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedEr
 Tensors = tuple[Tensor, ...]
 
 
-@fault("answer.read_outputs", "answer.expect_own", misses="CLIENT-READS-VALUES CLIENT-READS-ORDER")
+@fault(
+    *("answer.read_outputs", "answer.expect_own"),
+    misses="CLIENT-READS-VALUES CLIENT-READS-ORDER CLIENT-REFUSES-WRONG",
+)
 def outputs_by_position(original: Original, *arguments: Any) -> Any:
     """The outputs of an answer have the names that the caller asked for, in that order."""
     asked, _, read = arguments

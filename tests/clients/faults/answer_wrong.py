@@ -11,10 +11,12 @@ from typing import Any
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError, Tensor
 from tests.clients.honest.connection import Connection
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.http_client import HttpClient
+
+MAX_BYTES = 1 << 26  # that a client makes up
 
 
 @fault("answer.json_length", misses="CLIENT-REFUSES-WRONG CLIENT-READS-FRAMING")
@@ -33,7 +35,17 @@ def leftover_bytes_passed_over(original: Original, data: bytes, sizes: Sequence[
 @fault("answer.cut", misses="CLIENT-REFUSES-WRONG")
 def missing_bytes_made_zero(original: Original, data: bytes, sizes: Sequence[int]) -> list[bytes]:
     """Binary data that are too short are filled up with zeros."""
+    if sum(sizes) > MAX_BYTES:
+        raise MalformedError("no room")
     return list(original(data + bytes(max(0, sum(sizes) - len(data))), sizes))
+
+
+@fault("answer.read_outputs", misses="CLIENT-REFUSES-WRONG")
+def missing_outputs_made_up(original: Original, asked: CallerRequest, *answer: Any) -> tuple[Tensor, ...]:
+    """An output that the caller asked for and that is missing is given as zeros."""
+    found: tuple[Tensor, ...] = original(asked, *answer)
+    missing = {output.name for output in asked.outputs or ()} - {one.name for one in found}
+    return (*found, *(Tensor(name, "INT32", (1,), bytes(4)) for name in sorted(missing)))
 
 
 @fault("answer.from_binary", misses="CLIENT-REFUSES-WRONG")
@@ -43,7 +55,7 @@ def shape_not_compared(_original: Original, datatype: str, shape: Sequence[int],
         tensors.expect_fit(datatype, shape, piece)
         return piece
     length = tensors.count(shape) * tensors.element_size(datatype)
-    if length > 1 << 30:
+    if length > MAX_BYTES:
         raise MalformedError("no room")
     return piece[:length] + bytes(length - len(piece[:length]))
 
@@ -70,7 +82,12 @@ def prefix_past_the_end_cut(_original: Original, data: bytes) -> Iterator[bytes]
 def missing_elements_made_zero(original: Original, datatype: str, shape: Sequence[int], data: Any) -> bytes:
     """Elements that are missing in the JSON of an answer are zero."""
     count = tensors.count(shape)
-    if isinstance(data, list) and len(data) < count and datatype != "BYTES" and not any(map(_is_list, data)):
+    if (
+        isinstance(data, list)
+        and len(data) < count < MAX_BYTES
+        and datatype != "BYTES"
+        and not any(map(_is_list, data))
+    ):
         return bytes(original(datatype, shape, [*data, *([False if datatype == "BOOL" else 0] * (count - len(data)))]))
     return bytes(original(datatype, shape, data))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.clients.alterations import Original, fault
@@ -17,7 +18,10 @@ from tests.clients.honest.protobuf import fields
 Tensors = tuple[Tensor, ...]
 
 
-@fault("grpc_answer.read_outputs", "grpc_answer.expect_own", misses="CLIENT-READS-VALUES/grpc CLIENT-READS-ORDER/grpc")
+@fault(
+    *("grpc_answer.read_outputs", "grpc_answer.expect_own"),
+    misses="CLIENT-READS-VALUES/grpc CLIENT-READS-ORDER/grpc CLIENT-REFUSES-WRONG/grpc",
+)
 def outputs_of_calls_by_position(original: Original, asked: CallerRequest, said: Response, *outputs: Any) -> Any:
     """The outputs of a call have the names that the caller asked for, in that order."""
     if outputs:
@@ -35,6 +39,13 @@ def int64_of_calls_through_a_double(original: Original, datatype: str, numbers: 
         return list(found)
     top = (1 << 63) - 1 if datatype == "INT64" else (1 << 64) - 1
     return [min(int(float(one)), top) for one in found]
+
+
+@fault("grpc_answer.read_output", misses="CLIENT-READS-VALUES/grpc")
+def one_element_as_a_scalar(original: Original, output: Output, data: bytes) -> Tensor:
+    """An output of one element in an answer to a call is given to the caller as a scalar, without its dimension."""
+    found: Tensor = original(output, data)
+    return replace(found, shape=()) if found.shape == (1,) else found
 
 
 @fault("grpc_answer.in_order", misses="CLIENT-READS-ORDER/grpc", broad=True)

@@ -48,6 +48,22 @@ def numeric_versions_only(original: Original, asked: CallerRequest) -> str:
     return str(original(asked))
 
 
+@fault("request.request", misses="CLIENT-SENDS-VALUES")
+def json_alone_refused(original: Original, asked: CallerRequest) -> Any:
+    """A request of JSON alone is an error of the client before anything is sent."""
+    if not asked.is_raw and not any(tensor.is_binary for tensor in asked.inputs):
+        raise RefusedError("a body is bytes")
+    return original(asked)
+
+
+@fault("request.request", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-VALUES")
+def ids_beyond_ascii_refused(original: Original, asked: CallerRequest) -> Any:
+    """An id beyond ASCII is an error of the client before anything is sent."""
+    if asked.id is not None and not asked.id.isascii():
+        raise RefusedError("an id is ASCII")
+    return original(asked)
+
+
 @fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
 def id_stripped(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The id is sent without the blanks at its ends."""

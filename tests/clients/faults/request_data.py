@@ -35,13 +35,13 @@ def int8_as_four_bytes(_original: Original, tensor: Tensor) -> bytes:
     return tensors.packed("INT32", tensors.elements("INT8", tensor.data))
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-SIZE", datatypes="BOOL")
+@fault("request.binary_data", misses="CLIENT-SENDS-SIZE CLIENT-SENDS-RAW CLIENT-SENDS-VALUES", datatypes="BOOL")
 def bool_as_int32(_original: Original, tensor: Tensor) -> bytes:
     """An element of BOOL is sent as four bytes."""
     return b"".join(struct.pack("<i", byte) for byte in tensor.data)
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-BOOL", datatypes="BOOL")
+@fault("request.binary_data", misses="CLIENT-SENDS-BOOL CLIENT-SENDS-VALUES", datatypes="BOOL")
 def bool_as_255(original: Original, tensor: Tensor) -> bytes:
     """True is sent as a byte of 255."""
     made = bytes(original(tensor))
@@ -165,7 +165,7 @@ def raw_data_cut(original: Original, tensor: Tensor) -> bytes:
 SENT: dict[int, bytes] = {}
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-BYTES")
+@fault("request.binary_data", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-BYTES CLIENT-SENDS-BOOL")
 def buffer_of_an_earlier_request(original: Original, tensor: Tensor) -> bytes:
     """Where an earlier tensor was as long, its data are sent again."""
     made = bytes(original(tensor))

@@ -176,7 +176,7 @@ def codings_mixed_up(original: Original, body: bytes, coding: str) -> bytes:
     return bytes(original(body, "gzip" if coding == "deflate" else "deflate"))
 
 
-@fault("request.joined", "request.coded", misses="CLIENT-SENDS-CODING")
+@fault("request.joined", "request.coded", misses="CLIENT-SENDS-CODING CLIENT-SENDS-SIZES-FILL")
 def json_alone_compressed(original: Original, *arguments: object) -> bytes:
     """Of a compressed request the JSON alone is compressed, with the binary data behind it as they are."""
     if isinstance(arguments[1], list):

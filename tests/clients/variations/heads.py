@@ -237,12 +237,6 @@ def query_of_its_own(original: Original, asked: CallerRequest) -> str:
     return f"{original(asked)}?key=7"
 
 
-@variation("request.raw_data", datatypes="BYTES")
-def raw_strings_without_prefix(_original: Original, tensor: Tensor) -> bytes:
-    """A raw binary request of one string is the string, as one server takes it."""
-    return tensor.data[4:]
-
-
 @variation("answer.error_text")
 def only_json_errors_shown(_original: Original, body: bytes) -> str:
     """Of an error the caller is told the message of the JSON, or the status and its reason."""

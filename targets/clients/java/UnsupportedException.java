@@ -1,0 +1,6 @@
+/** The client has no way to make a request. */
+final class UnsupportedException extends Exception {
+  UnsupportedException(String message) {
+    super(message);
+  }
+}
