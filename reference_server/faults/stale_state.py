@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -187,3 +188,17 @@ def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
     if len(data) > LARGE:
         _last["buffer"] = data
     return data + before[len(data) :] if len(before) > len(data) else data
+
+
+_by_client: dict[str, tuple[float, Response]] = {}
+IDLE_S = 0.25  # time without a request on a connection
+
+
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
+async def answer_before_a_pause_is_sent_again(original: Any, service: Any, http: Request) -> Response:
+    """The first inference after 0.25 s without one on its connection gets the answer to the one before it."""
+    answer: Response = await original(service, http)
+    key = repr((http.scope["client"], http.url.path))
+    last = _by_client.get(key)
+    _by_client[key] = time.monotonic(), answer
+    return last[1] if last is not None and time.monotonic() - last[0] > IDLE_S else answer

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.support.usual_headers import USUAL_HEADERS
-from conformance.checks.walk.axes import ABANDONED, NEUTRAL
+from conformance.checks.walk.axes import ABANDONED, CANCELLED, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
@@ -178,7 +178,8 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
         return True
     if remaining.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
         return True
-    is_busy = "beside" in remaining or remaining.get("before") in ABANDONED  # it may still compute the others
+    # It may still compute the other requests.
+    is_busy = "beside" in remaining or remaining.get("before") in (*ABANDONED, CANCELLED)
     return reply.status in _TOO_MUCH and (_is_large(reply) or is_busy)
 
 

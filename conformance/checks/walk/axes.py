@@ -33,7 +33,8 @@ _SCORED_ROLES = (
     *("identity_fp32", "identity_int32", "identity_uint8", "identity_int64", "identity_fp64"),
 )
 
-COUNTS = tuple(map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4096, 4097, 65536, 65537)))
+COUNTS = tuple(map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 65, 255, 256, 257, 4096, 4097, 65536, 65537)))
+BATCHES = ("1", "2", "7", "8", "9", "33")  # the counts that are sizes of a batch
 LARGE, HUGE = 4096, 65536
 # The only roles that are tested with `HUGE` elements: other roles would be slow and reveal no further faults.
 _HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp16", "identity_fp64", "cast_int32_fp32")
@@ -77,6 +78,7 @@ ENCODING: Mapping[str, Sequence[str]] = {
 }
 # Earlier requests whose client resets its connection: within the body, or before the answer.
 ABANDONED = ("cut-off", "unread")
+CANCELLED = "cancelled"  # an earlier call whose client resets its stream, over gRPC
 BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "all-binary-asked", "classes-asked", "chunked"),
     *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
@@ -223,11 +225,8 @@ def _is_invalid_for_role(role: Role, step: Step) -> bool:
         ("count" in step and step["count"] != "own" and not variable)
         or (_read_count(step) > LARGE and (strings or not plain_rank))
         or (_read_count(step) >= HUGE and role.name not in _HUGE_ROLES)
-        or (
-            _read_count(step) == 0
-            and (role.batching or role.compute == "weighted_sum" or "SCORES" in str(role.outputs))
-        )
-        or (_read_count(step) > 8 and role.batching)
+        or (_read_count(step) == 0 and (role.compute == "weighted_sum" or "SCORES" in str(role.outputs)))
+        or (role.batching and step.get("count", "own") not in ("own", *BATCHES))
         or (step.get("place", "every") != "every" and role.name != "multi")
         or (step.get("order", "declared") != "declared" and len(role.inputs) == 1)
         or (_has_values(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)

@@ -22,7 +22,6 @@ from conformance.wire.tensor import Tensor
 Array = np.ndarray[Any, Any]
 Ramp = Callable[..., Array]  # a function that returns `count` elements for one input of a step
 
-MAX_ITEMS = 8  # batch items, from roles.toml
 # Unusual floats that every reader and writer of doubles converts exactly to JSON and back.
 _JSON_FLOATS: Mapping[str, Sequence[float]] = {
     "FP16": (0.5, -2.0, 1024.0, -0.125),
@@ -85,7 +84,7 @@ def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tup
         return model.find_own_shape(place, is_raw=step["send"] == "raw")
     count = _choose_count(step, place, len(model.role.inputs))
     if model.role.batching:
-        return make_sample_shape(spec.shape, max(1, min(count, MAX_ITEMS)))
+        return make_sample_shape(spec.shape, count)
     return model.build_shape(place, count)
 
 
