@@ -114,7 +114,7 @@ def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, pr
 _cancelled: dict[str, bytes] = {}
 
 
-@fault("grpc_server.handler", breaks="OIP-ISOLATION/grpc")
+@fault("grpc_server.handler", breaks="OIP-ISOLATION/grpc", walks="calls")
 def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, method: Any) -> Any:
     """The next call of a method gets the answer of a call that its client cancelled."""
     from reference_server import grpc_server  # its packages may be missing
@@ -137,13 +137,15 @@ def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, 
     return handle
 
 
-_last_inference: dict[str, Any] = {"time": 0.0}
+_last_inference: dict[str, Any] = {"time": 0.0, "id": ""}
 
 
 @fault("grpc_methods.model_infer", breaks="OIP-ISOLATION/grpc")
-def grpc_calls_after_a_pause_get_the_answer_before_it(original: Any, models: Any, request: Message) -> Message:
-    """The first inference after a pause of 0.25 s gets the answer to the one before it, if that had the same model."""
+def grpc_ids_are_kept_through_a_pause(original: Any, models: Any, request: Message) -> Message:
+    """After a pause of 0.25 s, the first inference with an id has the id of the inference before it."""
     answer = original(models, request)
-    last, is_late = _last_inference.get("answer"), time.monotonic() - _last_inference["time"] > IDLE_S
-    _last_inference.update(answer=answer, time=time.monotonic())
-    return last if is_late and last is not None and last.model_name == answer.model_name else answer
+    last, is_late = _last_inference["id"], time.monotonic() - _last_inference["time"] > IDLE_S
+    _last_inference.update(id=request.id, time=time.monotonic())
+    if last and request.id and is_late:
+        answer.id = last
+    return answer

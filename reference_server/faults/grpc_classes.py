@@ -214,7 +214,7 @@ def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedO
     return found if model.batching else rewrite_classes(found, wish, change)
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-BATCH/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+@fault("grpc_response.output_tensor", breaks="CLS-BATCH/grpc", walks="classified-calls")
 def grpc_last_of_nine_items_ranked_like_the_first(
     original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
 ) -> Tensor:

@@ -272,7 +272,7 @@ def _repeat_second_item(tensor: Tensor) -> Tensor:
     return replace(tensor, elements=items.reshape(-1))
 
 
-@fault("grpc_request.parse_inputs", breaks=("GRPC-RAW", "GRPC-TYPED"))
+@fault("grpc_request.parse_inputs", breaks="GRPC-TYPED", walks="calls")
 def grpc_last_of_many_items_is_the_first(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
     """In a batch of more than 32 items the last item is the first."""
     found: dict[str, Tensor] = original(model, message)
