@@ -168,7 +168,7 @@ class Walk:
         count = found.step["count"]
         if count in ("own", "0"):
             return True
-        larger = [{**found.step, "count": other} for other in COUNTS[COUNTS.index(count) + 1 :]]
+        larger = [{**found.step, "count": other} for other in COUNTS if int(other) > int(count)]
         candidates = [step for step in larger if not self._axes.is_invalid(step)][-2:]
         failures = [self._try_sequence([(step, salt)]) for step in candidates]
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
