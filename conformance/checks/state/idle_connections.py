@@ -10,16 +10,15 @@ from conformance.checks.state.request_forms import (
     make_form_request,
     make_salted_request,
     make_salted_tensors,
+    require_answer_alone,
 )
 from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, GRPC, RAW
 from conformance.spec.fit import JSON
-from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.wire.request import Message
 
@@ -44,8 +43,8 @@ def request_after_idling_is_answered(peer: Peer, model: Model, forms: Sequence[A
     for reply in peer.send_after_idling(pairs, IDLE_S):
         if reply.status in (*DECLINED_STATUSES, REQUEST_TIMEOUT):
             continue
-        if not reply.succeeded:
-            _require_answer_alone(peer, reply)
+        if reply.is_refusal:
+            require_answer_alone(peer, reply)
         expect(reply, "OIP-ALIVE-LEGAL").answered()
         expect_own(peer, reply, model, LENGTH, 1, "OIP-ISOLATION")
 
@@ -54,14 +53,3 @@ def _make_message(peer: Peer, model: Model, form: AnyForm, salt: int) -> Message
     if form == "raw":
         return make_form_request(model, form, LENGTH, salt)[0]
     return peer.message(make_salted_request(model, form, LENGTH, salt))
-
-
-def _require_answer_alone(peer: Peer, reply: Reply) -> None:
-    """Require that the server answers a request on a new connection.
-
-    Raises:
-        Blocked: it does not.
-    """
-    alone = peer.send(reply.exchange.message, fresh=True)
-    if not alone.succeeded:
-        raise BlockedError(f"the same request on a new connection is not answered: {alone.outcome()}")

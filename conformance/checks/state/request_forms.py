@@ -61,6 +61,17 @@ def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirem
         raise
 
 
+def require_answer_alone(target: Peer, reply: Reply) -> None:
+    """Require that the server answers a failed request if it is sent alone, on a new connection.
+
+    Raises:
+        Blocked: it does not.
+    """
+    alone = target.send(reply.exchange.message, fresh=True)
+    if not alone.succeeded:
+        raise BlockedError(f"the same request on a new connection is not answered: {alone.outcome()}")
+
+
 AnyForm = Form | Literal["raw"]
 # A request and its inputs.
 SaltedRequest = tuple[Message, Sequence[Tensor]]

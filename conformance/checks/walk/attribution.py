@@ -33,6 +33,8 @@ _AXIS_REQUIREMENTS: Mapping[str, str] = {
 }
 _NAMES = ("role", "corner")  # axes without a neutral value
 _WRITING = ("members", "escapes", "spaces", "numbers")
+# The requirements on the texts of classes, whatever their form.
+_CLASS_TEXTS = ("CLS-COUNT", "CLS-HIGHEST", "CLS-BATCH", "CLS-VALUE", "CLS-INDEX", "CLS-LABEL", "CLS-FORMAT")
 _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
@@ -54,9 +56,18 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
             return _attribute_framing(remaining[axis], found.unmet) if axis == "framing" else named
     if "media" in remaining and (media_requirement := _attribute_media(found)):
         return media_requirement
+    if _is_about_class_bytes(found, remaining):
+        return "BIN-BYTES-O"
     if "unknown" in remaining and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
     return found.unmet.requirement or _attribute_contents(found, remaining, role)
+
+
+def _is_about_class_bytes(found: MinimalFailure, remaining: Step) -> bool:
+    """Say whether classes have wrong texts as binary data alone: as JSON, which shrinking tries first, they are right."""
+    if found.step["classes"] == "none" or remaining.get("want") != "binary" or not _is_answered(found.unmet):
+        return False
+    return (found.unmet.requirement or "CLS-HIGHEST") in _CLASS_TEXTS
 
 
 def _attribute_history(step: Step, *, is_refused: bool) -> str:

@@ -28,6 +28,7 @@ _JSON_FLOATS: Mapping[str, Sequence[float]] = {
     "FP32": (1e-20, -1e20, 0.5, 123456.75, 16777216.0, -0.0078125),
     "FP64": (1e-20, -1e200, 1e-300, 0.1, 9007199254740992.0, 123456.75),
 }
+MIN_COUNT_WITH_EMPTY = 17  # BYTES elements, one of which is empty
 _MAX_ELEMENT_BYTES = 300  # bytes of a BYTES element
 
 
@@ -102,7 +103,9 @@ def _make_tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ram
     array = ramp(count=count)
     # The first corner value depends on the step, not on the salt, so that a repeated step starts with the same value.
     special = np.roll(_list_corner_values(spec.datatype, in_json=in_json), int(step["corner"]))
-    if values == "equal":
+    if values == "ramp" and spec.datatype == "BYTES" and count >= MIN_COUNT_WITH_EMPTY:
+        array[count // 3] = b""
+    elif values == "equal":
         array = np.resize(ramp(count=1), count)
     elif values == "ones":
         array = np.resize(_get_all_ones(spec.datatype, in_json=in_json), count)
