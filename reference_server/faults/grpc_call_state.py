@@ -15,7 +15,7 @@ from reference_server.tensors import Tensor
 Message = Any
 OVERLAP_S = 0.003  # time in which concurrent calls overlap
 MIN_REMAINING_S = 1.0  # a call that has more time until its deadline was cancelled by its client
-IDLE_S = 0.25  # time without a call
+IDLE_S = 0.15  # time without a call
 
 _answers: dict[str, Any] = {"last": b"", "refused": False}
 
@@ -142,7 +142,7 @@ _last_inference: dict[str, Any] = {"time": 0.0, "id": ""}
 
 @fault("grpc_methods.model_infer", breaks="OIP-ISOLATION/grpc")
 def grpc_ids_are_kept_through_a_pause(original: Any, models: Any, request: Message) -> Message:
-    """After a pause of 0.25 s, the first inference with an id has the id of the inference before it."""
+    """After a pause of 0.15 s, the first inference with an id has the id of the inference before it."""
     answer = original(models, request)
     last, is_late = _last_inference["id"], time.monotonic() - _last_inference["time"] > IDLE_S
     _last_inference.update(id=request.id, time=time.monotonic())

@@ -194,12 +194,12 @@ def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
 
 _ids: dict[str, tuple[float, bytes]] = {}  # client -> the time and the id of its last inference
 ID = re.compile(rb'"id":"([^"]*)"')
-IDLE_S = 0.25  # time without an inference on a connection
+IDLE_S = 0.15  # time without an inference on a connection
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def ids_are_kept_through_a_pause(original: Any, service: Any, http: Request) -> Response:
-    """After 0.25 s without an inference on its connection, an id is replaced by that of the inference before it."""
+    """After 0.15 s without an inference on its connection, an id is replaced by that of the inference before it."""
     answer: Response = await original(service, http)
     body, client = bytes(answer.body), repr(http.scope["client"])
     found, now = ID.search(body), time.monotonic()

@@ -24,7 +24,7 @@ from conformance.wire.request import Message
 
 # Longer than any pause of the suite within a request, or between two requests on a connection. Real idle times are
 # seconds, which are too long for every run: all connections of a row are idle at the same time.
-IDLE_S = 0.3
+IDLE_S = 0.2
 LENGTH = 3
 REQUEST_TIMEOUT = 408  # the status with which a server may end an idle connection (RFC 9110, 15.5.9)
 
