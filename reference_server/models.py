@@ -107,7 +107,7 @@ class Statistics:
 
 VERSION = "1"
 VARIABLE = -1  # in a declared shape: a dimension of any size
-MAX_BATCH = 8
+MAX_BATCH = 64
 MAX_ELEMENTS = 2**40  # of a tensor; keeps sizes in bytes far below 64 bits
 
 

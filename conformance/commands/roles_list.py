@@ -59,7 +59,7 @@ def _describe_role(role: Role) -> Iterator[str]:
 def _list_needs(role: Role) -> Iterator[str]:
     specs = (*role.inputs, *role.outputs)
     if role.batching:
-        yield "a batch dimension in front of every shape, of 1 to 8 items"
+        yield f"a batch dimension in front of every shape, of 1 to {roles.MAX_BATCH} items"
     if any(-1 in spec.shape for spec in specs):
         yield "any length for -1, from none to 5 MB of data; a limit of the server's own makes the rows beyond it n/a"
     elif not role.batching:

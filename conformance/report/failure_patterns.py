@@ -1,7 +1,8 @@
 """Finds features that only failed requests have, for sentences such as "Every request with BYTES in JSON is refused".
 
 Rows whose requests failed in the same way are analyzed together. A pattern names one or two features that no request
-with another answer has. Patterns are reported only if a few of them explain nearly all of these rows.
+with another answer has. Patterns are reported only if a few of them explain nearly all of these rows. Two features may
+coincide, so that a pattern of two is reported only if it explains the rows by itself.
 """
 
 from __future__ import annotations
@@ -77,19 +78,22 @@ def _explain_failures(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[Fa
     others = [row for row in sent if row["sent"]["over"] == over and row["sent"]["answer"] != answer]
     own, rest = _map_features(failed), _map_features(others)
     found: list[FailurePattern] = []
+    has_pair = False
     remaining = (1 << len(failed)) - 1
     while remaining and len(others) >= MIN_OTHERS and len(found) < MAX_PATTERNS:
         features, hit = _find_best_features(own, rest, remaining)
         if not hit:
             break
         remaining &= ~hit
+        has_pair = has_pair or len(features) > 1
         missed = Counter(row["failure"]["requirement"] for k, row in enumerate(failed) if hit >> k & 1)
         text = " and ".join(text for text, _ in features)
         requirement = _choose_requirement(features, missed)
         found.append(
             FailurePattern(text, answer, requirement, dict(missed.most_common()), hit.bit_count(), len(others))
         )
-    return found if remaining.bit_count() <= len(failed) * MAX_UNEXPLAINED else []
+    is_explained = remaining.bit_count() <= len(failed) * MAX_UNEXPLAINED
+    return found if is_explained and (len(found) == 1 or not has_pair) else []
 
 
 def _map_features(rows: Sequence[Entry]) -> dict[Feature, int]:

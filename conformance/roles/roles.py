@@ -10,7 +10,7 @@ from typing import Any
 from conformance.spec import data_files
 from conformance.wire.datatypes import DATATYPES, lookup
 
-MAX_BATCH = 8
+MAX_BATCH = 64
 
 
 # Datatypes without a JSON form: a server may refuse them in JSON.

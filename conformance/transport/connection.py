@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -56,6 +57,17 @@ def send_alone(settings: Settings, message: Message, manner: SendOptions = PLAIN
     line = PersistentConnection(settings)
     try:
         return line.exchange(message, manner)
+    finally:
+        line.close()
+
+
+def exchange_after_idling(settings: Settings, pair: tuple[Message, Message], idle_s: float) -> list[Exchange]:
+    """Send two messages on one connection, which is idle between them; return both exchanges."""
+    line = PersistentConnection(settings)
+    try:
+        first = line.exchange(pair[0])
+        time.sleep(idle_s)
+        return [first, line.exchange(pair[1])]
     finally:
         line.close()
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conformance.transport.exchange import Exchange, FailureKind, take_connection_number
+from conformance.transport.exchange import Exchange, FailureKind, TransportFailure, take_connection_number
 from conformance.transport.grpc_ending import finish_exchange
 from conformance.transport.grpc_stream import Header, Stream
 from conformance.transport.http_client import USER_AGENT
@@ -26,6 +26,7 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024  # bytes, for all answers to concurrent call
 MAX_ATTEMPTS = 5  # for a call that the server reports as unprocessed (RFC 9113, 8.7)
 _UNCOMPRESSED_FLAG = b"\0"
 _LENGTH_BYTES = 4
+_CANCELLED = TransportFailure(FailureKind.CLOSED, "cancelled by the client")
 
 
 class GrpcClient:
@@ -72,6 +73,19 @@ class GrpcClient:
         if any(exchange.failure for exchange in exchanges):
             self.close()
         return exchanges
+
+    def cancel(self, message: Message, *, fresh: bool = False) -> Exchange:
+        """Start a call and cancel it, by a reset of its stream; the connection stays open for the next call.
+
+        Raises:
+            UnreachableError: the connection failed.
+        """
+        if fresh or self._connection is None or not self._connection.is_usable:
+            self._open_connection()
+        stream = Stream(self._build_headers(message), _frame_message(message.body))
+        (self._connection or self._open_connection()).cancel(stream, time.monotonic() + self.settings.deadline)
+        stream.failure = stream.failure or _CANCELLED
+        return replace(self._build_exchange(message, stream), note=str(_CANCELLED))
 
     def close(self) -> None:
         """Close the connection."""

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from h2.errors import ErrorCodes
 from h2.events import (
     DataReceived,
     Event,
@@ -106,6 +107,7 @@ def compute_seconds_until(until: float) -> float:
 
 
 WINDOW_BYTES = 16 * 1024 * 1024  # flow control window: bytes that a server may send before an update
+CANCEL_PAUSE_S = 0.001  # between a call and its reset
 # The events that count as progress of an answer; without them the server counts as silent.
 ANSWER_EVENTS = (InformationalResponseReceived, ResponseReceived, TrailersReceived, StreamReset, StreamEnded)
 
@@ -173,6 +175,30 @@ class GrpcConnection:
                     stream.elapsed = stream.elapsed or (time.monotonic() - started if stream.is_done else 0.0)
         except (OSError, FrameError, ProtocolError) as error:
             self._fail_streams(streams, self._classify_error(error))  # a finished call keeps its answer
+        self._streams.clear()
+
+    def cancel(self, stream: Stream, until: float) -> None:
+        """Start a call, send as much of its message as the server accepts at once, and reset the stream.
+
+        The reset follows after a moment, in which a server begins to handle the call. The stream has a failure only if
+        the connection broke.
+        """
+        self._calls_deadline = until
+        self._restart_silence_timeout()
+        self._waiting.append(stream)
+        try:
+            self._open_waiting()
+            while self._waiting and self.is_usable:
+                self._receive_frames(0)
+                self._open_waiting()
+            self._send_bodies()
+            self._flush_output()
+            time.sleep(CANCEL_PAUSE_S)
+            if stream.number and self.is_usable:
+                self._http2.reset_stream(stream.number, ErrorCodes.CANCEL)
+                self._flush_output()
+        except (OSError, FrameError, ProtocolError) as error:
+            self._fail_streams([stream], self._classify_error(error))
         self._streams.clear()
 
     def _restart_silence_timeout(self) -> None:

@@ -57,6 +57,14 @@ class GrpcTarget:
         """Send a call; `fresh` opens a new connection."""
         return self.over_http.send(message, fresh=fresh)
 
+    def cancel(self, message: Message, *, fresh: bool = False) -> None:
+        """Start a call and cancel it at once; the next call is made on the same connection."""
+        self.over_http.cancel(message, fresh=fresh)
+
+    def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
+        """Make the first calls, wait, and make the second ones on the same connection; return the second replies."""
+        return self.over_http.send_after_idling(pairs, idle_s)
+
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Make all calls at the same time, on one connection; replies are in the same order."""
         return self.over_http.send_together(messages)

@@ -48,6 +48,9 @@ class Peer(Protocol):
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order."""
 
+    def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
+        """Send the first messages of all pairs, wait, and send the second ones; return the replies to these."""
+
     def reset_silence(self) -> None:
         """Give a target that fell silent another chance; a target that died stays lost."""
 

@@ -16,7 +16,7 @@ from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_retryable
-from conformance.transport.connection import send_alone
+from conformance.transport.connection import exchange_after_idling, send_alone
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.send_options import ChunkFormat, SendOptions
@@ -29,6 +29,7 @@ from conformance.wire.request import Form, InferRequest, Message
 # The maximum number of messages in flight: more than any check sends, so that no message waits for another.
 MAX_IN_FLIGHT = 256
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Target(TargetClient):
@@ -247,6 +248,11 @@ class Target(TargetClient):
 
         return self._call(messages, exchanges)
 
+    def cancel(self, message: Message, *, fresh: bool = False) -> None:
+        """Start a call over gRPC, and cancel it by a reset of its stream (RFC 9113, 5.4.2)."""
+        message = self._sign(message)
+        self._call([message], lambda: [self._retry_until_back(lambda: self._grpc.cancel(message, fresh=fresh))])
+
     def _call_together(self, messages: Sequence[Message]) -> list[Exchange]:
         note = f"one of {len(messages)} in flight on one connection"
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
@@ -262,6 +268,29 @@ class Target(TargetClient):
 
         chunked = range(manner.chunked is not None)
         return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=chunked)[0]
+
+    def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
+        """Send the first messages of all pairs, wait, and send the second messages on the same connections.
+
+        Over HTTP each pair has its own connection, and all are idle at the same time; gRPC calls share one. If the
+        server closed an idle connection, the message is sent on a new one. Returns the replies to the second messages.
+        """
+        pairs = [(self._sign(first), self._sign(second)) for first, second in pairs]
+        over_grpc = all(first.method == GRPC_METHOD for first, _ in pairs)
+
+        def send(pair: tuple[Message, Message]) -> list[Exchange]:
+            return self._retry_until_back(lambda: exchange_after_idling(self.settings, pair, idle_s))
+
+        def exchanges() -> list[Exchange]:
+            found = self._retry_until_back(lambda: self._call_after_idling(pairs, idle_s)) if over_grpc else None
+            return [one for pair in found or self._send_concurrently(send, pairs) for one in pair]
+
+        return self._call([message for pair in pairs for message in pair], exchanges)[1::2]
+
+    def _call_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[list[Exchange]]:
+        before = [self._grpc.send(first, fresh=place == 0) for place, (first, _) in enumerate(pairs)]
+        time.sleep(idle_s)
+        return [[one, self._grpc.send(second)] for one, (_, second) in zip(before, pairs, strict=True)]
 
     def send_together_with(self, manners: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages concurrently, each with its options on a separate connection; replies in order."""
@@ -279,7 +308,7 @@ class Target(TargetClient):
         chunked = [place for place, manner in enumerate(manners) if manner.chunked is not None]
         return self._call(messages, exchanges, chunked=chunked)
 
-    def _send_concurrently(self, send: Callable[[T], Exchange], items: Iterable[T]) -> list[Exchange]:
+    def _send_concurrently(self, send: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Send each item in a thread, and wait for all; re-raise the first exception."""
         pending = [self._threads.submit(send, one) for one in items]
         wait(pending)

@@ -227,3 +227,28 @@ def declared_order_beside_an_empty_input(original: Any, model: Model, request: O
         ordered = sorted(entries, key=lambda entry: place.get(entry.get("name"), 0))
         return original(model, {**request, "inputs": ordered}, rest)
     return original(model, request, rest)
+
+
+@fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
+def first_item_of_many_is_the_last(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
+    """In a batch of more than 32 items the first item is the last."""
+    outputs: Mapping[str, Tensor] = original(model, inputs)
+    return {name: copy_row(tensor, 32, -1, 0) if model.batching else tensor for name, tensor in outputs.items()}
+
+
+@fault("classification.classify", breaks="CLS-BATCH", walks="classes")
+def middle_of_nine_items_ranked_like_the_one_before(
+    original: Any, tensor: Tensor, count: int, batching: bool, labels: Any
+) -> Tensor:
+    """In a batch of more than eight items, the fifth has the classes of the fourth."""
+    found: Tensor = original(tensor, count, batching, labels)
+    return copy_row(found, 8, 3, 4) if batching else found
+
+
+def copy_row(tensor: Tensor, above: int, source: int, destination: int) -> Tensor:
+    """Return a tensor of more than `above` rows with one row copied over another; others unchanged."""
+    if tensor.shape[0] <= above:
+        return tensor
+    rows = tensor.elements.reshape(tensor.shape).copy()
+    rows[destination] = rows[source]
+    return replace(tensor, elements=rows.reshape(-1))

@@ -11,6 +11,7 @@ import numpy as np
 
 from reference_server.faults import fault
 from reference_server.faults.classification import replace_index, replace_value
+from reference_server.faults.combined_values import copy_row
 from reference_server.request import RequestedOutput
 from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 
@@ -211,3 +212,12 @@ def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedO
         return replace_index(text, first.setdefault(value, int(index)))
 
     return found if model.batching else rewrite_classes(found, wish, change)
+
+
+@fault("grpc_response.output_tensor", breaks="CLS-BATCH/grpc", walks="classified-calls")
+def grpc_last_of_nine_items_ranked_like_the_first(
+    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
+) -> Tensor:
+    """In a batch of more than eight items the classes of the last are those of the first."""
+    found: Tensor = original(model, wish, tensor)
+    return copy_row(found, 8, 0, -1) if model.batching and wish.classes is not None else found

@@ -9,6 +9,7 @@ import numpy as np
 
 from reference_server import grpc_contents
 from reference_server.faults import fault
+from reference_server.faults.combined_values import copy_row
 from reference_server.tensors import NUMPY, Tensor, make_objects
 
 Message = Any
@@ -269,3 +270,10 @@ def _repeat_second_item(tensor: Tensor) -> Tensor:
     items = tensor.elements.reshape(tensor.shape).copy()
     items[2:] = items[1:2]
     return replace(tensor, elements=items.reshape(-1))
+
+
+@fault("grpc_request.parse_inputs", breaks="GRPC-TYPED", walks="calls")
+def grpc_last_of_many_items_is_the_first(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """In a batch of more than 32 items the last item is the first."""
+    found: dict[str, Tensor] = original(model, message)
+    return {name: copy_row(tensor, 32, 0, -1) for name, tensor in found.items()} if model.batching else found

@@ -164,7 +164,7 @@ def binary_data_are_for_strings_alone(original: Any, model: Model, request: Obje
 _batches: dict[str, list[Response]] = {}
 
 
-@fault(ANSWER, breaks=("OIP-ISOLATION", "OIP-SHAPE"))
+@fault(ANSWER, breaks="OIP-ISOLATION")
 async def data_of_a_batch_go_to_one_request(original: Any, service: Any, http: Request) -> Response:
     """The server puts the data of concurrent JSON answers into the first answer, and none into the others."""
     answer: Response = await original(service, http)

@@ -182,7 +182,7 @@ def test_a_role_is_described_for_those_who_deploy_it(capsys: pytest.CaptureFixtu
     assert f"    is      {counted}" in lines
     assert "    labels  SCORES: cat, dog, bird, fish" in lines
     assert any(
-        line.startswith("    needs   a batch dimension in front of every shape, of 1 to 8 items") for line in lines
+        line.startswith("    needs   a batch dimension in front of every shape, of 1 to 64 items") for line in lines
     )
 
 

@@ -180,7 +180,7 @@ def test_config_pbtxt_declares_the_role(name: str, exported: Export) -> None:
     role = roles.load()[name]
     assert declared["name"] == [name]
     assert declared["backend"] == ["python"]
-    assert declared["max_batch_size"] == [8 if role.batching else 0]
+    assert declared["max_batch_size"] == [64 if role.batching else 0]
     assert declared["instance_group"] == [{"count": [1], "kind": ["KIND_CPU"]}]
     for field, specs in (("input", role.inputs), ("output", role.outputs)):
         assert [(each["name"], each["data_type"], each["dims"]) for each in declared[field]] == [

@@ -43,7 +43,7 @@ METHODS = [
      f'name: "oip-reference-server" version: "{__version__}" extensions: ["binary_tensor_data", '
      '"model_configuration", "statistics", "classification"]'),
     ("ModelConfig", 'name: "scores_batching"',
-     'config { name: "scores_batching" platform: "reference" max_batch_size: 8 '
+     'config { name: "scores_batching" platform: "reference" max_batch_size: 64 '
      'input { name: "INPUT" data_type: TYPE_FP32 dims: 4 } output { name: "SCORES" data_type: TYPE_FP32 dims: 4 } }'),
     ("ModelMetadata", 'name: "scores_batching"',
      'name: "scores_batching" versions: "1" platform: "reference"'

@@ -152,8 +152,8 @@ INPUTS = {
         "inputs[0] 'INPUT': shape is [3, 2], but the model takes [2, 3]",
     ),
     "a batch too large": (
-        "batching", one("INT32", "shape: [9, 3]", RAW_4),
-        "inputs[0] 'INPUT': shape is [9, 3], but the model takes a batch of 1 to 8",
+        "batching", one("INT32", "shape: [65, 3]", RAW_4),
+        "inputs[0] 'INPUT': shape is [65, 3], but the model takes a batch of 1 to 64",
     ),
     "a shape beyond memory": (
         "rank2", one("INT32", "shape: [4611686018427387904, 0]", 'raw_input_contents: ""'),

@@ -130,9 +130,9 @@ INPUTS = [
     ("batching", '{"name":"INPUT","shape":[3],"datatype":"INT32","data":[1,2,3]}',
      "inputs[0] 'INPUT': shape is [3], but the model takes [-1, 3]"),
     ("batching", '{"name":"INPUT","shape":[0,3],"datatype":"INT32","data":[]}',
-     "inputs[0] 'INPUT': shape is [0, 3], but the model takes a batch of 1 to 8"),
-    ("batching", '{"name":"INPUT","shape":[9,3],"datatype":"INT32","data":[]}',
-     "inputs[0] 'INPUT': shape is [9, 3], but the model takes a batch of 1 to 8"),
+     "inputs[0] 'INPUT': shape is [0, 3], but the model takes a batch of 1 to 64"),
+    ("batching", '{"name":"INPUT","shape":[65,3],"datatype":"INT32","data":[]}',
+     "inputs[0] 'INPUT': shape is [65, 3], but the model takes a batch of 1 to 64"),
     ("rank2", '{"name":"INPUT","shape":[4294967296,4294967296],"datatype":"INT32","data":[]}',
      "inputs[0] 'INPUT': shape is [4294967296, 4294967296], which is more than 1099511627776 elements"),
     ("add_sub", '{"name":"A","shape":[1],"datatype":"INT32","data":[1]},{"name":"B","shape":[2],"datatype":"INT32",'

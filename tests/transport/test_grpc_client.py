@@ -162,6 +162,18 @@ def test_a_deadline_ends_the_wait() -> None:
     assert (reply.status, reply.outcome()) == (None, "no answer within 0.3 s")
 
 
+def test_a_cancelled_call_leaves_the_connection_open() -> None:
+    with serving(lambda octets, _: octets) as address:
+        client = GrpcClient(make_settings("http://127.0.0.1:1", grpc=address))
+        first = client.send(ASK)
+        cancelled = client.cancel(ASK)
+        after = client.send(ASK.with_body(b"next"))
+        client.close()
+    assert (cancelled.status, str(cancelled.failure)) == (None, "cancelled by the client")
+    assert (after.status, after.body) == (200, b"next")
+    assert first.connection == cancelled.connection == after.connection
+
+
 def test_a_server_that_dies_of_a_call_broke_the_connection() -> None:
     def die(connection: socket.socket) -> None:
         connection.sendall(bytes.fromhex("000000 04 00 00000000"))  # empty SETTINGS

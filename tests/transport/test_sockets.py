@@ -222,6 +222,16 @@ def test_requests_in_flight_keep_their_order() -> None:
     assert [exchange.number for exchange in judged.exchanges] == list(range(8))
 
 
+def test_a_connection_that_is_closed_while_idle_is_opened_anew() -> None:
+    for script, last in ((echo([]), b"02"), (make_answers(OK + b"01"), b"01")):
+        with serve_scripts(script) as url:
+            judged = target(url)
+            replies = judged.send_after_idling([(POST, POST)], 0.01)
+            judged.close()
+        assert [reply.body for reply in replies] == [last]
+        assert len(judged.exchanges) == 2
+
+
 def test_a_target_that_is_gone_stays_gone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         judged = Target(Settings(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.3))

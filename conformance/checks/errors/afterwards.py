@@ -37,7 +37,7 @@ _FIRST_BY_REQUIREMENT_OVER_GRPC: Mapping[str, Refusal] = {
 }
 
 
-MAX_OF_A_KIND = 2  # refusals of this area that share requirement and role: a server detects them at the same stage
+MAX_OF_A_KIND = 1  # refusals of this area that share requirement and role: a server detects them at the same stage
 
 
 def _list_rows() -> Iterator[Row]:

@@ -72,14 +72,23 @@ WITH_BINARY_DATA: Mapping[str, RequestBuilder] = {
 
 
 def _make_rows() -> Iterator[Row]:
-    for name, names in {**EVERY_NAME, **NAMES}.items():
-        added = _give_values(names)
-        for place in PLACES:
-            identity = f"{name}-of-{place}"
-            yield Row(identity, (place, added, _make_json_request), role="add_sub")
-            values = (place, added, WITH_BINARY_DATA[place])
-            yield Row(f"{identity}-with-binary-data", values, role="add_sub", needs=BINARY)
-        yield Row(f"{name}-with-classes", ("output", added, _make_class_request), role="scores", needs=CLASSES)
+    """Yield rows with all names at every place, and rows with each group of names, with binary data in some places."""
+    for place in PLACES:
+        yield _make_row("every-name", place)
+        yield _make_row("every-name", place, has_binary_data=True)
+    for turn, name in enumerate(NAMES):
+        for index, place in enumerate(PLACES):
+            yield _make_row(name, place, has_binary_data=(index + turn) % 2 == 1)
+    values = ("output", _give_values(EVERY_NAME["every-name"]), _make_class_request)
+    yield Row("every-name-with-classes", values, role="scores", needs=CLASSES)
+
+
+def _make_row(name: str, place: str, *, has_binary_data: bool = False) -> Row:
+    added = _give_values({**EVERY_NAME, **NAMES}[name])
+    if not has_binary_data:
+        return Row(f"{name}-of-{place}", (place, added, _make_json_request), role="add_sub")
+    values = (place, added, WITH_BINARY_DATA[place])
+    return Row(f"{name}-of-{place}-with-binary-data", values, role="add_sub", needs=BINARY)
 
 
 def _give_values(names: Sequence[str]) -> dict[str, Any]:

@@ -1,3 +1,11 @@
 """Sequential, pipelined and concurrent requests, and bodies that arrive in pieces."""
 
-ORDER = ("isolation", "like_requests", "bodies_in_pieces", "content_codings", "connections", "waiting_clients")
+ORDER = (
+    "isolation",
+    "like_requests",
+    "bodies_in_pieces",
+    "content_codings",
+    "connections",
+    "idle_connections",
+    "waiting_clients",
+)

@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conformance.checks.state.request_forms import expect_own, make_salted_request, make_salted_tensors
+from conformance.checks.state.request_forms import (
+    expect_own,
+    make_salted_request,
+    make_salted_tensors,
+    require_answer_alone,
+)
 from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, block_if, is_met
@@ -71,6 +76,8 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Mess
     for reply in replies[1:2]:
         _expect_refused(reply)
     for reply in replies[2:]:
+        if reply.is_refusal:
+            require_answer_alone(target, reply)
         expect(reply, "OIP-ALIVE" if (reply.status or 0) >= 500 else None).answered()
         expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
 

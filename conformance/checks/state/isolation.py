@@ -211,10 +211,10 @@ def _make_similar_inputs(model: Model, length: int, last: int) -> list[Tensor]:
 @rows(
     *[
         Row(f"{role}-{form}", (form,), role=role, needs=BINARY if form == "binary" else ())
-        for role in ("identity_int32", "identity_bytes", "batching")
+        for role in ("identity_int32", "identity_bytes")
         for form in ("json", "binary")
     ],
-    Row("multi-json", ("json",), role="multi"),
+    Row("batching-json", ("json",), role="batching"),
     Row("json", ("json",), fit=JSON),
     Row("binary", ("binary",), needs=BINARY, fit=ANY),
 )
@@ -337,8 +337,6 @@ FORM_GROUPS = (
     ("classes",),
     ("gzip",),
     ("raw", "json"),
-    ("raw", "binary"),
-    ("classes", "json"),
     FORMS_WITHOUT_RAW,
     ("json", "binary", "raw", "classes"),
 )

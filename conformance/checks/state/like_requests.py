@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -275,14 +275,16 @@ FITS: Mapping[str, Fit] = {
 }
 
 
+def _make_option_rows() -> Iterator[Row]:
+    """Yield rows for each option: a request that is answered, and two that are refused, each for another reason."""
+    answered, *refused = OUTCOMES
+    for turn, (option, (ask, needs)) in enumerate(OPTIONS.items()):
+        for fate in (answered, *[refused[(3 - turn + place) % len(refused)] for place in range(2)]):
+            yield Row(f"{option}-{fate}", (ask, OUTCOMES[fate]), needs=needs, fit=FITS.get(f"{option}-{fate}"))
+
+
 @check("state.options-end-with-their-request", answers="OIP-ISOLATION", role="scores_two_outputs")
-@rows(
-    *[
-        Row(f"{option}-{fate}", (ask, change), needs=needs, fit=FITS.get(f"{option}-{fate}"))
-        for option, (ask, needs) in OPTIONS.items()
-        for fate, change in OUTCOMES.items()
-    ]
-)
+@rows(*_make_option_rows())
 def options_end_with_their_request(
     target: Target, model: Model, ask: RequestBuilder, change: Callable[[InferRequest], Message]
 ) -> None:

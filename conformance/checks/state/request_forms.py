@@ -8,7 +8,7 @@ from typing import Any, Literal
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.extensions import BINARY
@@ -45,10 +45,13 @@ def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int,
 def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
     """Expect an answer to contain these tensors; block if the request fails in the same way when sent alone.
 
+    If it is answered correctly alone, the failure breaks `requirement`, whatever part of the answer is wrong.
+
     Raises:
         Unmet: the answer is wrong.
         Blocked: the same request, sent alone and in one piece, gets the same wrong answer.
     """
+    tensors = list(tensors)
     try:
         expect(reply, requirement).tensors(tensors).free_of(*WRONG_LENGTH)
     except UnmetError as unmet:
@@ -58,7 +61,20 @@ def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirem
         if alone.status is not None and alone.status == reply.status and (refused or same):
             reason = "the same request is answered as wrongly when it is sent alone and in one piece"
             raise BlockedError(reason, unmet) from None
+        if is_met(lambda: expect(alone).tensors(tensors).free_of(*WRONG_LENGTH)):
+            unmet.requirement = requirement  # whatever is wrong with the answer, the other requests are the cause
         raise
+
+
+def require_answer_alone(target: Peer, reply: Reply) -> None:
+    """Require that the server answers a failed request if it is sent alone, on a new connection.
+
+    Raises:
+        Blocked: it does not.
+    """
+    alone = target.send(reply.exchange.message, fresh=True)
+    if not alone.succeeded:
+        raise BlockedError(f"the same request on a new connection is not answered: {alone.outcome()}")
 
 
 AnyForm = Form | Literal["raw"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.support.usual_headers import USUAL_HEADERS
-from conformance.checks.walk.axes import ABANDONED, NEUTRAL
+from conformance.checks.walk.axes import ABANDONED, CANCELLED, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
@@ -33,6 +33,8 @@ _AXIS_REQUIREMENTS: Mapping[str, str] = {
 }
 _NAMES = ("role", "corner")  # axes without a neutral value
 _WRITING = ("members", "escapes", "spaces", "numbers")
+# The requirements on the texts of classes, whatever their form.
+_CLASS_TEXTS = ("CLS-COUNT", "CLS-HIGHEST", "CLS-BATCH", "CLS-VALUE", "CLS-INDEX", "CLS-LABEL", "CLS-FORMAT")
 _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
@@ -54,9 +56,18 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
             return _attribute_framing(remaining[axis], found.unmet) if axis == "framing" else named
     if "media" in remaining and (media_requirement := _attribute_media(found)):
         return media_requirement
+    if _is_about_class_bytes(found, remaining):
+        return "BIN-BYTES-O"
     if "unknown" in remaining and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
     return found.unmet.requirement or _attribute_contents(found, remaining, role)
+
+
+def _is_about_class_bytes(found: MinimalFailure, remaining: Step) -> bool:
+    """Say whether classes have wrong texts as binary data alone: as JSON, which shrinking tries first, they are right."""
+    if found.step["classes"] == "none" or remaining.get("want") != "binary" or not _is_answered(found.unmet):
+        return False
+    return (found.unmet.requirement or "CLS-HIGHEST") in _CLASS_TEXTS
 
 
 def _attribute_history(step: Step, *, is_refused: bool) -> str:
@@ -178,7 +189,8 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
         return True
     if remaining.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
         return True
-    is_busy = "beside" in remaining or remaining.get("before") in ABANDONED  # it may still compute the others
+    # It may still compute the other requests.
+    is_busy = "beside" in remaining or remaining.get("before") in (*ABANDONED, CANCELLED)
     return reply.status in _TOO_MUCH and (_is_large(reply) or is_busy)
 
 

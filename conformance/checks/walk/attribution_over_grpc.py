@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.walk import attribution
+from conformance.checks.walk.axes import CANCELLED
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.roles.roles import Role
 
@@ -22,7 +23,9 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
     if found.earlier or not found.is_lasting or "beside" in remaining:
         return attribution.ISOLATION
     if "before" in remaining:
-        return "OIP-ALIVE" if remaining["before"] in REFUSED and not is_answered else attribution.ISOLATION
+        alive = "OIP-ALIVE-LEGAL" if remaining["before"] == CANCELLED else "OIP-ALIVE"
+        is_broken_off = remaining["before"] in (*REFUSED, CANCELLED) and not is_answered
+        return alive if is_broken_off else attribution.ISOLATION
     if "path" in remaining:
         return "OIP-VERSIONED/grpc"
     if unmet.requirement:

@@ -33,7 +33,9 @@ _SCORED_ROLES = (
     *("identity_fp32", "identity_int32", "identity_uint8", "identity_int64", "identity_fp64"),
 )
 
-COUNTS = tuple(map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4096, 4097, 65536, 65537)))
+# 3, the usual count, is the neutral value `own`.
+COUNTS = tuple(map(str, (0, 1, 2, 7, 8, 9, 17, 33, 64, 65, 256, 257, 4096, 4097, 65536, 65537)))
+BATCHES = ("1", "2", "7", "8", "9", "33")  # the counts that are sizes of a batch
 LARGE, HUGE = 4096, 65536
 # The only roles that are tested with `HUGE` elements: other roles would be slow and reveal no further faults.
 _HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp16", "identity_fp64", "cast_int32_fp32")
@@ -64,12 +66,13 @@ NUMBERS: Mapping[str, Sequence[str]] = {
     "numbers": ("usual", "exponents", "capitals", "long"),
     "nesting": ("flat", "nested"),
 }
+CHUNKED = ("one-chunk", "many-chunks", "upper-hex", "extensions", "trailers")  # the plainest first
 ENCODING: Mapping[str, Sequence[str]] = {
     "path": ("plain", "version"),
     "header_case": ("usual", "lower", "upper"),
     "coding": ("none", "gzip", "gzip-members", "deflate"),
     "answer_coding": ("identity", "gzip"),
-    "framing": ("length", "one-chunk", "many-chunks", "upper-hex", "extensions", "trailers", "segments"),
+    "framing": ("length", *CHUNKED, "segments"),
     "http": ("1.1", "1.0"),
     "connection": ("kept", "fresh", "closing"),
     "sender": ("plain", *USUAL_HEADERS),
@@ -77,6 +80,7 @@ ENCODING: Mapping[str, Sequence[str]] = {
 }
 # Earlier requests whose client resets its connection: within the body, or before the answer.
 ABANDONED = ("cut-off", "unread")
+CANCELLED = "cancelled"  # an earlier call whose client resets its stream, over gRPC
 BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "all-binary-asked", "classes-asked", "chunked"),
     *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
@@ -191,10 +195,9 @@ def _read_count(step: Step) -> int:
 
 def _is_invalid(step: Step) -> bool:
     """Say whether values exclude each other for every role."""
-    chunked = ("one-chunk", "many-chunks", "upper-hex", "extensions", "trailers")
     slow = _read_count(step) >= LARGE
     return (
-        _has_values(step, http=["1.0"], framing=chunked)
+        _has_values(step, http=["1.0"], framing=CHUNKED)
         or _has_values(step, http=["1.0"], before=["chunked"])
         or _has_values(step, connection=["fresh"], before=_PRECEDING_REQUESTS)
         or _has_values(step, answer_coding=["gzip"], sender=_WITH_CODINGS)
@@ -223,11 +226,8 @@ def _is_invalid_for_role(role: Role, step: Step) -> bool:
         ("count" in step and step["count"] != "own" and not variable)
         or (_read_count(step) > LARGE and (strings or not plain_rank))
         or (_read_count(step) >= HUGE and role.name not in _HUGE_ROLES)
-        or (
-            _read_count(step) == 0
-            and (role.batching or role.compute == "weighted_sum" or "SCORES" in str(role.outputs))
-        )
-        or (_read_count(step) > 8 and role.batching)
+        or (_read_count(step) == 0 and (role.compute == "weighted_sum" or "SCORES" in str(role.outputs)))
+        or (role.batching and step.get("count", "own") not in ("own", *BATCHES))
         or (step.get("place", "every") != "every" and role.name != "multi")
         or (step.get("order", "declared") != "declared" and len(role.inputs) == 1)
         or (_has_values(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)

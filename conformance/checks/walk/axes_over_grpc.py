@@ -9,6 +9,7 @@ from conformance.checks.support.step_shrinking import Axes
 from conformance.checks.walk.axes import (
     ALONE,
     AXES,
+    CANCELLED,
     CONCURRENT_REQUESTS,
     CONTENTS,
     KINDS,
@@ -19,7 +20,7 @@ from conformance.checks.walk.axes import (
 
 BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "classes-asked"),
-    *("unknown-model", "unknown-output", "wrong-size", "no-contents"),
+    *("unknown-model", "unknown-output", "wrong-size", "no-contents", CANCELLED),
 )
 _CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "path": ("plain", "version"),

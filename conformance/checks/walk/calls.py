@@ -10,6 +10,7 @@ from typing import Any
 from conformance.checks.support.covering import Step
 from conformance.checks.support.versions import find_default_version
 from conformance.checks.walk import attribution_over_grpc, concurrent_requests, deployed_steps
+from conformance.checks.walk.axes import CANCELLED
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
@@ -178,7 +179,10 @@ class Caller:
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_call(step, model, salt)
-        if earlier := _make_preceding_call(step, main):
+        if step["before"] == CANCELLED:
+            self.target.cancel(_name_earlier(concurrent_requests.make_good_request(main)), fresh=on_new_connection)
+            on_new_connection = False
+        elif earlier := _make_preceding_call(step, main):
             self.answers.add(hash(self.target.send(earlier, fresh=on_new_connection).body))
             on_new_connection = False
         everything = [main, *concurrent_requests.make_concurrent_requests(step, model, self.other, salt, make_call)]
@@ -245,9 +249,11 @@ def _lengthen_contents(request: InferRequest) -> Message:
     return make_infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), lengthen)
 
 
+_name_earlier = _set_fields(id=EARLIER_IDS[0])
+
 _PRECEDING_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
     "other-form": _use_raw_contents,
-    "with-id": _set_fields(id=EARLIER_IDS[0]),
+    "with-id": _name_earlier,
     "classes-asked": _request_classes,
     "unknown-model": _set_fields(model_name="no-such-model", id=EARLIER_IDS[1]),
     "unknown-output": _list_output(name="NO_SUCH_OUTPUT"),

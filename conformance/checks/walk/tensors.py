@@ -22,13 +22,13 @@ from conformance.wire.tensor import Tensor
 Array = np.ndarray[Any, Any]
 Ramp = Callable[..., Array]  # a function that returns `count` elements for one input of a step
 
-MAX_ITEMS = 8  # batch items, from roles.toml
 # Unusual floats that every reader and writer of doubles converts exactly to JSON and back.
 _JSON_FLOATS: Mapping[str, Sequence[float]] = {
     "FP16": (0.5, -2.0, 1024.0, -0.125),
     "FP32": (1e-20, -1e20, 0.5, 123456.75, 16777216.0, -0.0078125),
     "FP64": (1e-20, -1e200, 1e-300, 0.1, 9007199254740992.0, 123456.75),
 }
+MIN_COUNT_WITH_EMPTY = 17  # BYTES elements, one of which is empty
 _MAX_ELEMENT_BYTES = 300  # bytes of a BYTES element
 
 
@@ -85,7 +85,7 @@ def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tup
         return model.find_own_shape(place, is_raw=step["send"] == "raw")
     count = _choose_count(step, place, len(model.role.inputs))
     if model.role.batching:
-        return make_sample_shape(spec.shape, max(1, min(count, MAX_ITEMS)))
+        return make_sample_shape(spec.shape, count)
     return model.build_shape(place, count)
 
 
@@ -103,7 +103,9 @@ def _make_tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ram
     array = ramp(count=count)
     # The first corner value depends on the step, not on the salt, so that a repeated step starts with the same value.
     special = np.roll(_list_corner_values(spec.datatype, in_json=in_json), int(step["corner"]))
-    if values == "equal":
+    if values == "ramp" and spec.datatype == "BYTES" and count >= MIN_COUNT_WITH_EMPTY:
+        array[count // 3] = b""
+    elif values == "equal":
         array = np.resize(ramp(count=1), count)
     elif values == "ones":
         array = np.resize(_get_all_ones(spec.datatype, in_json=in_json), count)

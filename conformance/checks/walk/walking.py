@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.checks.walk import attribution
-from conformance.checks.walk.axes import ALONE, AXES, COUNTS, NEUTRAL, ROLE_RULES
+from conformance.checks.walk.axes import ALONE, AXES, CHUNKED, COUNTS, NEUTRAL, ROLE_RULES
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, Walker
 from conformance.discovery.deployed_model import DeclinedError
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -17,7 +17,7 @@ SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
     neutral=NEUTRAL,
     alone=ALONE,
-    smaller={"count": COUNTS},
+    smaller={"count": COUNTS, "framing": CHUNKED},
     forms=(
         {"send": "json", "want": "nothing", "classes": "none"},
         {"send": "binary", "want": "nothing", "classes": "none"},
@@ -168,7 +168,7 @@ class Walk:
         count = found.step["count"]
         if count in ("own", "0"):
             return True
-        larger = [{**found.step, "count": other} for other in COUNTS[COUNTS.index(count) + 1 :]]
+        larger = [{**found.step, "count": other} for other in COUNTS if int(other) > int(count)]
         candidates = [step for step in larger if not self._axes.is_invalid(step)][-2:]
         failures = [self._try_sequence([(step, salt)]) for step in candidates]
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)

@@ -30,7 +30,7 @@ DTYPES: Mapping[str, Any] = {
     "BF16": np.uint16,
     "BYTES": np.object_,
 }
-MAX_BATCH = 8
+MAX_BATCH = 64
 MAX_EMITTED = 100_000
 
 
