@@ -3,6 +3,8 @@
 A row that gets no answer in a short wait is repeated with the whole timeout, so that no server fails for being slow.
 After a row of a requirement got no answer in the whole timeout, later rows of this requirement are not repeated: they
 fail, which cannot change the verdict of the requirement, or are blocked if they cannot be judged without an answer.
+After a row was blocked because its control request got no answer in the whole timeout, later rows of the requirement
+that a control request of the same kind blocks are not repeated either: the requirement is blocked already.
 """
 
 from __future__ import annotations
@@ -18,11 +20,16 @@ from conformance.spec.check import Check, Row
 from conformance.spec.ledger import Level
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
+from conformance.transport.exchange import Exchange
 from conformance.transport.target import Target
 from conformance.transport.wait_budget import is_wait
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.request import INFERENCE_HEADER
 
 # After this number of rows of a requirement got no answer in the whole timeout, its later rows are not repeated.
 MAX_UNANSWERED_ROWS: Final = 1
+# Headers that differ between control requests of one kind: the client name and the lengths.
+_VARYING_HEADERS: Final = ("user-agent", "content-length", INFERENCE_HEADER.lower())
 
 
 class ShortWaitError(Exception):
@@ -53,6 +60,8 @@ class ShortWaits:
         self._target = target
         self._is_ahead = is_ahead
         self._unanswered: Counter[str] = Counter()
+        self._silent_controls: set[tuple[object, ...]] = set()
+        self._control: tuple[object, ...] | None = None  # the control request that blocks the current row
 
     def may_be_short(self, check: Check, row: Row) -> bool:
         """Return whether a row may wait for less than the timeout."""
@@ -68,10 +77,14 @@ class ShortWaits:
         reason = found.reason
         if reason is None or reason.kind is not ReasonKind.SHORT_WAIT or self._is_ahead:
             return False
-        return self._unanswered[reason.subject] < MAX_UNANSWERED_ROWS
+        return self._unanswered[reason.subject] < MAX_UNANSWERED_ROWS and self._control not in self._silent_controls
 
     def note(self, found: RowOutcome) -> None:
-        """Count a row that fails because of a request without an answer; call it in the scope of the row."""
+        """Count a row that fails or is blocked because of a request without an answer; call it in the row's scope."""
+        last = self._target.exchanges[-1:]
+        if self._control is not None and last and not last[0].is_short_wait:
+            self._silent_controls.add(self._control)
+        self._control = None
         if found.failure is not None and any(map(is_wait, self._target.exchanges)):
             self._unanswered[found.failure.requirement] += 1
 
@@ -85,6 +98,7 @@ class ShortWaits:
             ShortWaitError: a short wait ended without a whole answer, and the body does not pass.
         """
         requirement = check.requirements(row)[0]
+        self._control = None
         try:
             yield
         except UnmetError as error:
@@ -92,7 +106,9 @@ class ShortWaits:
             if self._is_ahead or self._unanswered[named] < MAX_UNANSWERED_ROWS:
                 self._expect_whole_waits(named)
             raise
-        except (BlockedError, NotApplicableError):
+        except (BlockedError, NotApplicableError) as error:
+            if isinstance(error, BlockedError) and self._target.exchanges:
+                self._control = _identify_control(requirement, self._target.exchanges[-1])
             self._expect_whole_waits(requirement)
             raise
         if find_requirement(check, row).level == Level.OBSERVE:
@@ -103,3 +119,15 @@ class ShortWaits:
         if short is not None:
             message = f"{short}; not repeated, because a row of {requirement} had no answer in the whole timeout"
             raise ShortWaitError(escape_text(message), requirement)
+
+
+def _identify_control(requirement: str, exchange: Exchange) -> tuple[object, ...] | None:
+    """Return what identifies the kind of a control request without an answer; None for any other exchange.
+
+    The values of tensors differ between rows, so the body is no part of it. A gRPC call names its model in the body.
+    """
+    message = exchange.message
+    if not is_wait(exchange) or message.method == GRPC_METHOD:
+        return None
+    headers = sorted((name.lower(), value) for name, value in message.headers if name.lower() not in _VARYING_HEADERS)
+    return requirement, message.method, message.path, *headers

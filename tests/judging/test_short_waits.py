@@ -106,6 +106,32 @@ def test_walk_tests_a_value_that_hangs_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(scope.startswith("alone ") for scope in waits), waits
 
 
+def list_gzip_rows() -> Rows:
+    """Return rows of one check whose requests, and one of whose control requests, accept answers in gzip."""
+    names = ("axios", "requests", "weights")
+    rows = list_area_rows("headers", ROLES)
+    return [(c, r) for c, r in rows if c.id == "headers.usual-headers-alter-nothing" and r.id in names]
+
+
+def test_row_that_the_same_control_request_blocks_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
+    with run_slow("gzip", HANGS_S) as settings:
+        settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
+        results = judge(Target(settings), list_gzip_rows())
+    assert [one.outcome for one in results] == [Outcome.BLOCKED] * 3
+    assert [one.is_for(ReasonKind.SHORT_WAIT) for one in results] == [False, True, True]
+    own_and_control = 2
+    assert settings.wait.times.whole_waits == answer_wait.MAX_WHOLE_WAITS + own_and_control
+
+
+def test_answers_in_most_of_the_timeout_are_right_after_other_requests_hung(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
+    with run_slow("gzip", 0.8 * 2 * TIMEOUT_S, timeout=2 * TIMEOUT_S) as settings:
+        settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS
+        results = judge(Target(settings), list_gzip_rows())
+    assert [one.outcome for one in results] == [Outcome.PASS] * 3, [(one.label, one.message) for one in results]
+
+
 @pytest.mark.parametrize(
     ("kind", "seconds"), [("all", 0.1), ("large", 0.3), ("first", 0.9)], ids=["always", "large-tensors", "warming-up"]
 )
