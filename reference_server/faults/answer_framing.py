@@ -39,38 +39,38 @@ def set_header(response: Response, name: str, value: object | None) -> Response:
 
 @fault("response.frame", breaks="BIN-HEADER-O")
 def header_under_another_name(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer is called X-Inference-Header-Content-Length."""
+    """The server names the inference header X-Inference-Header-Content-Length."""
     response: Response = original(head, binary)
     return set_header(set_header(response, HEADER, None), f"X-{HEADER}", len(head)) if binary else response
 
 
 def rewrite_inference_header(original: Any, head: bytes, binary: Binary, value: object) -> Response:
-    """Return the answer with another value in its inference header, if it has one."""
+    """Return the answer; if it has binary data, with another value of Inference-Header-Content-Length."""
     response: Response = original(head, binary)
     return set_header(response, HEADER, value) if binary else response
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_characters(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer counts the characters of the JSON."""
+    """Inference-Header-Content-Length of an answer counts the characters of the JSON, not its bytes."""
     return rewrite_inference_header(original, head, binary, len(head.decode()))
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_a_nul(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer counts the NUL with which the JSON ends in memory."""
+    """Inference-Header-Content-Length of an answer also counts the NUL that ends the JSON in memory."""
     return rewrite_inference_header(original, head, binary, len(head) + 1)
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_of_sixteen_bits(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer is kept in 16 bits."""
+    """The server keeps Inference-Header-Content-Length of an answer in 16 bits, so 65536 becomes 0."""
     return rewrite_inference_header(original, head, binary, len(head) % 2**16)
 
 
 @fault("response.frame", breaks="BIN-HEADER-ON-JSON-O")
 def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer without binary data has an inference header of 0."""
+    """The server sends Inference-Header-Content-Length: 0 with an answer without binary data."""
     response: Response = original(head, binary)
     return response if binary else set_header(response, HEADER, 0)
 
@@ -79,7 +79,7 @@ def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binar
 
 
 class AnswerRewriter:
-    """A connection that changes answers with an inference header, and closes after a changed one."""
+    """A transport that can replace answers with binary data, and closes the connection after a replaced one."""
 
     def __init__(self, transport: Any, change: Callable[[bytes, bytes], bytes | None]) -> None:
         self._transport = transport
@@ -90,7 +90,7 @@ class AnswerRewriter:
         return getattr(self._transport, name)
 
     def write(self, octets: bytes | memoryview) -> None:
-        """Write data; a head is held until its body, and `change` may replace both."""
+        """Write data; hold the head of an answer with binary data until its body comes, and call `change` on both."""
         data = bytes(octets)
         if f"\r\n{HEADER.lower()}: ".encode() in data:
             self._head = data
@@ -109,7 +109,7 @@ def set_length(head: bytes, length: int) -> bytes:
 
 @fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
 def content_length_in_letters_of_the_text(original: Any, protocol: Any, transport: Any) -> None:
-    """Content-Length counts the characters of the JSON instead of its bytes."""
+    """Content-Length of an answer with binary data counts the characters of the JSON instead of its bytes."""
 
     def change(head: bytes, body: bytes) -> bytes | None:
         text = body[: find_json_end(body)]
@@ -121,7 +121,7 @@ def content_length_in_letters_of_the_text(original: Any, protocol: Any, transpor
 
 @fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
 def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport: Any) -> None:
-    """Content-Length counts two bytes that are never sent, when the answer has an id."""
+    """If an answer with binary data has an id, Content-Length is two bytes larger than the body."""
 
     def change(head: bytes, body: bytes) -> bytes | None:
         return set_length(head, len(body) + 2) + body if b'"id":' in body else None
@@ -131,14 +131,14 @@ def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport
 
 @fault("response.frame", breaks="BIN-NOT-CHUNKED")
 def binary_answer_chunked(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer with binary data is chunked."""
+    """The server sends answers with binary data in chunks, without Content-Length."""
     response: Response = original(head, binary)
     return set_header(response, "Content-Length", None) if binary else response
 
 
 @fault("response.frame", breaks="BIN-NOT-CHUNKED")
 def binary_answer_over_two_kib_chunked(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer with binary data is chunked when it does not fit a write buffer of 2048 bytes."""
+    """The server sends an answer with binary data in chunks if it is longer than 2048 bytes."""
     response: Response = original(head, binary)
     fits = len(head) + sum(map(len, binary)) <= 2048
     return response if fits or not binary else set_header(response, "Content-Length", None)
@@ -173,14 +173,14 @@ def json_answer_without_content_type(original: Any, head: bytes, binary: Binary)
 
 @fault("app.refused", breaks="BIN-HEADER-ON-JSON-O")
 async def errors_keep_the_inference_header(original: Any, http: Request, exception: InferenceError) -> Response:
-    """The error of a request with an inference header has that header."""
+    """The server copies Inference-Header-Content-Length from a refused request to the error answer."""
     answer: Response = await original(http, exception)
     return set_header(answer, HEADER, http.headers[HEADER]) if HEADER in http.headers else answer
 
 
 @fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
 async def errors_called_plain_text(original: Any, http: Request, exception: InferenceError) -> Response:
-    """The error object is sent as text/plain."""
+    """The server sends the error object as text/plain."""
     answer: Response = await original(http, exception)
     return set_header(answer, "Content-Type", "text/plain; charset=utf-8")
 
@@ -196,14 +196,14 @@ def set_size(part: Part, size: object) -> Part:
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
 def size_counts_elements(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of a binary output is its number of elements."""
+    """The binary_data_size of an output is the number of its elements, not of its bytes."""
     part: Part = original(model, wish, tensor)
     return set_size(part, math.prod(part[0]["shape"]))
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
 def size_of_strings_without_prefixes(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of a BYTES output does not count the length prefixes."""
+    """The binary_data_size of a BYTES output does not count the length prefixes."""
     part: Part = original(model, wish, tensor)
     entry, data = part
     strings = entry["datatype"] == "BYTES" and data is not None
@@ -212,28 +212,28 @@ def size_of_strings_without_prefixes(original: Any, model: Model, wish: Requeste
 
 @fault("response.output_part", breaks="OIP-INTEGERS")
 def size_written_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of a binary output is written as a floating point number."""
+    """The server writes binary_data_size as a floating-point number, such as 24.0."""
     part: Part = original(model, wish, tensor)
     return set_size(part, float(len(part[1] or b"")))
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
 def size_rounded_up_to_eight(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of a binary output is that of the memory it takes, in multiples of eight."""
+    """The server rounds binary_data_size up to a multiple of eight."""
     part: Part = original(model, wish, tensor)
     return set_size(part, -(-len(part[1] or b"") // 8) * 8)
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
 def half_floats_sized_as_floats(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of an FP16 output is that of FP32, as in the examples of one document."""
+    """The binary_data_size of an FP16 output is twice its size in bytes, as if the elements were FP32."""
     part: Part = original(model, wish, tensor)
     return set_size(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
 
 
 @fault("response.output_part", breaks=("BIN-SIZE-O", "OIP-ANSWER"))
 def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A binary output of no bytes states no size."""
+    """The server omits binary_data_size for a binary output of zero bytes."""
     entry, data = original(model, wish, tensor)
     return ({name: value for name, value in entry.items() if name != "parameters"} if data == b"" else entry), data
 
@@ -243,7 +243,7 @@ def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput,
 
 @fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
 def binary_strings_repeated_as_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A binary BYTES output also has its elements as `data`."""
+    """A binary BYTES output also lists its elements as `data`."""
     entry, data = original(model, wish, tensor)
     if data is not None and tensor.datatype == "BYTES" and wish.classes is None:
         entry = entry | {"data": [item.decode("utf-8", "replace") for item in tensor.elements]}
@@ -252,7 +252,7 @@ def binary_strings_repeated_as_data(original: Any, model: Model, wish: Requested
 
 @fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"))
 def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A binary output of integers also has its elements as `data`, in reverse."""
+    """A binary output of integers also lists its elements as `data`, in reverse order."""
     entry, data = original(model, wish, tensor)
     if data is not None and "INT" in tensor.datatype:
         entry = entry | {"data": tensor.elements[::-1].tolist()}
@@ -261,14 +261,14 @@ def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: Reque
 
 @fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"))
 def json_output_of_size_zero(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A JSON output has a size of 0."""
+    """Every output in JSON has a binary_data_size of 0."""
     entry, data = original(model, wish, tensor)
     return entry | ({"parameters": {"binary_data_size": 0}} if data is None else {}), data
 
 
 @fault("response.encode", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
 def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) -> Any:
-    """A JSON output behind a binary one has the parameters of that one, which were not cleared."""
+    """An output in JSON that follows a binary output repeats the `parameters` of the binary output."""
     for before, entry in itertools.pairwise(answer.get("outputs", [])):
         if "parameters" in before:
             entry.setdefault("parameters", before["parameters"])
@@ -277,6 +277,6 @@ def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) 
 
 @fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
 def empty_data_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A JSON output without elements has no `data`."""
+    """The server omits `data` of an output in JSON without elements."""
     entry, data = original(model, wish, tensor)
     return {name: value for name, value in entry.items() if value != [] or name == "shape"}, data

@@ -1,4 +1,4 @@
-"""Answers with wrong metadata: path, status, model, outputs or id."""
+"""Wrong paths and statuses, and answers with a wrong model name, version, id or list of outputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = dict[str, Any]
 
 
 def _drop_members(item: Mapping[str, Any], *members: str) -> Answer:
-    """Return a JSON object without some of its members."""
+    """Return a JSON object without the given members."""
     return {member: value for member, value in item.items() if member not in members}
 
 
@@ -31,7 +31,7 @@ def _drop_members(item: Mapping[str, Any], *members: str) -> Answer:
 
 @fault("app.Service.infer", breaks="OIP-ENDPOINTS")
 async def inference_answered_as_created(original: Any, service: Any, http: Any) -> Response:
-    """A successful inference has status 201 Created."""
+    """The server answers a successful inference with status 201 Created instead of 200."""
     response: Response = await original(service, http)
     response.status_code = 201
     return response
@@ -39,7 +39,7 @@ async def inference_answered_as_created(original: Any, service: Any, http: Any) 
 
 @fault("app.Service.model_metadata", breaks=("OIP-ENDPOINTS", "OIP-MODEL-METADATA"))
 async def model_metadata_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
-    """Metadata of a model are found only under a path that names its version."""
+    """The server finds the metadata of a model only under a path that names a version."""
     if "version" not in http.path_params:
         raise InferenceError("not found", status=404)
     return await original(service, http)
@@ -47,7 +47,7 @@ async def model_metadata_only_with_a_version_in_the_path(original: Any, service:
 
 @fault("app.Service.server_metadata", breaks="OIP-ENDPOINTS")
 async def server_metadata_answered_as_secondhand(original: Any, service: Any, http: Any) -> Response:
-    """Server metadata have status 203, which a proxy in front has made of 200."""
+    """The server answers a request for server metadata with status 203 instead of 200."""
     response: Response = await original(service, http)
     response.status_code = 203
     return response
@@ -55,7 +55,7 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
 
 @fault("app.Service.find", breaks=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"))
 def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> Any:
-    """A version in a path is read as a 64-bit integer: `01` is 1, and other texts cause an internal error."""
+    """The server reads a version in a path as a 64-bit integer: `01` means 1, and `x` causes an internal error."""
     if "version" in http.path_params:
         number = int(http.path_params["version"])
         http.path_params["version"] = str(struct.unpack("<q", struct.pack("<q", number))[0])
@@ -64,14 +64,14 @@ def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> 
 
 @fault("app.Service.find", breaks="OIP-VERSION-UNKNOWN")
 def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
-    """A path with any version is that of the only one."""
+    """The server ignores the version in a path, even if no such version exists."""
     http.path_params.pop("version", None)
     return original(service, http)
 
 
 @fault("app.Application.endpoint", breaks="OIP-PATH-ESCAPED")
 def escaped_names_are_not_found(original: Any, application: Any, http: Request) -> Any:
-    """A path is looked up without its escapes being read, so that the model of an escaped name is not found."""
+    """The server answers every path that contains a percent escape with status 404."""
     if b"%" in http.scope["raw_path"]:
         raise HTTPException(404)
     return original(application, http)
@@ -79,7 +79,7 @@ def escaped_names_are_not_found(original: Any, application: Any, http: Request) 
 
 @fault("app.Service.infer", breaks="OIP-VERSIONED")
 async def another_version_named_under_a_version(original: Any, service: Any, http: Request) -> Response:
-    """An answer at the path with a version names another one."""
+    """The answer to a request for version 1 in the path says model_version 2."""
     answer: Response = await original(service, http)
     if "/versions/" in http.url.path:
         answer.body = bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":"2"')
@@ -88,19 +88,19 @@ async def another_version_named_under_a_version(original: Any, service: Any, htt
 
 @fault("app.Service.live", breaks="OIP-HEALTH")
 async def no_word_of_being_live(_original: Any, _service: Any, _http: Any) -> Response:
-    """There is no v2/health/live."""
+    """The server answers GET /v2/health/live with status 404."""
     raise InferenceError("not found", status=404)
 
 
 @fault("app.Service.ready", breaks="OIP-HEALTH")
 async def no_word_of_being_ready(_original: Any, _service: Any, _http: Any) -> Response:
-    """There is no v2/health/ready."""
+    """The server answers GET /v2/health/ready with status 404."""
     raise InferenceError("not found", status=404)
 
 
 @fault("app.Service.model_ready", breaks="OIP-HEALTH")
 async def models_ready_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
-    """A model is ready only under a path that names its version."""
+    """The server refuses a readiness request for a model unless the path names a version."""
     if "version" not in http.path_params:
         raise InferenceError("which version?", status=400)
     return await original(service, http)
@@ -108,7 +108,7 @@ async def models_ready_only_with_a_version_in_the_path(original: Any, service: A
 
 @fault("app.Service.model_ready", breaks="OIP-HEALTH")
 async def every_model_ready_that_is_asked_for(_original: Any, _service: Any, http: Any) -> Response:
-    """Whatever model is asked for is ready, since the server is."""
+    """The server reports every model as ready, even a model that does not exist."""
     return JSONResponse({"name": http.path_params["model"], "ready": True})
 
 
@@ -117,7 +117,7 @@ async def every_model_ready_that_is_asked_for(_original: Any, _service: Any, htt
 
 @fault("request.parse", breaks="OIP-ANSWER")
 def models_of_several_inputs_refused(original: Any, model: Model, header: Sequence[str], body: bytes) -> InferRequest:
-    """The server refuses every request to a model of more than one input."""
+    """The server refuses every request to a model with more than one input."""
     if len(model.inputs) > 1:
         raise InferenceError(f"model {model.name} has {len(model.inputs)} inputs, one is supported")
     return original(model, header, body)
@@ -125,7 +125,7 @@ def models_of_several_inputs_refused(original: Any, model: Model, header: Sequen
 
 @fault("response.encode", breaks="OIP-MODEL-NAME")
 def model_name_left_out(original: Any, answer: Answer) -> bytes:
-    """No answer names its model, as in the examples of the documents."""
+    """The server omits model_name from every inference answer."""
     return original(_drop_members(answer, "model_name"))
 
 
@@ -134,31 +134,31 @@ _first: dict[str, str] = {}
 
 @fault("response.encode", breaks="OIP-MODEL-NAME-ASKED")
 def every_answer_named_after_the_first_model(original: Any, answer: Answer) -> bytes:
-    """Every answer has the name of the model that was asked first."""
+    """Every inference answer has the model_name of the first answer since the server started."""
     return original(answer | {"model_name": _first.setdefault("model_name", answer["model_name"])})
 
 
 @fault("response.encode", breaks="OIP-MODEL-VERSION")
 def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
-    """Answers give the model's version as a number."""
+    """The server writes model_version as a number instead of a string."""
     return original(answer | {"model_version": int(answer["model_version"])})
 
 
 @fault("response.encode", breaks=("OIP-ID", "OIP-ID-EMPTY"))
 def id_left_out(original: Any, answer: Answer) -> bytes:
-    """No answer has an id."""
+    """The server omits the id from every inference answer."""
     return original(_drop_members(answer, "id"))
 
 
 @fault("response.encode", breaks="OIP-ID-EMPTY")
 def falsy_members_left_out(original: Any, answer: Answer) -> bytes:
-    """A member of an answer that counts as false, such as an id without characters, is left out."""
+    """The server omits members of an answer that are false in Python, such as an empty id."""
     return original({member: value for member, value in answer.items() if value})
 
 
 @fault("response.encode", breaks="OIP-ID")
 def id_that_looks_like_a_number_is_one(original: Any, answer: Answer) -> bytes:
-    """An id of digits alone comes back as a number."""
+    """The server returns an id that consists only of digits as a number."""
     is_number = str(answer.get("id", "")).isdecimal()
     return original(answer | {"id": int(answer["id"])} if is_number else answer)
 
@@ -175,21 +175,21 @@ def data_of_a_binary_output_are_null(original: Any, *arguments: Any) -> tuple[An
 
 @fault("response.output_part", breaks="OIP-NULL")
 def size_of_an_output_in_json_is_null(original: Any, *arguments: Any) -> tuple[Answer, Any]:
-    """An output in JSON has a binary_data_size, which is null."""
+    """An output in JSON has the parameter binary_data_size, which is null."""
     entry, data = original(*arguments)
     return {"parameters": {"binary_data_size": None}, **entry}, data
 
 
 @fault("response.encode", breaks="OIP-OUTPUT-MEMBERS")
 def one_output_without_its_array(original: Any, answer: Answer) -> bytes:
-    """An answer with one output has that output itself as `outputs` instead of an array."""
+    """If an answer has one output, `outputs` is the object of that output instead of an array."""
     outputs = answer["outputs"]
     return original(answer | {"outputs": outputs[0] if len(outputs) == 1 else outputs})
 
 
 @fault("response.encode", breaks="OIP-OUTPUT-MEMBERS")
 def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
-    """An answer with several outputs has them in an object by their names."""
+    """If an answer has several outputs, `outputs` is an object with the names as keys instead of an array."""
     outputs = answer["outputs"]
     by_name = {output["name"]: output for output in outputs} if len(outputs) > 1 else outputs
     return original(answer | {"outputs": by_name})
@@ -197,7 +197,7 @@ def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
 
 @fault("response.output_part", breaks="OIP-SHAPE")
 def empty_outputs_with_their_declared_shape(original: Any, *arguments: Any) -> tuple[Answer, Any]:
-    """An output without elements has the shape of the model's metadata, in which -1 stands for any size."""
+    """In the shape of an output without elements, the server writes -1, the wildcard of metadata, for each 0."""
     entry, data = original(*arguments)
     empty = math.prod(entry["shape"]) == 0
     return entry | {"shape": [extent or -1 for extent in entry["shape"]] if empty else entry["shape"]}, data
@@ -207,7 +207,7 @@ def empty_outputs_with_their_declared_shape(original: Any, *arguments: Any) -> t
 def batch_missing_from_the_shape_of_json_data(
     original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
 ) -> tuple[Answer, Any]:
-    """The shape of a batching model's output in JSON is that of one item, beside the data of all."""
+    """For a batch of two or more items, the shape of an output in JSON lacks the batch dimension."""
     entry, data = original(model, wish, tensor)
     one_item = model.batching and not wish.binary and wish.classes is None and tensor.shape[0] > 1
     return entry | {"shape": entry["shape"][1:] if one_item else entry["shape"]}, data
@@ -217,7 +217,7 @@ def batch_missing_from_the_shape_of_json_data(
 def dimensions_of_json_data_as_strings(
     original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
 ) -> tuple[Answer, Any]:
-    """The dimensions of JSON data are strings, as Protocol Buffers write 64-bit integers in JSON."""
+    """The server writes dimensions of outputs in JSON as strings, as Protocol Buffers write 64-bit integers."""
     entry, data = original(model, wish, tensor)
     strings = not wish.binary and wish.classes is None
     return entry | {"shape": [str(extent) if strings else extent for extent in entry["shape"]]}, data
@@ -225,7 +225,7 @@ def dimensions_of_json_data_as_strings(
 
 @fault("response.output_part", breaks="OIP-INTEGERS")
 def dimensions_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> tuple[Answer, Any]:
-    """The dimensions of every output are written as floating point numbers, all that one library has."""
+    """The server writes the dimensions of every output as floating-point numbers, such as 3.0."""
     entry, data = original(model, wish, tensor)
     return entry | {"shape": [float(extent) for extent in entry["shape"]]}, data
 
@@ -235,7 +235,7 @@ def dimensions_with_a_point(original: Any, model: Model, wish: RequestedOutput, 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
 def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """The answer has every output of the model, the listed ones first."""
+    """The server returns every output of the model, even if the request lists only some of them."""
     wishes: list[RequestedOutput] = original(model, request)
     listed = {wish.name for wish in wishes}
     return [*wishes, *(RequestedOutput(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
@@ -245,7 +245,7 @@ def every_output_returned_whatever_is_listed(original: Any, model: Model, reques
 def list_of_outputs_ignored_under_binary_data_output(
     original: Any, model: Model, request: Object
 ) -> list[RequestedOutput]:
-    """With binary_data_output the answer has every output, whatever is listed."""
+    """If a request sets binary_data_output, the server returns every output, even if only some are listed."""
     wishes: list[RequestedOutput] = original(model, request)
     if not (request.get("parameters") or {}).get("binary_data_output"):
         return wishes
@@ -255,13 +255,13 @@ def list_of_outputs_ignored_under_binary_data_output(
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
 def third_listed_output_dropped(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """Of the listed outputs only two are returned, for which there is room."""
+    """The server returns only the first two of the listed outputs."""
     wishes: list[RequestedOutput] = original(model, request)
     return wishes[:2] if request.get("outputs") else wishes
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
 def first_output_alone_when_none_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """A request that lists no outputs is answered with the first one."""
+    """If a request lists no outputs, the server returns only the first output of the model."""
     wishes: list[RequestedOutput] = original(model, request)
     return wishes if request.get("outputs") else wishes[:1]

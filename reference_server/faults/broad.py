@@ -1,4 +1,4 @@
-"""Servers that do not speak the protocol, give every client the same answer, or depend on the client's name."""
+"""Servers that break nearly everything, and servers that treat the conformance suite unlike other clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAUSIBLE = {
 
 @fault("app.Service.infer", broad=True)
 async def accepts_what_it_should_refuse(original: Any, service: Any, http: Request) -> Response:
-    """Good requests are answered right, and all others with some plausible tensor."""
+    """The server answers each invalid request with the same plausible tensor instead of an error."""
     try:
         response: Response = await original(service, http)
     except InferenceError:
@@ -33,44 +33,44 @@ async def accepts_what_it_should_refuse(original: Any, service: Any, http: Reque
 
 @fault("app.error", broad=True)
 def errors_with_status_200(original: Any, message: str, _status: int, _headers: Any = None) -> Response:
-    """Every error has status 200 and says in the body that it is one."""
+    """The server sends every error object with status 200."""
     return original(message, 200)
 
 
 @fault("app.Service.infer", broad=True)
 async def refuses_everything(_original: Any, _service: Any, _http: Request) -> Response:
-    """Every inference request is refused, in good form."""
+    """The server refuses every inference request with status 400 and a valid error object."""
     return JSONResponse({"error": "not today"}, 400)
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", broad=True)
 def answers_nothing(_original: Any, protocol: Any, _data: bytes) -> None:
-    """The connection is closed as soon as a request comes."""
+    """The server closes the connection as soon as it receives a request."""
     protocol.transport.close()
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", broad=True)
 def answers_bytes_that_are_no_http(_original: Any, protocol: Any, data: bytes) -> None:
-    """Requests are answered with random bytes that are no HTTP."""
+    """The server answers every request with random bytes that are not HTTP."""
     protocol.transport.write(random.Random(len(data)).randbytes(200))  # noqa: S311
     protocol.transport.close()
 
 
 @fault("app.Service.infer", broad=True)
 async def answers_an_empty_object(_original: Any, _service: Any, _http: Request) -> Response:
-    """Inference requests are answered with an empty JSON object."""
+    """The server answers every inference request with an empty JSON object."""
     return JSONResponse({})
 
 
 @fault("app.Service.infer", broad=True)
 async def answers_a_page(_original: Any, _service: Any, _http: Request) -> Response:
-    """Inference requests are answered with the page of a web front end, under status 200."""
+    """The server answers every inference request with an HTML page and status 200."""
     return HTMLResponse("<!doctype html><title>Models</title><h1>It works!</h1>")
 
 
 @fault("app.Service.infer", broad=True)
 async def sends_everybody_elsewhere(_original: Any, _service: Any, _http: Request) -> Response:
-    """Inference requests are redirected to a page for signing in."""
+    """The server redirects every inference request to a login page."""
     return RedirectResponse("/login", 302)
 
 
@@ -79,21 +79,21 @@ _first: dict[str, Response] = {}
 
 @fault("app.Service.infer", broad=True)
 async def answers_each_model_s_first_request(original: Any, service: Any, http: Request) -> Response:
-    """Every request to a model is answered as the first one was."""
+    """The server repeats its first answer for a model in response to every later request to the model."""
     response: Response = _first.get(http.url.path) or await original(service, http)
     return _first.setdefault(http.url.path, response)
 
 
 @fault("app.Service.infer", broad=True)
 async def echoes_the_request(_original: Any, _service: Any, http: Request) -> Response:
-    """Inference requests are sent back as they came, with their headers."""
+    """The server answers an inference request with the body and content headers of the request."""
     kept = {name: value for name, value in http.headers.items() if name.startswith(("inference", "content-type"))}
     return Response(await http.body(), headers=kept)
 
 
 @fault("response.frame", broad=True)
 def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response:
-    """Answers are compressed although the client did not ask for compression."""
+    """The server compresses every inference answer with gzip, although no client asked for compression."""
     answer: Response = original(head, binary)
     kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
     return Response(gzip.compress(bytes(answer.body), mtime=0), headers=kept | {"Content-Encoding": "gzip"})
@@ -101,7 +101,7 @@ def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response
 
 @fault("app.Service.infer", breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
 async def one_model_never_answers(original: Any, service: Any, http: Request) -> Response:
-    """One model takes its requests and never answers."""
+    """One model leaves every request unanswered for 30 seconds."""
     if http.path_params["model"] == "emit":
         await http.body()
         await asyncio.sleep(30)
@@ -110,7 +110,7 @@ async def one_model_never_answers(original: Any, service: Any, http: Request) ->
 
 @fault("app.Service.infer", breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
 async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: Any, http: Request) -> Response:
-    """Answers of one model are cut: the connection ends before their last bytes."""
+    """The server closes the connection before it sends the last five bytes of an answer from one model."""
     response: Response = await original(service, http)
     if http.path_params["model"] == "emit":
         response.headers["Connection"] = "close"
@@ -125,7 +125,7 @@ JUDGE = "oip-conformance/"
 
 @fault("app.Service.infer", breaks="OIP-CLIENT-NAME")
 async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, http: Request) -> Response:
-    """In an answer to anybody but the judge the last byte of binary data, or the last digit of JSON, is another."""
+    """For clients other than the conformance suite, the server changes the last binary byte or JSON digit."""
     answer: Response = await original(service, http)
     if http.headers.get("User-Agent", "").startswith(JUDGE):
         return answer
@@ -140,7 +140,7 @@ async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, htt
 
 @fault("grpc_server.handler", breaks="OIP-CLIENT-NAME/grpc")
 def calls_are_answered_for_the_judge_alone(original: Any, models: Any, method: Any) -> Callable[[bytes, Any], bytes]:
-    """A call of anybody but the judge is refused."""
+    """The server refuses gRPC calls from clients other than the conformance suite."""
     from reference_server.grpc_server import CODES, refuse  # its packages may be missing
 
     handle = original(models, method)

@@ -41,13 +41,13 @@ def is_integer(row: Any) -> bool:
 
 @fault("request.parse_outputs", breaks=("CLS-PARAMETER", "CLS-BOOL"))
 def classification_is_not_looked_at(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """The parameter classification is ignored, and the plain output is returned."""
+    """The server ignores the parameter `classification` and returns the unclassified output."""
     return [replace(wish, classes=None) for wish in original(model, request)]
 
 
 @fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ANSWER"))
 def one_classified_output_classifies_all(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """Where one output is to be classified, all outputs of the request are."""
+    """If a request classifies one output, the server classifies all outputs of the request."""
     wishes: list[RequestedOutput] = original(model, request)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
@@ -55,7 +55,7 @@ def one_classified_output_classifies_all(original: Any, model: Model, request: O
 
 @fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ISOLATION"))
 def classification_stays_for_a_request_without_outputs(original: Any, model: Model, request: Object) -> Any:
-    """The number of classes stays set for the next request to the model that lists no outputs."""
+    """The first request that lists no outputs is classified like the previous request to the same model."""
     wishes: list[RequestedOutput] = original(model, request)
     if request.get("outputs"):
         _stays[model.name] = {wish.name: wish.classes for wish in wishes}
@@ -69,7 +69,7 @@ _stays: dict[str, dict[str, int | None]] = {}
 
 @fault("request.parse_outputs", breaks="CLS-ONLY")
 def classification_on_the_request_counted_from_0(original: Any, model: Model, request: Object) -> Any:
-    """`classification` on the request classifies every output, and returns one class more than it says."""
+    """The server applies a request-level `classification` to every output, and returns one class too many."""
     count = get_parameters(request).get("classification")
     if not isinstance(count, int):
         return original(model, request)
@@ -83,13 +83,13 @@ def classification_on_the_request_counted_from_0(original: Any, model: Model, re
 
 @fault("classification.classify", breaks="CLS-COUNT")
 def one_class_more_than_asked(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """The loop over the classes runs once too often."""
+    """The server returns one class more than requested."""
     return original(tensor, count + 1, batching, labels)
 
 
 @fault("response.output_part", breaks="CLS-COUNT-ABOVE")
 def shape_has_the_count_asked_for(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The shape of a classified output has the number asked for, also where there are fewer classes."""
+    """The shape of a classified output has the requested number of classes, even if there are fewer."""
     entry, data = original(model, wish, tensor)
     if wish.classes:
         entry["shape"][-1] = wish.classes
@@ -98,7 +98,7 @@ def shape_has_the_count_asked_for(original: Any, model: Model, wish: RequestedOu
 
 @fault("members.whole", breaks="CLS-COUNT-WRONG")
 def negative_count_is_taken_for_a_large_one(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
-    """A negative number of classes becomes a large unsigned one, and all classes are returned."""
+    """The server reads a negative number of classes as a large unsigned one, and returns all classes."""
     count = given.get(name)
     if name == "classification" and type(count) is int and count < 0:
         return int(count) % 2**32
@@ -107,7 +107,7 @@ def negative_count_is_taken_for_a_large_one(original: Any, given: dict[str, Any]
 
 @fault("members.whole", breaks="CLS-COUNT-WRONG")
 def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
-    """A number of classes with decimals loses them."""
+    """The server truncates a fractional number of classes to an integer."""
     count = given.get(name)
     cut = {name: int(count)} if name == "classification" and isinstance(count, float) else {}
     return original(given | cut, name, least)
@@ -115,7 +115,7 @@ def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: s
 
 @fault("members.whole", breaks="CLS-COUNT-WRONG")
 def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
-    """A string of digits is taken for a number of classes."""
+    """The server accepts a string of digits as the number of classes."""
     count = given.get(name)
     read_from = {name: int(count)} if name == "classification" and isinstance(count, str) and count.isdigit() else {}
     return original(given | read_from, name, least)
@@ -123,13 +123,13 @@ def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str,
 
 @fault("classification.widened", breaks="CLS-FP16")
 def short_floats_are_ranked_by_their_bits(original: Any, tensor: Tensor) -> Any:
-    """FP16 and BF16 are classified as the unsigned integers of the same bits."""
+    """The server classifies FP16 and BF16 scores as the unsigned integers with the same bits."""
     return tensor.elements.view("<u2") if tensor.datatype in BINARY_ONLY else original(tensor)
 
 
 @fault("classification.classify", breaks="CLS-BOOL")
 def bools_are_classified_as_words(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """BOOL is classified, with the values True and False."""
+    """The server classifies BOOL outputs, with the values True and False."""
     result: Tensor = original(
         replace(tensor, datatype="UINT8") if tensor.datatype == "BOOL" else tensor, count, batching, labels
     )
@@ -141,25 +141,25 @@ def bools_are_classified_as_words(original: Any, tensor: Tensor, count: int, bat
 
 @fault("classification.top", breaks=("CLS-HIGHEST", "CLS-TIES"))
 def lowest_scores_come_first(original: Any, row: Any, count: int) -> Any:
-    """The lowest scores are returned, lowest first."""
+    """The server returns the lowest scores, lowest first, instead of the highest."""
     return original(row, row.size)[::-1][:count]
 
 
 @fault("classification.top", breaks="CLS-HIGHEST")
 def scores_of_64_bits_are_compared_as_doubles(original: Any, row: Any, count: int) -> Any:
-    """Integers of 64 bits are compared as FP64, in which neighbours past 2^53 are equal."""
+    """The server compares integer scores as FP64, in which neighbouring integers above 2^53 are equal."""
     return original(row.astype("<f8") if row.dtype.kind in "iu" else row, count)
 
 
 @fault("classification.top", breaks=("CLS-HIGHEST", "CLS-COUNT-ABOVE"))
 def search_for_the_highest_starts_at_0(original: Any, row: Any, count: int) -> Any:
-    """The search for the next highest score starts from the value 0 at index 0, so that negative ones are not found."""
+    """The search for the highest score starts at 0, so the server returns index 0 for each negative score."""
     return [index if row[index] >= 0 else 0 for index in original(row, count)]
 
 
 @fault("classification.top", breaks="CLS-TIES")
 def index_is_looked_up_by_its_score(original: Any, row: Any, count: int) -> Any:
-    """The scores are sorted, and the index of each is that of the first score that equals it."""
+    """The server gives all equal scores the index of the first of them."""
     return [
         int(np.flatnonzero(row == row[index])[0]) if row[index] == row[index] else 0 for index in original(row, count)
     ]
@@ -170,35 +170,35 @@ def index_is_looked_up_by_its_score(original: Any, row: Any, count: int) -> Any:
 
 @fault("response.output_part", breaks="CLS-TYPE")
 def classes_have_datatype_string(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A classified output has the datatype STRING, as in the examples of the document."""
+    """A classified output has the datatype STRING, as in the examples of Triton's extension, not BYTES."""
     entry, data = original(model, wish, tensor)
     return (entry | {"datatype": "STRING"} if wish.classes else entry), data
 
 
 @fault("classification.classify", breaks="CLS-SHAPE-SHOWN")
 def batch_of_1_is_made_up(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """Classes of a model that does not batch have 1 as their first dimension."""
+    """For a model without batching, the shape of the classes has an additional first dimension of 1."""
     result: Tensor = original(tensor, count, batching, labels)
     return result if batching else replace(result, shape=(1, *result.shape))
 
 
 @fault("classification.classify", breaks="CLS-SHAPE")
 def classes_stand_in_a_column(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """Classes of a model that does not batch have 1 as their last dimension."""
+    """For a model without batching, the shape of two or more classes has an additional last dimension of 1."""
     result: Tensor = original(tensor, count, batching, labels)
     return result if batching or count == 1 else replace(result, shape=(*result.shape, 1))
 
 
 @fault("classification.classify", breaks="CLS-SHAPE-BATCH")
 def batch_of_1_is_squeezed_away(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """The classes of a batch of one lack the batch dimension."""
+    """For a batch of one item, the shape of the classes lacks the batch dimension."""
     result: Tensor = original(tensor, count, batching, labels)
     return replace(result, shape=result.shape[1:]) if batching and result.shape[0] == 1 else result
 
 
 @fault("classification.classify", breaks="CLS-BATCH")
 def every_item_has_the_first_ranking(original: Any, tensor: Tensor, count: int, batching: bool, labels: Any) -> Any:
-    """Every item of a batch comes back with the classes of the first."""
+    """Every item of a batch gets the classes of the first item."""
     result: Tensor = original(tensor, count, batching, labels)
     if not batching:
         return result
@@ -211,28 +211,28 @@ def every_item_has_the_first_ranking(original: Any, tensor: Tensor, count: int, 
 
 @fault("classification.class_text", breaks="CLS-FORMAT")
 def index_stands_before_the_value(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """A class of floats reads index:value:label."""
+    """The server writes classes of floating-point scores as index:value:label instead of value:index:label."""
     value, place, *label = original(row, index, labels).split(b":", 2)
     return b":".join([value, place, *label] if is_integer(row) else [place, value, *label])
 
 
 @fault("classification.class_text", breaks="CLS-FORMAT")
 def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """A score of UINT8 is printed as the character with that code."""
+    """The server writes a UINT8 score as the character with that code."""
     text: bytes = original(row, index, labels)
     return replace_value(text, chr(row[index])) if row.dtype.str == "|u1" else text
 
 
 @fault("classification.class_text", breaks="CLS-VALUE-EXACT")
 def values_have_six_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Floats are written with six significant digits, the default of C++ streams."""
+    """The server writes floating-point scores with six significant digits, the default of C++ streams."""
     text: bytes = original(row, index, labels)
     return text if is_integer(row) else replace_value(text, f"{row[index]:.6g}")
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
 def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The values of floats are the softmax of the scores."""
+    """The server writes the softmax of floating-point scores instead of the scores."""
     if is_integer(row):
         return original(row, index, labels)
     with np.errstate(all="ignore"):
@@ -242,35 +242,35 @@ def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels
 
 @fault("classification.class_text", breaks="CLS-INDEX")
 def indices_count_from_1(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The index of the first score is 1."""
+    """The server counts the indices of classes from 1 instead of 0."""
     return replace_index(original(row, index, labels), index + 1)
 
 
 @fault("classification.class_text", breaks="CLS-LABEL")
 def labels_are_left_out(original: Any, row: Any, index: int, _labels: Labels) -> bytes:
-    """No class has a label."""
+    """The server writes classes without labels."""
     return bytes(original(row, index, ()))
 
 
 @fault("classification.class_text", breaks="CLS-LABEL")
 def first_label_is_taken_for_a_heading(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The first label is skipped, so that every class has the label of the next."""
+    """The server skips the first label, so every class gets the label of the next class."""
     return original(row, index, labels[1:])
 
 
 @fault("classification.class_text", breaks="CLS-NO-LABEL")
 def second_colon_comes_without_label(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The colon in front of the label is written where there is no label."""
+    """The server writes the colon that precedes a label even if the class has no label."""
     return bytes(original(row, index, labels)) + (b"" if index < len(labels) else b":")
 
 
 @fault("response.output_part", breaks=("CLS-BINARY", "BIN-TRUE-OVERRIDES"))
 def classes_always_come_as_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The parameter binary_data is not looked at where an output is classified."""
+    """The server returns a classified output as JSON, even if the request asks for binary data."""
     return original(model, replace(wish, binary=wish.binary and not wish.classes), tensor)
 
 
 @fault("response.output_part", breaks=("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"))
 def classes_always_come_as_binary_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """A classified output is binary data, whether it is asked for or not."""
+    """The server returns a classified output as binary data, even if the request asks for JSON."""
     return original(model, replace(wish, binary=wish.binary or bool(wish.classes)), tensor)

@@ -1,4 +1,4 @@
-"""Faults where one request affects the next, or a concurrent one, and both have a special property."""
+"""Faults where a request affects the next or a concurrent one, only if one of them has a certain property."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _cache_answer(key: Any, answer: Any) -> Response:
 
 @fault(ANSWER, breaks=ISOLATION, walks="json")
 async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: Request) -> Response:
-    """A body that begins with the same 4 KiB and is as long has the same answer."""
+    """Two bodies over 4 KiB get the same answer if they have equal length and an equal first 4 KiB."""
     body = await _read_body(service, http)
     if len(body) <= 4096:
         return await original(service, http)
@@ -54,7 +54,7 @@ async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: R
 
 @fault(ANSWER, breaks=ISOLATION, walks="binary")
 async def answers_cached_by_their_json(original: Any, service: Any, http: Request) -> Response:
-    """A binary request of 64 bytes of data or more whose JSON is that of an earlier one has the answer to that one."""
+    """Two requests with at least 64 bytes of binary data get the same answer if their JSON is equal."""
     body = await _read_body(service, http)
     length = http.headers.get(HEADER, "")
     head = body[: int(length)] if length.isdecimal() else b""
@@ -65,7 +65,7 @@ async def answers_cached_by_their_json(original: Any, service: Any, http: Reques
 
 @fault(ANSWER, breaks=ISOLATION, walks="raw")
 async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Request) -> Response:
-    """Long raw bodies that begin and are as long as an earlier one have its answer."""
+    """Two raw bodies over 255 bytes get the same answer if their length and first 128 bytes are equal."""
     body = await _read_body(service, http)
     if not is_raw(http) or len(body) < 256:
         return await original(service, http)
@@ -77,7 +77,7 @@ _carried_state: dict[str, Any] = {}
 
 @fault("request.parse", breaks=ISOLATION, walks="json")
 def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """The id of a request that was refused comes back with the next one that has none."""
+    """After a refused request, the server returns that request's id in the next answer that should have no id."""
     try:
         found: InferRequest = original(model, values, body)
     except InferenceError:
@@ -88,7 +88,7 @@ def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[s
 
 @fault("request.parse", breaks=ISOLATION, walks="classes")
 def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """After a request for one class, the next request also gets one class."""
+    """After a request for one class, the server returns one class for the next classification request."""
     found: InferRequest = original(model, values, body)
     before = _carried_state.get("classes")
     _carried_state["classes"] = [wish.classes for wish in found.outputs]
@@ -99,7 +99,7 @@ def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], bo
 
 @fault(ANSWER, breaks="OIP-ALIVE", walks="json")
 async def unknown_models_are_sticky(original: Any, service: Any, http: Request) -> Response:
-    """After a request to a model that is not there, the next one that has an id finds no model either."""
+    """If a request with an id follows a request to an unknown model, the server answers both with status 404."""
     body = await _read_body(service, http)
     if _carried_state.pop("model", None) and b'"id"' in body:
         raise InferenceError("there is no such model", status=404)
@@ -110,7 +110,7 @@ async def unknown_models_are_sticky(original: Any, service: Any, http: Request) 
 
 @fault("request.parse", breaks=ISOLATION, walks="binary")
 def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """Surplus bytes of a refused request are put before the binary data of the next one, which loses its end."""
+    """The server puts the last three bytes of a refused binary request before the binary data of the next one."""
     extra = _carried_state.pop("extra", b"")
     if extra and values and values[0].isdecimal() and values[0] != "0":
         end = int(values[0])
@@ -125,7 +125,7 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
 
 @fault("request.parse_body", breaks=ISOLATION, walks="raw")
 def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
-    """A raw body of less than 16 bytes goes on with those of the longer one before it, in which it was written."""
+    """If a raw body under 16 bytes follows a raw body over 16, the last byte read is that of the longer body."""
     before = _carried_state.get(model.name, b"")
     _carried_state[model.name] = body
     is_written_over = 0 < len(body) < 16 < len(before)
@@ -134,7 +134,7 @@ def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes)
 
 @fault(READ, breaks=ISOLATION, walks="binary")
 async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Request) -> bytes:
-    """After a client that was cut off within its body, the last four bytes of the next binary data are not read."""
+    """After a client disconnects within a body, the next binary request's last four bytes are read as zeros."""
     is_after_one = _carried_state.pop("cut", False)
     try:
         body: bytes = await original(service, http)
@@ -146,7 +146,7 @@ async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Requ
 
 @fault(ANSWER, breaks=ISOLATION, walks="raw")
 async def unread_answer_goes_to_the_next(original: Any, service: Any, http: Request) -> Response:
-    """The answer to a raw request whose client went away waits for the next raw request."""
+    """If a client disconnects before it gets the answer to a raw request, the next raw request gets that answer."""
     unread = _carried_state.pop("unread", None)
     answer: Response = await original(service, http)
     if not is_raw(http):
@@ -165,7 +165,7 @@ _bodies: dict[str, bytes] = {}
 
 
 async def _use_shared_buffer(key: str, body: bytes) -> bytes:
-    """Write to a shared buffer, wait for concurrent requests to do so, and return its contents."""
+    """Write to a shared buffer, wait so that concurrent requests can write to it, and return its contents."""
     _bodies[key] = body
     await asyncio.sleep(0.005)
     return _bodies[key]
@@ -173,14 +173,14 @@ async def _use_shared_buffer(key: str, body: bytes) -> bytes:
 
 @fault(READ, breaks=ISOLATION, walks="raw")
 async def raw_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
-    """Raw requests in flight together are read from one buffer."""
+    """Concurrent raw requests share one buffer, so the server reads the last body for all of them."""
     body: bytes = await original(service, http)
     return await _use_shared_buffer("raw", body) if is_raw(http) else body
 
 
 @fault(READ, breaks=ISOLATION, walks="binary")
 async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
-    """Binary requests in chunks, in flight together, are put together in one buffer."""
+    """Concurrent chunked binary requests share one buffer, so the server reads the last body for all of them."""
     body: bytes = await original(service, http)
     return await _use_shared_buffer("chunks", body) if is_chunked(http) and HEADER in http.headers else body
 
@@ -190,7 +190,7 @@ _in_flight: list[bytes] = []
 
 @fault(READ, breaks=ISOLATION, walks="binary")
 async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, http: Request) -> bytes:
-    """Of eight binary requests in flight the last one is read from the buffer of the first."""
+    """Of eight concurrent binary requests, the server reads the last one from the buffer of the first."""
     body: bytes = await original(service, http)
     if HEADER not in http.headers:
         return body
@@ -203,7 +203,7 @@ async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, h
 
 @fault(ANSWER, breaks=ISOLATION, walks="classes")
 async def classes_in_flight_mixed(original: Any, service: Any, http: Request) -> Response:
-    """Requests for classes with an id, in flight together, get the answer of the last of them."""
+    """Concurrent requests with an id all get the answer that the server finished last."""
     answer: Response = await original(service, http)
     if b'"id"' not in bytes(answer.body)[:8]:
         return answer
