@@ -250,7 +250,7 @@ _pausing: set[str] = set()
 
 @fault("app.Service.infer", breaks="OIP-ALIVE")
 async def pause_after_a_refusal(original: Any, service: Any, http: Any) -> Response:
-    """After a refused request to the model `add_sub`, the server refuses the next request to this model with 429."""
+    """After a refused request to model `add_sub`, the server refuses the next request to this model with 429."""
     name = http.path_params["model"]
     if name in _pausing:
         _pausing.remove(name)
