@@ -118,7 +118,7 @@ async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: A
     return response
 
 
-# --- names of clients -------------------------------------------------------------------------------------------------
+# --- clients told apart by User-Agent ---------------------------------------------------------------------------------
 
 JUDGE = "oip-conformance/"
 

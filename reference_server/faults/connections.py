@@ -47,7 +47,7 @@ def content_length_of_json_counts_characters(original: Any, head: bytes, binary:
     return original(head if binary else head[: len(head.decode())], binary)
 
 
-# --- requests in pieces -----------------------------------------------------------------------------------------------
+# --- requests in segments or chunks -----------------------------------------------------------------------------------
 
 
 async def _read_pieces(http: Request) -> list[bytes]:
@@ -145,7 +145,7 @@ async def raw_bodies_of_all_connections_in_one_buffer(original: Any, http: Reque
     return await _collect_together(http) if is_raw else await original(http, limit)
 
 
-# --- one connection ---------------------------------------------------------------------------------------------------
+# --- several requests or answers on one connection --------------------------------------------------------------------
 
 
 def _is_error(head: bytes) -> bool:

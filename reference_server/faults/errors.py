@@ -21,26 +21,26 @@ from reference_server.tensors import Tensor
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_under_the_member_detail(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """The text of an error is the member `detail`, as a web framework has it."""
+    """The error object has the text in the member `detail` instead of `error`, as in FastAPI."""
     return JSONResponse({"detail": message}, status)
 
 
 @fault("app.error", breaks="OIP-JSON")
 def error_text_in_latin_1(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """Errors are in a Western language and in Latin-1."""
+    """The server writes error objects with non-ASCII characters in Latin-1 instead of UTF-8."""
     text = json.dumps({"error": f"Ungültig: {message}"}, ensure_ascii=False)
     return Response(text.encode("latin-1", "replace"), status, media_type="application/json")
 
 
 @fault("app.refused", breaks="OIP-ERROR-STATUS")
 async def refusals_with_status_500(_original: Any, _request: Any, exception: InferenceError) -> Response:
-    """Every refusal is an internal error."""
+    """The server refuses every invalid request with status 500."""
     return JSONResponse({"error": exception.message}, 500)
 
 
 @fault("app.refused", breaks="OIP-ERROR-STATUS")
 async def texts_of_refusals_are_formats(original: Any, _request: Any, exception: InferenceError) -> Response:
-    """The text of a refusal is a format, so that a percent sign in a name that it repeats is an internal error."""
+    """The server uses error texts as format strings, so a percent sign in a quoted name causes status 500."""
     try:
         exception.message % ()
     except (TypeError, ValueError):
@@ -51,7 +51,7 @@ async def texts_of_refusals_are_formats(original: Any, _request: Any, exception:
 
 @fault("strict_json.parse_object", breaks="OIP-ERROR-STATUS")
 def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
-    """An exception of the JSON reader ends as an internal error."""
+    """The server answers malformed JSON with status 500."""
     try:
         request: Object = original(data)
     except InferenceError as error:
@@ -61,7 +61,7 @@ def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
 
 @fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_path_answered_with_detail(original: Any, http: Any, exception: Any) -> Response:
-    """An unknown path is answered with an object of another form."""
+    """The error object for an unknown path has the member `detail` instead of `error`."""
     if exception.status_code == 404:
         return PlainTextResponse('{"detail":"Not Found"}', 404, media_type="application/json")
     return await original(http, exception)
@@ -72,7 +72,7 @@ async def unknown_path_answered_with_detail(original: Any, http: Any, exception:
 
 @fault("request.parse_outputs", "app.refused", breaks="OIP-REFUSAL")
 def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> Any:
-    """That an output is unknown is said under status 200, since the model ran."""
+    """The server answers a request for an unknown output with an error object and status 200."""
     if isinstance(arguments[-1], InferenceError):
         return original(*arguments)
     try:
@@ -83,7 +83,7 @@ def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> 
 
 @fault("app.Service.find", breaks=("OIP-REFUSAL", "OIP-HEALTH", "OIP-VERSION-UNKNOWN"))
 def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) -> Model:
-    """A request to an unknown model goes to a default model."""
+    """The server runs a default model if the request names an unknown model or version."""
     try:
         model: Model = original(service, http)
     except InferenceError:
@@ -93,7 +93,7 @@ def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) 
 
 @fault("request.parse_inputs", breaks="OIP-REFUSAL")
 def missing_input_filled_with_zeros(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """An input that is missing is taken for zeros, as if it were optional."""
+    """The server fills a missing input with zeros, as if the input were optional."""
     inputs = request.get("inputs")
     if isinstance(inputs, list) and inputs and all(isinstance(item, dict) for item in inputs):
         given = {item.get("name") for item in inputs}
@@ -105,7 +105,7 @@ def missing_input_filled_with_zeros(original: Any, model: Model, request: Object
 
 @fault("request.parse_inputs", breaks=("OIP-SIGNATURE", "OIP-MEMBER-MISSING"))
 def inputs_taken_by_position(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """An input with an unknown name is taken for the next one that the model declares."""
+    """The server takes an input with an unknown name for the next missing input that the model declares."""
     inputs = request.get("inputs")
     if isinstance(inputs, list) and all(isinstance(item, dict) for item in inputs):
         names = [spec.name for spec in model.inputs]
@@ -117,7 +117,7 @@ def inputs_taken_by_position(original: Any, model: Model, request: Object, rest:
 
 @fault("request.parse_outputs", breaks=("OIP-REFUSAL", "OIP-MEMBER-MISSING"))
 def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """A listed output that the model does not have is left out of the answer."""
+    """The server ignores listed outputs that the model does not have, instead of refusing the request."""
     known = {spec.name for spec in model.outputs}
     outputs = request.get("outputs")
     if isinstance(outputs, list) and all(isinstance(item, dict) for item in outputs):
@@ -142,31 +142,31 @@ def _parse_leniently(original: Any, data: memoryview, read: Any) -> Object:
 
 @fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def text_behind_the_json_ignored(original: Any, data: memoryview) -> Object:
-    """The JSON reader stops behind the object, whatever follows."""
+    """The server ignores text after the JSON object."""
     return _parse_leniently(original, data, lambda text: json.JSONDecoder().raw_decode(text)[0])
 
 
 @fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def quotes_of_the_wrong_kind_taken(original: Any, data: memoryview) -> Object:
-    """The JSON reader is one for a scripting language, which has single quotes as well."""
+    """The server accepts Python literals as JSON, such as strings in single quotes."""
     return _parse_leniently(original, data, ast.literal_eval)
 
 
 @fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def comment_in_front_of_the_json_skipped(original: Any, data: memoryview) -> Object:
-    """The JSON reader skips a comment in front of the object."""
+    """The server skips a comment in front of the JSON object."""
     return _parse_leniently(original, data, lambda text: json.loads(text.rpartition("*/")[2]))
 
 
 @fault("strict_json.parse_object", breaks="OIP-REFUSAL")
 def missing_closing_brace_added(original: Any, data: memoryview) -> Object:
-    """The JSON reader adds missing closing braces and brackets."""
+    """The server adds a missing closing brace at the end of the JSON."""
     return _parse_leniently(original, data, lambda text: json.loads(text + "}"))
 
 
 @fault("tensors.flatten", breaks="OIP-REFUSAL")
 def missing_elements_taken_for_zero(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Data with fewer elements than the shape says are filled up, the tensor being allocated first."""
+    """If flat data have fewer elements than the shape, the server adds zeros or empty strings."""
     short = math.prod(shape) - len(data) if not any(isinstance(item, list) for item in data) else 0
     filler = "" if data and isinstance(data[0], str) else 0
     return original([*data, *[filler] * max(0, short)], shape)
@@ -174,20 +174,20 @@ def missing_elements_taken_for_zero(original: Any, data: list[Any], shape: tuple
 
 @fault("tensors.flatten", breaks="OIP-REFUSAL")
 def surplus_elements_dropped(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Data with more elements than the shape says are cut off."""
+    """If flat data have more elements than the shape, the server drops the surplus elements."""
     return original(data[: math.prod(shape)] if data and not isinstance(data[0], list) else data, shape)
 
 
 @fault("tensors.decode_json", breaks=("OIP-COERCE", "OIP-RANGE"))
 def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
-    """A string among INT32 data counts 0, as `atoi` has it."""
+    """The server reads a string in INT32 data as 0."""
     numbers = [0 if isinstance(item, str) else item for item in data] if datatype == "INT32" else data
     return original(datatype, shape, numbers)
 
 
 @fault("strict_json.parse_object", breaks="OIP-REFUSAL")
 def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
-    """An array of requests is taken for its first one."""
+    """If the JSON is an array of requests, the server answers the first request."""
     return _parse_leniently(original, data, lambda text: json.loads(text)[0])
 
 
@@ -196,7 +196,7 @@ def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
 
 @fault("request.parse_inputs", breaks="OIP-SIGNATURE")
 def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """An input that the model does not have is ignored beside those that it needs."""
+    """The server ignores an input that the model does not have if the request has all declared inputs."""
     known = {spec.name for spec in model.inputs}
     inputs = request.get("inputs")
     if isinstance(inputs, list) and known <= {item.get("name") for item in inputs if isinstance(item, dict)}:
@@ -205,7 +205,7 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
 
 
 def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
-    """Read an input of the datatype `datatype` as if it had the declared one."""
+    """Read an input of the datatype `datatype` as if it had the declared datatype."""
     if entry.get("datatype") == datatype:
         entry = {**entry, "datatype": spec.datatype}
     return original(model, spec, entry, rest)
@@ -213,44 +213,44 @@ def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: An
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def datatype_in_any_case_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
-    """The datatype is compared without regard to case."""
+    """The server accepts the name of a datatype in lower case, such as int32."""
     return _as_declared(original, model, spec, entry, rest, spec.datatype.lower())
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def wider_integers_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
-    """JSON data of INT64 are taken for the model's INT32."""
+    """The server accepts JSON data of datatype INT64 for every input, and reads them as the declared datatype."""
     return _as_declared(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def unknown_datatype_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
-    """A datatype that the server does not know is not compared with the model's."""
+    """The server accepts the unknown datatype INTEGER for every input."""
     return _as_declared(original, model, spec, entry, rest, "INTEGER")
 
 
 @fault("models.Model.check_shape", breaks="OIP-SIGNATURE")
 def shape_compared_by_its_elements(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
-    """A fixed shape is compared by its number of elements alone."""
+    """For a model with a fixed shape, the server checks only the number of elements of an input."""
     if -1 in spec.shape or model.batching or math.prod(shape) != math.prod(spec.shape):
         original(model, spec, shape)
 
 
 @fault("models.Model.check_shape", breaks="OIP-SIGNATURE")
 def shape_compared_by_its_rank(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
-    """A shape is compared by its rank alone."""
+    """The server checks only the number of dimensions of an input."""
     if len(shape) != len(model.declared_shape(spec)):
         original(model, spec, shape)
 
 
-# --- after a refusal --------------------------------------------------------------------------------------------------
+# --- requests after a refusal -----------------------------------------------------------------------------------------
 
 _pausing: set[str] = set()
 
 
 @fault("app.Service.infer", breaks="OIP-ALIVE")
 async def pause_after_a_refusal(original: Any, service: Any, http: Any) -> Response:
-    """After it has refused a request, a model of two inputs puts off the one that comes next."""
+    """After the model add_sub refuses a request, the server refuses the next request to it with status 429."""
     name = http.path_params["model"]
     if name in _pausing:
         _pausing.remove(name)
@@ -268,7 +268,7 @@ _kept: dict[str, dict[str, Tensor]] = {}
 
 @fault("request.parse_inputs", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """After refused inputs the model runs once more on those before, whose buffer was not given back."""
+    """After the server refuses inputs of a model, it runs the next request on the inputs before the refusal."""
     try:
         found: dict[str, Tensor] = original(model, request, rest)
     except InferenceError:
@@ -280,7 +280,7 @@ def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Obj
     return found
 
 
-# --- data nested in another way ---------------------------------------------------------------------------------------
+# --- data whose nesting differs from the shape ------------------------------------------------------------------------
 
 
 def _list_elements(data: Any) -> list[Any]:
@@ -289,14 +289,14 @@ def _list_elements(data: Any) -> list[Any]:
 
 @fault("tensors.flatten", breaks="OIP-NESTING")
 def lengths_of_rows_not_looked_at(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Nested data are flattened, whatever their arrays are."""
+    """The server accepts nested data of any structure if the number of elements is that of the shape."""
     elements = _list_elements(data)
     return elements if len(elements) == math.prod(shape) else original(data, shape)
 
 
 @fault("tensors.flatten", breaks="OIP-NESTING-SAFE")
 def rows_cut_and_filled(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Rows that are too long are cut, and those that are too short are filled with zeros."""
+    """The server cuts rows of nested data that are too long, and fills rows that are too short with zeros."""
     rows = [item for item in data if isinstance(item, list)]
     is_matrix = len(shape) == 2 and len(rows) == len(data) == shape[0]
     if not is_matrix or len(_list_elements(data)) != math.prod(shape):
