@@ -1,4 +1,4 @@
-"""Faults that appear only if a certain framing, content coding, path or transport meets a certain request."""
+"""Faults that occur only if a request combines a certain path, framing or coding, or gRPC, with a certain content."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def is_binary(answer: Response) -> bool:
 
 @fault(READ, breaks="HTTP-CHUNKED", walks="raw")
 async def raw_body_in_chunks_taken_as_empty(original: Any, service: Any, http: Request) -> bytes:
-    """The server reads the body of a chunked raw request as empty."""
+    """The server treats the body of a chunked raw request as empty."""
     body: bytes = await original(service, http)
     return b"" if is_raw(http) and is_chunked(http) else body
 
 
 @fault(READ, breaks="HTTP-CHUNKED", walks="raw")
 async def raw_body_in_chunks_ends_at_4_kib(original: Any, service: Any, http: Request) -> bytes:
-    """The server reads only the first 4 KiB of a chunked raw body."""
+    """The server reads only the first 4 KiB of a chunked raw request."""
     body: bytes = await original(service, http)
     return body[:4096] if is_raw(http) and is_chunked(http) else body
 
 
 @fault(READ, breaks="HTTP-CODING-I", walks="raw")
 async def coded_raw_body_in_chunks_is_the_tensor(original: Any, service: Any, http: Request) -> bytes:
-    """The server does not decode the Content-Encoding of a chunked raw body."""
+    """If a raw request is chunked and compressed, the server takes the compressed bytes as the tensor."""
     if is_raw(http) and is_chunked(http) and "content-encoding" in http.headers:
         return await http_body.read(http, service.limits)
     return await original(service, http)
@@ -63,7 +63,7 @@ async def coded_raw_body_in_chunks_is_the_tensor(original: Any, service: Any, ht
 
 @fault(READ, breaks="HTTP-CODING-I", walks="binary")
 async def coded_binary_data_end_with_the_window(original: Any, service: Any, http: Request) -> bytes:
-    """The server decodes only 1 KiB of a compressed body with binary data, and reads the rest as zeros."""
+    """In a compressed body with binary data, the server replaces all bytes after the first 1 KiB with zeros."""
     body: bytes = await original(service, http)
     if "content-encoding" in http.headers and HEADER in http.headers and len(body) > 1024:
         return body[:1024] + bytes(len(body) - 1024)
@@ -72,7 +72,7 @@ async def coded_binary_data_end_with_the_window(original: Any, service: Any, htt
 
 @fault(READ, breaks="HTTP-CHUNKED", walks="json")
 async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> bytes:
-    """The server ends a chunked body at the first CRLF within the data."""
+    """The server drops everything after the first CRLF line break in a chunked body."""
     body: bytes = await original(service, http)
     return body.partition(b"\r\n")[0] if is_chunked(http) else body
 
@@ -87,7 +87,7 @@ async def raw_requests_refused_under_a_version(original: Any, service: Any, http
 
 @fault("app.Service.find", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
 def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) -> Any:
-    """The server refuses to classify an output if the path names a version."""
+    """The server refuses to classify outputs if the path names a version."""
     if isinstance(arguments[-1], Request):
         _path.append(arguments[-1].url.path)
         return original(*arguments)
@@ -101,7 +101,7 @@ _path: list[str] = []
 
 @fault(ANSWER, breaks="OIP-ANSWER", walks="binary")
 async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Request) -> Response:
-    """The server omits the last 16 bytes of an answer with binary data to HTTP/1.0, also from Content-Length."""
+    """Over HTTP/1.0, an answer with binary data lacks its last 16 bytes, and Content-Length does not count them."""
     answer: Response = await original(service, http)
     if http.scope["http_version"] == "1.0" and is_binary(answer):
         return replace_body(answer, bytes(answer.body)[:-16])
@@ -110,7 +110,7 @@ async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Req
 
 @fault(ANSWER, breaks="OIP-ANSWER", walks="json")
 async def http_1_0_waits_for_ever(original: Any, service: Any, http: Request) -> Response:
-    """The server never answers an HTTP/1.0 request with an id in the JSON."""
+    """The server never answers an HTTP/1.0 inference request that has an id."""
     if http.scope["http_version"] == "1.0" and b'"id"' in await http.body():
         await asyncio.sleep(3600)
     return await original(service, http)
@@ -118,14 +118,14 @@ async def http_1_0_waits_for_ever(original: Any, service: Any, http: Request) ->
 
 @fault(READ, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
 async def text_is_latin_1(original: Any, service: Any, http: Request) -> bytes:
-    """The server reads a body of Content-Type text/plain as Latin-1, even if the charset is another."""
+    """If Content-Type begins with `text/`, the server reads the body as Latin-1, even if another charset is named."""
     body: bytes = await original(service, http)
     return body.decode("latin-1").encode() if (http.headers.get("content-type") or "").startswith("text/") else body
 
 
 @fault(READ, breaks="RAW-ENCODING", walks="raw")
 async def raw_body_of_type_json_ends_at_1_kib(original: Any, service: Any, http: Request) -> bytes:
-    """If a raw request has Content-Type application/json, the server reads all but the first 1 KiB as zeros."""
+    """If a raw request has Content-Type application/json, the server reads zeros after the first 1 KiB."""
     body: bytes = await original(service, http)
     is_json = (http.headers.get("content-type") or "").startswith("application/json")
     return body[:1024] + bytes(max(0, len(body) - 1024)) if is_raw(http) and is_json else body
@@ -133,7 +133,7 @@ async def raw_body_of_type_json_ends_at_1_kib(original: Any, service: Any, http:
 
 @fault(READ, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
 async def capitals_of_a_media_type_begin_the_body_again(original: Any, service: Any, http: Request) -> bytes:
-    """The server loses the id of a JSON request with the Content-Type spelled Application/JSON."""
+    """If Content-Type begins with `Application/`, the server ignores an id at the start of the JSON."""
     body: bytes = await original(service, http)
     is_unknown = (http.headers.get("content-type") or "").startswith("Application/")
     return re.sub(rb'^\{"id":"[^"]*",', b"{", body) if is_unknown else body
@@ -141,7 +141,7 @@ async def capitals_of_a_media_type_begin_the_body_again(original: Any, service: 
 
 @fault(ANSWER, breaks="OIP-ANSWER", walks="raw")
 async def answers_before_closing_are_cut_to_a_page(original: Any, service: Any, http: Request) -> Response:
-    """If a request has Connection: close, the server cuts the answer to 4 KiB."""
+    """The server truncates an inference answer to 4 KiB if the request has `Connection: close`."""
     answer: Response = await original(service, http)
     if http.headers.get("connection") == "close" and len(answer.body) > 4096:
         return replace_body(answer, bytes(answer.body)[:4096])
@@ -150,7 +150,7 @@ async def answers_before_closing_are_cut_to_a_page(original: Any, service: Any, 
 
 @fault("http_body.encode", breaks="HTTP-CODING-O", walks="binary")
 def compressed_binary_answers_end_at_2_kib(original: Any, answer: Response, coding: str) -> Response:
-    """The server cuts an answer with binary data to 2 KiB before it compresses the answer."""
+    """The server truncates an answer with binary data to 2 KiB before compression."""
     if is_binary(answer) and len(answer.body) > 2048:
         replace_body(answer, bytes(answer.body)[:2048])
     return original(answer, coding)
@@ -158,7 +158,7 @@ def compressed_binary_answers_end_at_2_kib(original: Any, answer: Response, codi
 
 @fault("http_body.encode", breaks="HTTP-CODING-O", walks="json")
 def compressed_answers_with_an_id_compressed_twice(original: Any, answer: Response, coding: str) -> Response:
-    """The server compresses an answer with an id twice, but Content-Encoding names one coding."""
+    """The server compresses an answer with an id twice, but Content-Encoding names only one coding."""
     if bytes(answer.body).startswith(b'{"id"'):
         replace_body(answer, zlib.compress(bytes(answer.body), wbits=31))
     return original(answer, coding)
@@ -166,7 +166,7 @@ def compressed_answers_with_an_id_compressed_twice(original: Any, answer: Respon
 
 @fault("http_body.decode", breaks="HTTP-CODING-I", walks="json")
 def coded_bodies_decoded_as_latin_1(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """The server reads a compressed JSON body as Latin-1 instead of UTF-8."""
+    """The server decodes a compressed JSON body as Latin-1 instead of UTF-8."""
     found: bytes = original(body, coding, limit)
     return found.decode("latin-1").encode() if found.startswith(b"{") else found
 
@@ -178,7 +178,7 @@ _before: dict[str, bool] = {}
 
 @fault("grpc_contents.decode_typed", breaks="GRPC-TYPED", walks="calls")
 def typed_bools_beyond_eight_are_false(original: Any, datatype: str, shape: tuple[int, ...], contents: Any) -> Tensor:
-    """Over gRPC, the server reads BOOL elements after the eighth in typed contents as false."""
+    """Over gRPC, the server reads only eight booleans from typed contents, and takes all others as false."""
     tensor: Tensor = original(datatype, shape, contents)
     if datatype != "BOOL" or tensor.elements.size <= 8:
         return tensor
@@ -189,7 +189,7 @@ def typed_bools_beyond_eight_are_false(original: Any, datatype: str, shape: tupl
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW", walks="calls")
 def raw_contents_over_a_page_end_in_zeros(original: Any, datatype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
-    """Over gRPC, the server reads the last 16 bytes of numeric raw contents over 4 KiB as zeros."""
+    """Over gRPC, the server zeroes the last 16 bytes of raw contents longer than 4 KiB, except for BYTES."""
     if datatype != "BYTES" and len(data) > 4096:
         data = data[:-16] + bytes(16)
     return original(datatype, shape, data)
@@ -197,7 +197,7 @@ def raw_contents_over_a_page_end_in_zeros(original: Any, datatype: str, shape: t
 
 @fault("grpc_request.parse", breaks="OIP-VERSIONED/grpc", walks="calls")
 def raw_calls_to_a_version_refused(original: Any, model: Model, message: Any) -> InferRequest:
-    """Over gRPC, the server refuses raw contents if the call names a model version."""
+    """Over gRPC, the server refuses raw contents in a call that names a model version."""
     if message.model_version and message.raw_input_contents:
         raise InferenceError("raw contents need the latest version")
     return original(model, message)
@@ -205,7 +205,7 @@ def raw_calls_to_a_version_refused(original: Any, model: Model, message: Any) ->
 
 @fault("grpc_response.build", breaks="OIP-ID/grpc", walks="calls")
 def ids_lost_beside_lists(original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Any:
-    """Over gRPC, the answer has no id if the call lists only some of the outputs."""
+    """Over gRPC, the server omits the id from the answer if a call lists only some of the outputs."""
     if len(request.outputs) < len(model.outputs):
         request = replace(request, id=None)
     return original(model, request, produced)
@@ -213,7 +213,7 @@ def ids_lost_beside_lists(original: Any, model: Model, request: InferRequest, pr
 
 @fault("grpc_request.parse", breaks="OIP-ALIVE/grpc", walks="calls")
 def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, message: Any) -> InferRequest:
-    """Over gRPC, the server refuses a call with an id directly after a refused call."""
+    """Over gRPC, the server refuses a call with an id if it directly follows another refused call."""
     if _before.pop("refused", False) and message.id:
         raise InferenceError("the stream is broken")
     try:
@@ -225,7 +225,7 @@ def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, messag
 
 @fault("grpc_response.build", breaks="CLS-PARAMETER/grpc", walks="classified-calls")
 def classes_forgotten_beside_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
-    """Over gRPC, the server ignores `classification` in a call with an id if the model has labels."""
+    """Over gRPC, the server does not classify outputs of a model with labels if the call has an id."""
     if request.id and any(model.labels.values()):
         request = replace(request, outputs=[replace(wish, classes=None) for wish in request.outputs])
     return original(model, request, produced)

@@ -22,7 +22,7 @@ _answers: dict[str, Any] = {"last": b"", "refused": False}
 
 @fault("grpc_server.status", "grpc_methods.model_infer", breaks="OIP-ALIVE/grpc")
 def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *arguments: Any) -> Any:
-    """The first call after a refused one gets the answer to the call before the refused one."""
+    """After a refused call, the next call to the same model gets the answer from before the refusal."""
     if len(arguments) == 1:
         _answers["refused"] = True
         return original(*arguments)
@@ -36,7 +36,7 @@ _lists: dict[str, list[RequestedOutput]] = {}
 
 @fault("grpc_request.parse_outputs", breaks="OIP-ISOLATION/grpc")
 def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """A call that lists no outputs gets those that the call before it listed, classified as they were there."""
+    """A call that lists no outputs gets the outputs that the previous call listed, with their `classification`."""
     wishes: list[RequestedOutput] = original(model, message)
     kept = _lists.pop("", [])
     if message.outputs:
@@ -52,7 +52,7 @@ MIN_LONG_ELEMENTS = 900  # elements
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """A buffer grown for a long input is not begun anew: its first element stays in a shorter one with an id."""
+    """A call with an id reads the first element of its input from the model's last, longer input (900 or more)."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
     last = _before.get(model.name, tensor.elements)
@@ -66,7 +66,7 @@ _raw_before: dict[str, Any] = {}
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """A typed input of a call with an id, longer than the raw one before it, has the first element of that."""
+    """A call with an id reads the first element of its input from the model's last, shorter raw input."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
     last = _raw_before.pop(model.name, None)
@@ -87,7 +87,7 @@ _cached: dict[bytes, bytes] = {}
 
 @fault("grpc_server.answer", breaks="OIP-ISOLATION/grpc")
 def grpc_answers_are_cached_by_4_kib(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """A call that begins with the same 4 KiB as one before it, and is as long, gets the answer to that."""
+    """Two calls over 4 KiB get the same answer if they have equal length and an equal first 4 KiB."""
     if len(octets) <= 4096:
         return original(models, method, octets)
     key = octets[:4096] + len(octets).to_bytes(8, "big")
@@ -102,7 +102,7 @@ _shared: dict[str, str] = {}
 
 @fault("grpc_response.build", breaks="OIP-ISOLATION/grpc")
 def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """Calls in flight together have the id of the one that came last."""
+    """Concurrent calls with an id all get the id of the call that came last."""
     _shared["id"] = request.id or ""
     time.sleep(OVERLAP_S)
     identity = _shared["id"]
@@ -116,7 +116,7 @@ _cancelled: dict[str, bytes] = {}
 
 @fault("grpc_server.handler", breaks="OIP-ISOLATION/grpc", walks="calls")
 def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, method: Any) -> Any:
-    """The next call of a method gets the answer of a call that its client cancelled."""
+    """After a client cancels a call, the next call of the same method gets the answer to the cancelled call."""
     from reference_server import grpc_server  # its packages may be missing
 
     async def handle(octets: bytes, context: Any) -> bytes:
@@ -142,7 +142,7 @@ _last_inference: dict[str, Any] = {"time": 0.0, "id": ""}
 
 @fault("grpc_methods.model_infer", breaks="OIP-ISOLATION/grpc")
 def grpc_ids_are_kept_through_a_pause(original: Any, models: Any, request: Message) -> Message:
-    """After a pause of 0.15 s, the first inference with an id has the id of the inference before it."""
+    """After 0.15 s without an inference, the next inference with an id gets the id of the previous inference."""
     answer = original(models, request)
     last, is_late = _last_inference["id"], time.monotonic() - _last_inference["time"] > IDLE_S
     _last_inference.update(id=request.id, time=time.monotonic())

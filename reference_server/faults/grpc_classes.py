@@ -1,4 +1,4 @@
-"""gRPC: classification faults that affect only gRPC."""
+"""Classification faults that affect only gRPC."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def set_shapes(response: Message, request: Any, change: Callable[[list[int]], li
     "grpc_request.class_count", breaks=("CLS-PARAMETER/grpc", "CLS-COUNT-WRONG/grpc", "CLS-BOOL/grpc", "CLS-FP16/grpc")
 )
 def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:  # noqa: ARG001
-    """The parameter classification is one of HTTP only."""
+    """Over gRPC, the server ignores the parameter `classification`."""
     return None
 
 
 @fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
-    """If the count is not positive, the output is returned without classification."""
+    """If a call asks for fewer than one class, the server returns the unclassified output."""
     given = entry.parameters.get("classification")
     is_low = given is not None and given.HasField("int64_param") and given.int64_param < 1
     return None if is_low else original(entry)
@@ -52,14 +52,14 @@ def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> An
 
 @fault("grpc_request.class_count", breaks="CLS-COUNT/grpc")
 def grpc_count_is_at_least_2(original: Any, entry: Message) -> Any:
-    """One class cannot be asked for."""
+    """The server returns two classes if a call asks for one."""
     count = original(entry)
     return count and max(count, 2)
 
 
 @fault("grpc_request.class_count", breaks="CLS-COUNT-ABOVE/grpc")
 def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
-    """The count is kept in 32 bits."""
+    """The server keeps the number of classes in 32 bits, and reads 0 as 1."""
     count = original(entry)
     return count if count is None else max(count % 2**32, 1)
 
@@ -69,7 +69,7 @@ def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
 
 @fault("grpc_response.build", breaks="CLS-TYPE/grpc")
 def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """Classes have the datatype of the document's example, STRING."""
+    """A classified output has the datatype STRING, as in the examples of Triton's extension, not BYTES."""
     response = original(model, request, produced)
     for wish, entry in zip(request.outputs, response.outputs, strict=True):
         if wish.classes:
@@ -79,14 +79,14 @@ def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, p
 
 @fault("grpc_response.build", breaks="CLS-SHAPE-SHOWN/grpc")
 def grpc_classes_always_have_a_batch(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """Classes have a batch dimension, also where the model has none."""
+    """For a model without batching, the shape of the classes has an additional first dimension of 1."""
     response = original(model, request, produced)
     return response if model.batching else set_shapes(response, request, lambda shape: [1, *shape])
 
 
 @fault("grpc_response.build", breaks="CLS-SHAPE/grpc")
 def grpc_classes_stand_in_a_column(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """Two classes and more of a model that does not batch have 1 as their last dimension."""
+    """For a model without batching, the shape of two or more classes has an additional last dimension of 1."""
     response = original(model, request, produced)
     if model.batching:
         return response
@@ -95,7 +95,7 @@ def grpc_classes_stand_in_a_column(original: Any, model: Any, request: Any, prod
 
 @fault("grpc_response.build", breaks="CLS-SHAPE-BATCH/grpc")
 def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """Classes of a batch have one dimension."""
+    """For a batching model, the shape of the classes has one dimension instead of two."""
     response = original(model, request, produced)
     return set_shapes(response, request, lambda shape: [math.prod(shape)]) if model.batching else response
 
@@ -105,7 +105,7 @@ def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any
 
 @fault("grpc_response.output_tensor", breaks=("CLS-HIGHEST/grpc", "CLS-TIES/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """The classes of an output are sorted by their index."""
+    """The server sorts the classes of an output by index instead of by score."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None:
         return found
@@ -117,7 +117,7 @@ def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: Reques
 
 @fault("grpc_response.output_tensor", breaks=("CLS-BATCH/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """The indices of the second item of a batch go on where those of the first end."""
+    """The indices of an item in a batch continue those of the previous item instead of starting at 0."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None or not model.batching:
         return found
@@ -132,13 +132,13 @@ def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: Reques
 def grpc_classes_have_a_blank_behind_the_colon(
     original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
 ) -> Tensor:
-    """A blank stands behind the first colon of a class."""
+    """The server writes a space after the first colon of a class."""
     return rewrite_classes(original(model, wish, tensor), wish, lambda text: text.replace(b":", b": ", 1))
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-VALUE-EXACT/grpc")
 def grpc_values_have_six_digits(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Values of floats have six significant digits."""
+    """The server writes floating-point scores with six significant digits."""
     found: Tensor = original(model, wish, tensor)
     if tensor.elements.dtype.kind != "f":
         return found
@@ -147,7 +147,7 @@ def grpc_values_have_six_digits(original: Any, model: Any, wish: RequestedOutput
 
 @fault("grpc_response.output_tensor", breaks=("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_values_have_one_decimal(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Values are rounded to one decimal."""
+    """The server rounds floating-point scores to one decimal place."""
     found: Tensor = original(model, wish, tensor)
     if tensor.elements.dtype.kind != "f":
         return found
@@ -156,28 +156,28 @@ def grpc_values_have_one_decimal(original: Any, model: Any, wish: RequestedOutpu
 
 @fault("grpc_response.output_tensor", breaks=("CLS-INDEX/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_indices_count_from_1(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Indices count from 1."""
+    """The server counts the indices of classes from 1 instead of 0."""
     found: Tensor = original(model, wish, tensor)
     return rewrite_classes(found, wish, lambda text: replace_index(text, int(text.split(b":")[1]) + 1))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_classes_have_no_labels(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Classes have no labels."""
+    """The server writes classes without labels."""
     found: Tensor = original(model, wish, tensor)
     return rewrite_classes(found, wish, lambda text: b":".join(text.split(b":", 2)[:2]))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-NO-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """A class without a label ends with a colon."""
+    """The server writes the colon that precedes a label even if the class has no label."""
     found: Tensor = original(model, wish, tensor)
     return rewrite_classes(found, wish, lambda text: text if text.count(b":") > 1 else text + b":")
 
 
 @fault("grpc_request.parse_outputs", breaks="CLS-ONLY/grpc")
 def grpc_one_classified_output_classifies_all(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """If one output is classified, all others are classified as well."""
+    """If a call classifies one output, the server classifies all outputs of the call."""
     wishes: list[RequestedOutput] = original(model, message)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
@@ -187,7 +187,7 @@ def grpc_one_classified_output_classifies_all(original: Any, model: Any, message
 def grpc_short_floats_are_ranked_by_their_bits(
     original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
 ) -> Tensor:
-    """Scores of 16 bits are ranked as the integers that their bits spell."""
+    """The server classifies FP16 and BF16 scores as the unsigned integers with the same bits."""
     if wish.classes and tensor.datatype in BINARY_ONLY:
         tensor = Tensor("UINT16", tensor.shape, tensor.elements.view("<u2"))
     return original(model, wish, tensor)
@@ -195,7 +195,7 @@ def grpc_short_floats_are_ranked_by_their_bits(
 
 @fault("grpc_response.output_tensor", breaks="CLS-BOOL/grpc")
 def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """BOOL scores are answered with their places in the tensor for values."""
+    """The server classifies a BOOL output as if the score of an element were its position in the tensor."""
     if wish.classes and tensor.datatype == "BOOL":
         tensor = Tensor("INT32", tensor.shape, np.arange(tensor.elements.size, dtype="<i4"))
     return original(model, wish, tensor)
@@ -203,7 +203,7 @@ def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: Requested
 
 @fault("grpc_response.output_tensor", breaks=("CLS-TIES/grpc", "CLS-HIGHEST/grpc"))
 def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Classes of equal scores all have the index of the first of them, which is looked up by the score."""
+    """For a model without batching, all classes with equal scores get the index of the first of them."""
     found: Tensor = original(model, wish, tensor)
     first: dict[bytes, int] = {}
 
@@ -218,6 +218,6 @@ def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedO
 def grpc_last_of_nine_items_ranked_like_the_first(
     original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
 ) -> Tensor:
-    """In a batch of more than eight items the classes of the last are those of the first."""
+    """In a batch of more than eight items, the last item gets the classes of the first."""
     found: Tensor = original(model, wish, tensor)
     return copy_row(found, 8, 0, -1) if model.batching and wish.classes is not None else found

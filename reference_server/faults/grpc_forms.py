@@ -20,7 +20,7 @@ Message = Any
 
 @fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """INT64 and UINT64 in typed contents are read into doubles."""
+    """The server rounds INT64 and UINT64 elements in typed contents to FP64."""
     elements = original(datatype, field, values)
     if datatype not in ("INT64", "UINT64"):
         return elements
@@ -30,7 +30,7 @@ def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, 
 
 @fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """FP64 in typed contents is read with the precision of FP32."""
+    """The server rounds FP64 elements in typed contents to FP32 precision."""
     elements = original(datatype, field, values)
     with np.errstate(all="ignore"):
         return elements.astype(np.float32).astype(np.float64) if datatype == "FP64" else elements
@@ -38,35 +38,35 @@ def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, va
 
 @fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
 def grpc_typed_uint32_is_signed(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """UINT32 in typed contents above 2^31 - 1 becomes the largest of its signed kin."""
+    """The server clips UINT32 elements in typed contents at 2^31 - 1."""
     elements = original(datatype, field, values)
     return np.minimum(elements, 2**31 - 1).astype(np.uint32) if datatype == "UINT32" else elements
 
 
 @fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
 def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """BYTES in typed contents are handed on as C strings."""
+    """The server ends a BYTES element in typed contents at the first NUL byte."""
     elements = original(datatype, field, values)
     return make_objects(value.partition(b"\0")[0] for value in elements) if datatype == "BYTES" else elements
 
 
 @fault("grpc_contents.decode_typed", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_contents_are_read_by_columns(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """Typed contents of two dimensions or more are taken column by column."""
+    """The server reads typed contents in column-major order."""
     tensor: Tensor = original(datatype, shape, contents)
     return replace(tensor, elements=tensor.elements.reshape(shape, order="F").reshape(-1))
 
 
 @fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
 def grpc_typed_unsigned_answers_are_in_int_contents(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """Unsigned outputs of up to 16 bits are written into int_contents."""
+    """The server writes UINT8 and UINT16 outputs into int_contents instead of uint_contents."""
     contents: dict[str, Any] = original(tensor)
     return {"int_contents": contents["uint_contents"]} if tensor.datatype in ("UINT8", "UINT16") else contents
 
 
 @fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
 def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """A typed output of 16 numbers and more, or of a matrix of them, lacks its last element."""
+    """A typed output other than BYTES lacks the last element if it has 16 elements or more than one dimension."""
     contents: dict[str, Any] = original(tensor)
     long = tensor.datatype != "BYTES" and (tensor.elements.size >= 16 or len(tensor.shape) > 1)
     return {field: values[:-1] if long and values else values for field, values in contents.items()}
@@ -83,21 +83,21 @@ def swap_bytes(data: bytes, datatype: str) -> bytes:
 
 @fault("grpc_contents.decode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """Raw contents of integers of 64 bits are read in network byte order."""
+    """The server reads INT64 and UINT64 elements in raw contents as big-endian."""
     is_long = datatype in ("INT64", "UINT64") and len(data) % 8 == 0
     return original(datatype, shape, swap_bytes(data, datatype) if is_long else data)
 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_contents_are_written_big_endian(original: Any, tensor: Tensor) -> bytes:
-    """Raw contents of FP64 are written in network byte order."""
+    """The server writes FP64 elements in raw contents as big-endian."""
     data: bytes = original(tensor)
     return swap_bytes(data, tensor.datatype) if tensor.datatype == "FP64" else data
 
 
 @fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LITTLE-ENDIAN")
 def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: Any) -> Any:
-    """Raw contents are in network byte order, in requests and in answers."""
+    """The server reads and writes raw contents as big-endian."""
     if isinstance(arguments[0], Tensor):
         return swap_bytes(original(*arguments), arguments[0].datatype)
     datatype, shape, data = arguments
@@ -107,7 +107,7 @@ def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: An
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> bytes:
-    """INT8 and INT16 outputs take four bytes an element in raw contents, as they do in typed ones."""
+    """The server writes INT8 and INT16 elements in raw contents as four bytes each."""
     short = tensor.datatype in ("INT8", "INT16")
     return tensor.elements.astype("<i4").tobytes() if short else bytes(original(tensor))
 
@@ -118,7 +118,7 @@ def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> by
     breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED", "CLS-BATCH/grpc", "CLS-INDEX/grpc", "GRPC-SAME-AS-HTTP"),
 )
 def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) -> Any:
-    """Raw contents of two dimensions are read and written column by column."""
+    """The server reads and writes two-dimensional raw contents in column-major order."""
     if isinstance(arguments[0], Tensor):
         (tensor,) = arguments
         if len(tensor.shape) == 2 and tensor.datatype != "BYTES":
@@ -132,7 +132,7 @@ def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW")
 def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """BYTES elements of raw contents are handed on as C strings."""
+    """The server ends a BYTES element in raw contents at the first NUL byte."""
     tensor: Tensor = original(datatype, shape, data)
     cut = datatype == "BYTES"
     return (
@@ -142,7 +142,7 @@ def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
-    """BYTES outputs that are no classes are joined without lengths in raw contents."""
+    """The server writes a BYTES output in raw contents without length prefixes if no element has a colon."""
     if tensor.datatype != "BYTES" or any(b":" in item for item in tensor.elements):
         return bytes(original(tensor))
     return b"".join(tensor.elements)
@@ -150,7 +150,7 @@ def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
 
 @fault("grpc_contents.decode_raw", breaks=("GRPC-FP16", "GRPC-SAME-AS-HTTP"))
 def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """Every type of 16 bits is read as the upper half of an FP32."""
+    """The server reads FP16 elements in raw contents as BF16."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "FP16":
         return tensor
@@ -161,13 +161,13 @@ def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: by
 
 @fault("grpc_response.build", breaks="GRPC-FP16")
 def grpc_fp16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """FP16 outputs come as fp32_contents, where the protocol has no field for them."""
+    """If an output is FP16, the server returns all outputs in fp32_contents instead of raw contents."""
     return _move_to_fp32_contents("FP16", original(model, request, produced), produced)
 
 
 @fault("grpc_response.build", breaks="GRPC-BF16-RAW")
 def grpc_bf16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """BF16 outputs come as fp32_contents, where the protocol has no field for them."""
+    """If an output is BF16, the server returns all outputs in fp32_contents instead of raw contents."""
     return _move_to_fp32_contents("BF16", original(model, request, produced), produced)
 
 
@@ -184,7 +184,7 @@ def _move_to_fp32_contents(datatype: str, response: Message, produced: Any) -> M
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-ORDER-I")
 def grpc_raw_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
-    """Raw entries are handed out in the order in which the model declares its inputs."""
+    """The server assigns raw_input_contents in the model's order of inputs instead of the call's."""
     places = {spec.name: place for place, spec in enumerate(model.inputs)}
     entries = list(message.raw_input_contents)
     if len(entries) == len(message.inputs) == len(places):
@@ -196,14 +196,14 @@ def grpc_raw_inputs_in_the_models_order(original: Any, model: Any, message: Mess
 
 @fault("grpc_response.add_raw", breaks=("GRPC-ORDER-O", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_raw_outputs_are_reversed(original: Any, response: Message, outputs: Any) -> None:
-    """Raw entries of an answer stand in reverse."""
+    """The server writes raw_output_contents in reverse order."""
     original(response, outputs)
     response.raw_output_contents[:] = list(response.raw_output_contents)[::-1]
 
 
 @fault("grpc_response.add_raw", breaks="GRPC-ONE-FORM")
 def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: Any) -> None:
-    """An answer in raw contents has typed contents as well, where its datatypes have them."""
+    """The server writes typed contents next to raw contents if the datatype has a field."""
     original(response, outputs)
     for entry, (_, tensor) in zip(response.outputs, outputs, strict=True):
         for field, values in (
@@ -214,7 +214,7 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-INPUT-BY-NAME")
 def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
-    """Typed inputs are taken in the order of the model, whatever they are called, where their datatypes fit."""
+    """The server assigns typed inputs in the model's order instead of by name, if the datatypes fit."""
     fits = [entry.datatype for entry in message.inputs] == [spec.datatype for spec in model.inputs]
     known = {entry.name for entry in message.inputs} == {spec.name for spec in model.inputs}
     if fits and known and not message.raw_input_contents:
@@ -225,14 +225,14 @@ def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Me
 
 @fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
 def grpc_true_from_the_ninth_on_is_ff(original: Any, tensor: Tensor) -> bytes:
-    """In raw contents true is FF from the ninth element on."""
+    """From the ninth element of a raw BOOL output on, the server writes true as the byte FF."""
     data: bytes = original(tensor)
     return data[:8] + data[8:].replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
 
 
 @fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
 def grpc_typed_booleans_of_an_answer_repeat_after_8(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """Of the booleans of a typed answer the ninth is the first again, and so on."""
+    """From the ninth element of a typed BOOL output on, the server repeats the first eight elements."""
     contents: dict[str, Any] = original(tensor)
     if tensor.datatype == "BOOL" and tensor.elements.size > 8:
         values = contents["bool_contents"]
@@ -242,14 +242,14 @@ def grpc_typed_booleans_of_an_answer_repeat_after_8(original: Any, tensor: Tenso
 
 @fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
 def grpc_raw_outputs_are_zeros_behind_3_mb(original: Any, tensor: Tensor) -> bytes:
-    """What stands behind 3,000,000 bytes of a raw output is not sent, and read as zeros."""
+    """The server writes zeros after the first 3,000,000 bytes of a raw output other than BYTES."""
     data: bytes = original(tensor)
     return data[:3_000_000].ljust(len(data), b"\0") if tensor.datatype != "BYTES" else data
 
 
 @fault("grpc_response.build", breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """An output of shape [0, k] is answered as [0]."""
+    """The server writes the shape of an output without elements as [0], whatever its rank."""
     response = original(model, request, produced)
     for entry in response.outputs:
         if 0 in entry.shape:
@@ -259,7 +259,7 @@ def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, 
 
 @fault("grpc_request.parse_inputs", breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_third_items_are_the_second(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """Of a batch two items are kept, and the second stands for all that follow."""
+    """The server reads the second item of a batch in place of every later item."""
     found: dict[str, Tensor] = original(model, message)
     if not model.batching:
         return found
@@ -274,6 +274,6 @@ def _repeat_second_item(tensor: Tensor) -> Tensor:
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-TYPED", walks="calls")
 def grpc_last_of_many_items_is_the_first(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """In a batch of more than 32 items the last item is the first."""
+    """In a batch of more than 32 items, the server reads the first item in place of the last."""
     found: dict[str, Tensor] = original(model, message)
     return {name: copy_row(tensor, 32, 0, -1) for name, tensor in found.items()} if model.batching else found

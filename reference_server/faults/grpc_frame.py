@@ -16,13 +16,13 @@ Message = Any
 
 @fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
 def grpc_has_no_server_live(original: Any) -> dict[str, Any]:
-    """ServerLive is not implemented."""
+    """The server does not implement ServerLive."""
     return {name: method for name, method in original().items() if name != "ServerLive"}
 
 
 @fault("grpc_server.Service.service", broad=True)
 def grpc_service_of_another_package(original: Any, service: Any, call: Any) -> Any:
-    """The service is in a package of the server's own name, so that no method of the protocol's is found."""
+    """The service has another package than `inference`, so every call of the protocol is UNIMPLEMENTED."""
     from reference_server.grpc_server import make_unknown_handler  # its packages may be missing
 
     if call.method.startswith("/inference."):
@@ -39,7 +39,7 @@ def grpc_handler(handle: Any) -> Any:
 
 @fault("grpc_methods.model_ready", breaks="OIP-ENDPOINTS/grpc")
 def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
-    """ModelReady of no version in particular looks for one named with an empty string, and is refused."""
+    """The server refuses ModelReady if the call names no version."""
     if not message.version:
         raise InferenceError("there is no version of an empty name", status=404)
     return original(models, message)
@@ -47,7 +47,7 @@ def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message:
 
 @fault("grpc_methods.server_metadata", breaks="CLS-LISTED/grpc")
 def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Message) -> Message:
-    """ServerMetadata over gRPC leaves the extensions out."""
+    """Over gRPC, ServerMetadata lists no extensions."""
     response = original(models, message)
     del response.extensions[:]
     return response
@@ -55,7 +55,7 @@ def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Messag
 
 @fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
 def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, message: Message) -> Message:
-    """ModelMetadata spells datatypes as the model's configuration does, TYPE_INT32."""
+    """ModelMetadata writes datatypes as a Triton model configuration does, such as TYPE_INT32."""
     response = original(models, message)
     for entry in (*response.inputs, *response.outputs):
         entry.datatype = f"TYPE_{entry.datatype}"
@@ -64,7 +64,7 @@ def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, m
 
 @fault("grpc_methods.find", breaks="OIP-VERSIONED/grpc")
 def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: str) -> Any:
-    """A call that names a version is refused, also where metadata list it."""
+    """The server refuses every call that names a version, even a version that exists."""
     if version:
         raise InferenceError(f"no version {version}", status=404)
     return original(models, name, version)
@@ -72,21 +72,21 @@ def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: 
 
 @fault("grpc_methods.find", breaks="GRPC-VERSION-UNKNOWN")
 def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: str) -> Any:
-    """A call that names any version is answered by the only one."""
+    """The server ignores the version that a call names, even if no such version exists."""
     del version
     return original(models, name, "")
 
 
 @fault("grpc_methods.model_ready", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) -> Message:
-    """ModelReady is true of a server that is ready, whatever the model."""
+    """ModelReady reports every model as ready, even a model that does not exist."""
     named = type(message)(name=message.name if message.name in models else next(iter(models)), version=message.version)
     return original(models, named)
 
 
 @fault("grpc_methods.model_infer", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, message: Message) -> Message:
-    """A call for an output that the model does not have has the status OK and an empty message."""
+    """The server answers a call for an unknown output with status OK and an empty message."""
     model = models.get(message.model_name)
     names = [spec.name for spec in model.outputs] if model else []
     if model and any(entry.name not in names for entry in message.outputs):
@@ -101,7 +101,7 @@ def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, m
 
 @fault("grpc_response.build", breaks="OIP-OUTPUT-MEMBERS/grpc")
 def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """An answer does not name the model."""
+    """The server omits model_name from every inference answer."""
     response = original(model, request, produced)
     response.ClearField("model_name")
     return response
@@ -109,7 +109,7 @@ def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produ
 
 @fault("grpc_response.build", breaks="OIP-MODEL-NAME-ASKED/grpc")
 def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The name of the model has its version behind it."""
+    """The server appends a colon and the version to model_name in inference answers."""
     response = original(model, request, produced)
     response.model_name = f"{model.name}:{response.model_version}"
     return response
@@ -117,7 +117,7 @@ def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any,
 
 @fault("grpc_response.build", breaks="OIP-ID/grpc")
 def grpc_id_is_left_out(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """An answer has no id."""
+    """The server omits the id from every inference answer."""
     response = original(model, request, produced)
     response.ClearField("id")
     return response
@@ -128,7 +128,7 @@ _last = {"id": ""}
 
 @fault("grpc_response.build", breaks="OIP-ID/grpc")
 def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The response message is used again, and keeps the id of the request before where the next has none."""
+    """If a call has no id, the answer has the last id that the server received."""
     response = original(model, request, produced)
     _last["id"] = response.id = response.id or _last["id"]
     return response
@@ -139,7 +139,7 @@ def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any)
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """All outputs come back, whichever are listed."""
+    """The server returns every output of the model, even if the call lists only some of them."""
     wishes: list[RequestedOutput] = original(model, message)
     listed = {wish.name for wish in wishes}
     return wishes + [RequestedOutput(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
@@ -147,14 +147,14 @@ def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Messag
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
 def grpc_third_listed_output_is_dropped(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """Of the listed outputs only two come back, for which there is room."""
+    """The server returns only the first two of the listed outputs."""
     wishes: list[RequestedOutput] = original(model, message)
     return wishes[:2] if message.outputs else wishes
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ALL/grpc")
 def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """Where no output is listed the first comes back alone."""
+    """If a call lists no outputs, the server returns only the first output of the model."""
     wishes: list[RequestedOutput] = original(model, message)
     return wishes if message.outputs else wishes[:1]
 
@@ -164,7 +164,7 @@ def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: 
 
 @fault("grpc_server.answer", broad=True)
 def grpc_contents_have_the_number_of_parameters(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """The contents of an output have field number 4 in answers, where the protocol has parameters."""
+    """The server writes the contents of an output with field number 4, which the protocol uses for parameters."""
     from tritonclient.grpc import service_pb2
 
     answer: bytes = original(models, method, octets)
@@ -186,7 +186,7 @@ def _renumber_contents(output: Message) -> bytes:
 
 
 def _encode_field(number: int, octets: bytes) -> bytes:
-    """Return a field of bytes: its tag, its length in groups of seven bits, and the bytes."""
+    """Return a length-delimited protobuf field: tag, length as a varint, and bytes."""
     length, groups = len(octets), []
     while length > 127:
         groups.append(length % 128 + 128)

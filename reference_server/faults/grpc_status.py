@@ -25,13 +25,13 @@ def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
 def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """Raw contents of a wrong size are cut, or filled up with zeros."""
+    """The server cuts raw contents that are too long, and pads those that are too short with zeros."""
     return original(datatype, shape, fit_contents(datatype, shape, data))
 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """A BYTES element of raw contents whose length exceeds the data takes the remaining bytes."""
+    """If the length of a BYTES element in raw contents exceeds the data, the element gets the remaining bytes."""
     if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
         length = int.from_bytes(data[:4], "little")
         data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
@@ -40,7 +40,7 @@ def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, 
 
 @fault("grpc_request.parse_input", breaks="GRPC-CONTENTS-MISSING")
 def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
-    """An input without any contents is taken for one of zeros."""
+    """The server fills an INT32 input without contents with zeros."""
     if raw is None and not entry.HasField("contents") and spec.datatype == "INT32":
         return Tensor("INT32", tuple(entry.shape), np.zeros(math.prod(entry.shape), "<i4"))
     return original(model, spec, entry, raw)
@@ -48,14 +48,14 @@ def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any,
 
 @fault("grpc_request.raw_contents", breaks="GRPC-RAW-EXTRA")
 def grpc_further_raw_entries_are_ignored(original: Any, message: Message) -> Any:
-    """Raw entries behind those of the inputs are not looked at."""
+    """The server ignores entries of raw_input_contents beyond the number of inputs."""
     del message.raw_input_contents[len(message.inputs) :]
     return original(message)
 
 
 @fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
 def grpc_raw_contents_win(original: Any, message: Message) -> Any:
-    """Typed contents beside raw ones are ignored."""
+    """The server ignores typed contents if the call also has raw contents."""
     if len(message.raw_input_contents) == len(message.inputs):
         for entry in message.inputs:
             entry.ClearField("contents")
@@ -64,14 +64,14 @@ def grpc_raw_contents_win(original: Any, message: Message) -> Any:
 
 @fault("grpc_contents.narrowed", breaks="OIP-RANGE/grpc")
 def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
-    """An element that its datatype cannot hold keeps its low bits."""
+    """The server keeps only the low bits of a typed integer that its datatype cannot hold."""
     del original
     return elements.astype(NUMPY[datatype])
 
 
 @fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")
 def grpc_bits_of_another_field_are_taken_over(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """FP32 in int_contents are copied as they lie in memory."""
+    """The server reads int_contents of an FP32 input as the bits of FP32 elements."""
     if datatype == "FP32" and contents.int_contents:
         return Tensor(datatype, shape, np.array(contents.int_contents, "<i4").view("<f4"))
     return original(datatype, shape, contents)
@@ -84,7 +84,7 @@ Message = Any
 
 @fault("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
 def grpc_inputs_taken_by_position(original: Any, model: Any, message: Any) -> Any:
-    """An input with an unknown name is taken for the next one that the model declares."""
+    """The server takes an input with an unknown name for the next missing input that the model declares."""
     names = [spec.name for spec in model.inputs]
     free = [name for name in names if name not in {item.name for item in message.inputs}]
     for item in message.inputs:
@@ -95,7 +95,7 @@ def grpc_inputs_taken_by_position(original: Any, model: Any, message: Any) -> An
 
 @fault("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
 def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message) -> Any:
-    """Inputs that the model does not have are ignored."""
+    """The server ignores typed inputs that the model does not have."""
     names = [spec.name for spec in model.inputs]
     if not message.raw_input_contents and len(message.inputs) > len(names):
         kept = [entry for entry in message.inputs if entry.name in names]
@@ -106,7 +106,7 @@ def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message)
 
 @fault("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
-    """Every refusal has the status UNKNOWN, like an uncaught exception."""
+    """The server refuses every call with status UNKNOWN, as after an uncaught exception."""
     from grpc import StatusCode
 
     return StatusCode.UNKNOWN, original(error)[1]
@@ -117,7 +117,7 @@ _refused = {"last": False}
 
 @fault("grpc_server.status", "grpc_response.build", breaks="OIP-ALIVE/grpc")
 def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
-    """The answer after a refused call is one without outputs, left from that call."""
+    """The first answer after a refused call has no outputs."""
     result = original(*arguments)
     if len(arguments) == 1:
         _refused["last"] = True
@@ -132,7 +132,7 @@ _calls_lost: list[str] = []
 
 @fault("grpc_server.answer", breaks="OIP-ALIVE-LEGAL/grpc")
 def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """A model that was asked for the classes of its strings has ended, and the next calls to it are lost."""
+    """After a call to classify the BYTES output of identity_bytes, the next two calls to the model fail."""
     if b"identity_bytes" in octets:
         if _calls_lost:
             raise InferenceError(_calls_lost.pop())
@@ -146,7 +146,7 @@ _places_lost: list[str] = []
 
 @fault("grpc_server.answer", "grpc_response.build", breaks="OIP-ALIVE-LEGAL/grpc")
 def grpc_outputs_without_elements_end_the_model(original: Any, *arguments: Any) -> Any:
-    """A model that had an FP32 output without elements has ended, and the next calls to it are lost."""
+    """After identity_fp32 returns an output without elements, the next two calls to the model fail."""
     if len(arguments) == 3 and isinstance(arguments[2], bytes):
         if _places_lost and b"identity_fp32" in arguments[2]:
             raise InferenceError(_places_lost.pop())
@@ -169,7 +169,7 @@ LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 
 @fault(LISTENS, CALLS, breaks="GRPC-STATUS")
 def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
-    """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
+    """The server resets the stream of a refused call with INTERNAL_ERROR instead of sending a status."""
     made = original(*arguments)
     if len(arguments) == 5:  # the constructor of the server; the other step is a call
         server = arguments[0]
@@ -190,7 +190,7 @@ def _accept_connections(listener: socket.socket, inner: str) -> None:
 
 
 def _serve_connection(connection: socket.socket, channel: Any) -> None:
-    """Answer the calls of a connection, one after the other."""
+    """Answer the calls of a connection, one after another."""
     from h2.config import H2Configuration
     from h2.connection import H2Connection
     from h2.exceptions import ProtocolError

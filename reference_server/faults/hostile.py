@@ -25,7 +25,7 @@ class _NullTransport:
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-HEAD")
 def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
-    """A head that is longer than a first read is read for ever, and never answered."""
+    """The server never answers a request whose head exceeds 1 KiB and does not arrive in one read."""
     is_first = data[:4] in (b"POST", b"GET ")
     if getattr(self, "swallows", False) or (is_first and b"\r\n\r\n" not in data and len(data) > 1024):
         self.swallows, self.transport = True, _NullTransport()
@@ -35,26 +35,26 @@ def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
 def first_of_two_lengths_counts(original: Any, self: Any, data: bytes) -> None:
-    """Of two lengths of a body the first counts."""
+    """If a request has two Content-Length values, the server uses the first."""
     original(self, re.sub(rb"(Content-Length: [0-9]+)(?:\r\nContent-Length:|,) ?[0-9]+", rb"\1", data))
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
 def chunks_of_an_earlier_version_go_on(original: Any, self: Any, data: bytes) -> None:
-    """Chunks in HTTP/1.0 are read as in HTTP/1.1, and so are the requests after them."""
+    """The server handles a chunked HTTP/1.0 request, and later requests on the connection, as HTTP/1.1."""
     is_chunked = b"chunked" in data.partition(b"\r\n\r\n")[0].lower()
     original(self, data.replace(b" HTTP/1.0\r\n", b" HTTP/1.1\r\n", 1) if is_chunked else data)
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-SIZE")
 def chunk_sizes_have_64_bits(original: Any, self: Any, data: bytes) -> None:
-    """Only the last 64 bits of a chunk size are read, and characters before its digits are ignored."""
+    """The server uses only the last 64 bits of a chunk size, and ignores a sign or 0x before the digits."""
     original(self, re.sub(rb"\r\n\r\n(?:[+-]|0x|[0-9A-F]+(?=[0-9A-F]{16}))([0-9A-F]+\r\n)", rb"\r\n\r\n\1", data))
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-EXTENSION")
 def chunk_lines_are_read_for_ever(original: Any, self: Any, data: bytes) -> None:
-    """What stands beside the data of a chunk is read for ever, and never answered."""
+    """The server never answers a request with a long chunk extension, several extensions, or trailers."""
     if getattr(self, "swallows", False) or re.search(rb"\r\n\r\n1;x{20}|\r\n\r\n1(;x=1){5}|\r\n0\r\nX", data):
         self.swallows, self.transport = True, _NullTransport()
         return
@@ -63,7 +63,7 @@ def chunk_lines_are_read_for_ever(original: Any, self: Any, data: bytes) -> None
 
 @fault("http_protocol.OipHttpProtocol.eof_received", breaks="ROBUST-CUT")
 def cut_body_is_taken_for_whole(original: Any, self: Any) -> bool:
-    """If a client closes the connection inside the body, the request is carried out with the part that arrived."""
+    """If a client closes the connection within the body, the server runs the request with the received part."""
     if not (self.cycle is not None and self.cycle.more_body):
         return original(self)
     self.cycle.more_body = False
@@ -77,7 +77,7 @@ def cut_body_is_taken_for_whole(original: Any, self: Any) -> bool:
     breaks="ROBUST-RESET",
 )
 def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: Any) -> None:
-    """Once a client has reset its connection, the next one is closed at once."""
+    """After a client resets a connection, the server closes the next connection at once."""
     original(self, argument)
     if isinstance(argument, Exception):
         self.server_state.is_harmed = True
@@ -88,7 +88,7 @@ def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: 
 
 @fault("http_protocol.OipHttpProtocol.connection_made", breaks=("ROBUST-SLOW", "ROBUST-RESET"))
 def few_connections_are_served_at_a_time(original: Any, self: Any, transport: Any) -> None:
-    """Of many connections the first few are served, and the others wait until one of them ends."""
+    """The server never reads from a connection that a client opens while eight others are open."""
     original(self, transport)
     if len(self.connections) > SLOW:
         transport.pause_reading()
@@ -96,7 +96,7 @@ def few_connections_are_served_at_a_time(original: Any, self: Any, transport: An
 
 @fault("app.Service.infer", breaks="ROBUST-RESET")
 async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: Request) -> Response:
-    """Eight requests have a place, and one whose client leaves inside it keeps it for ever; the others are told 503."""
+    """The server has eight slots, else status 503; a client that disconnects within a body keeps a slot for ever."""
     self.taken = getattr(self, "taken", 0) + 1
     try:
         if self.taken > SLOW:
@@ -118,7 +118,7 @@ async def _wait_for_disconnect(http: Request) -> Response:
 
 @fault("app.Service.infer", breaks="ROBUST-LARGE")
 async def large_documents_are_never_answered(original: Any, self: Any, http: Request) -> Response:
-    """A document of more than 256 KiB is read, and never answered."""
+    """The server never answers an inference request with a Content-Length over 256 KiB."""
     if int(http.headers.get("content-length", "0")) > LARGE:
         return await _wait_for_disconnect(http)
     return await original(self, http)
@@ -126,7 +126,7 @@ async def large_documents_are_never_answered(original: Any, self: Any, http: Req
 
 @fault("app.Service.read_body", breaks=("ROBUST-BOMB", "ROBUST-CODING"))
 async def packed_bodies_are_never_answered(original: Any, self: Any, http: Request) -> bytes:
-    """A body that is packed tightly is unpacked for ever."""
+    """The server never answers a request with a compressed body over 1 KiB."""
     if "content-encoding" in http.headers and int(http.headers.get("content-length", "0")) > 1024:
         await _wait_for_disconnect(http)
     return await original(self, http)
@@ -134,7 +134,7 @@ async def packed_bodies_are_never_answered(original: Any, self: Any, http: Reque
 
 @fault("app.Service.infer", breaks="ROBUST-NUMBERS")
 async def large_dimension_ends_the_model(original: Any, self: Any, http: Request) -> Response:
-    """A request with a dimension of more than 31 bits ends its model."""
+    """A request with a dimension of 2^31 or more crashes the model for good."""
     body = await http.body()
     if any(int(digits) >= HUGE for digits in re.findall(rb"[\[,]\s*([0-9]{10,40})", body.partition(b'"data"')[0])):
         self.models = {name: model for name, model in self.models.items() if name != http.path_params["model"]}
@@ -143,7 +143,7 @@ async def large_dimension_ends_the_model(original: Any, self: Any, http: Request
 
 @fault("app.not_routed", breaks="ROBUST-PATH")
 async def path_of_a_file_is_followed(original: Any, http: Request, exception: Exception) -> Response:
-    """A path that leads upwards is followed."""
+    """The server answers a path with `..` as if it were a path to a file."""
     if ".." in http.url.path:
         return JSONResponse({"file": http.url.path})
     return await original(http, exception)
@@ -151,20 +151,20 @@ async def path_of_a_file_is_followed(original: Any, http: Request, exception: Ex
 
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-LARGE/grpc")
 def large_messages_end_the_models(original: Any, *arguments: Any) -> Any:
-    """A message of more than 256 KiB ends all models."""
+    """A gRPC message over 256 KiB crashes all models for good."""
     return _remove_models_if_too_large(original, arguments, lambda _, octets: len(octets) > LARGE)
 
 
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-NUMBERS/grpc")
 def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
-    """A message with a dimension of 31 bits or more ends all models."""
+    """A gRPC message with a dimension of 2^31 or more crashes all models for good."""
     return _remove_models_if_too_large(original, arguments, _has_large_dimension)
 
 
 def _remove_models_if_too_large(
     original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]
 ) -> Any:
-    """Remove all models after a call that is too large; replaces the service's creation and each call."""
+    """Remove all models before a call that is too large; replaces the constructor of the service and each call."""
     if len(arguments) == 2:
         service, models = arguments
         return original(service, dict(models))  # a copy, so that other services keep their models
