@@ -41,14 +41,14 @@ def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[in
 
 @fault(TO_JSON, breaks="OIP-ANSWER", walks="json")
 def large_numbers_written_with_six_digits(original: Any, tensor: Tensor) -> Any:
-    """The server writes floats beyond 1e15 in JSON with six significant digits."""
+    """In JSON, the server rounds floating-point numbers of magnitude above 1e15 to six digits."""
     items = original(tensor)
     return [float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items]
 
 
 @fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
 def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
-    """The server ends a BYTES element in JSON data at the first NUL."""
+    """The server truncates a BYTES element of a JSON input at the first NUL."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "BYTES":
         return tensor
@@ -57,7 +57,7 @@ def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, .
 
 @fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """The server truncates the last element of a binary INT64 input with more than 64 elements to 32 bits."""
+    """If a binary INT64 input has more than 64 elements, the server reads only 32 bits of the last element."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "INT64" or tensor.elements.size <= 64:
         return tensor
@@ -68,7 +68,7 @@ def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int
 
 @fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """The server reads elements of a binary input from the 65,537th on as zeros."""
+    """The server reads the elements after the 65,536th of a binary input as zero, unless they are BYTES."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype == "BYTES" or tensor.elements.size <= 65_536:
         return tensor
@@ -123,7 +123,7 @@ def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[
 
 @fault(READ, breaks="BIN-ROW-MAJOR-I", walks="binary")
 def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """The server reads a binary input of rank 3 or more by columns if a dimension is larger than 8."""
+    """If a binary input has three or more dimensions, any over 8, the server assumes column-major order."""
     tensor: Tensor = original(datatype, shape, data)
     if len(shape) < 3 or max(shape) <= 8 or datatype == "BYTES":
         return tensor
@@ -159,7 +159,7 @@ def fourth_item_ranked_like_the_third(original: Any, tensor: Tensor, count: int,
 
 @fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
 def eighth_item_of_a_batch_is_empty(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
-    """In a batch of eight or more items, the server returns zeros for the eighth item."""
+    """In a batch of eight or more items, the server returns zeros for the eighth, except in BYTES outputs."""
     outputs: Mapping[str, Tensor] = original(model, inputs)
     return {name: _zero_eighth_row(tensor) if model.batching else tensor for name, tensor in outputs.items()}
 
@@ -220,7 +220,7 @@ def many_small_scores_compared_as_signed(original: Any, row: Any, count: int) ->
 
 @fault("request.parse_inputs", breaks="BIN-ORDER-I", walks="binary")
 def declared_order_beside_an_empty_input(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """If one of several inputs is empty, the server assigns binary data in the model's order of inputs."""
+    """If an input has no elements, the server reads the binary data of all inputs in declared order."""
     entries = request.get("inputs")
     if rest is not None and isinstance(entries, list) and any(0 in (entry.get("shape") or []) for entry in entries):
         place = {spec.name: index for index, spec in enumerate(model.inputs)}

@@ -43,7 +43,7 @@ def _parse_content_length(head: bytes) -> int:
 
 @fault("response.frame", breaks="OIP-JSON")
 def content_length_of_json_counts_characters(original: Any, head: bytes, binary: Any) -> Response:
-    """The server takes the characters of a JSON answer for bytes, and cuts the answer to that length."""
+    """Content-Length of a JSON answer counts characters instead of bytes, and the body is cut to fit."""
     return original(head if binary else head[: len(head.decode())], binary)
 
 
@@ -73,7 +73,7 @@ def _is_chunked(http: Request) -> bool:
 
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def letters_decoded_segment_by_segment(_original: Any, http: Request, _limit: int) -> bytes:
-    """The server decodes each segment of JSON alone, so a split UTF-8 character becomes U+FFFD."""
+    """The server decodes JSON segment by segment: a character split in two becomes replacement characters."""
     pieces = await _read_pieces(http)
     if HEADER in http.headers:
         return b"".join(pieces)
@@ -106,7 +106,7 @@ async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: i
 
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def segments_written_over_each_other(_original: Any, http: Request, _limit: int) -> bytes:
-    """If a body comes in two segments, the server writes the second over the start of the first."""
+    """If a body up to 4 KiB comes in two segments, the server writes the second over the start of the first."""
     pieces = await _read_pieces(http)
     whole = b"".join(pieces)
     if len(pieces) != 2 or len(whole) > 4096:

@@ -46,7 +46,7 @@ def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
 
 @fault("tensors.decode_binary", breaks="BIN-DATATYPES-I")
 def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tensor:
-    """The server reads elements after the first 64 KiB of a binary input as zero."""
+    """The server reads elements after the first 64 KiB of a binary input as zero, unless they are BYTES."""
     tensor: Tensor = original(*arguments)
     if tensor.datatype == "BYTES" or tensor.elements.nbytes <= 2**16:
         return tensor
@@ -86,7 +86,7 @@ def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> An
 
 @fault("tensors.decode_bools", breaks=("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def every_bool_read_from_the_first_byte(original: Any, data: memoryview) -> Any:
-    """The server reads every BOOL element of a binary input from the first byte of the input."""
+    """The server gives all BOOL elements of a binary input the value of the first."""
     return np.repeat(original(data)[:1], len(data))
 
 
@@ -183,7 +183,7 @@ def string_lengths_read_as_signed_bytes(original: Any, data: memoryview, count: 
 
 
 def join_prefixed(items: Iterable[tuple[int, bytes]]) -> bytes:
-    """Return pairs of a length and an element as bytes, each length in four bytes before the element."""
+    """Return the elements joined, each preceded by the given length in four bytes."""
     return b"".join(length.to_bytes(4, "little") + item for length, item in items)
 
 
@@ -220,6 +220,6 @@ def fp64_written_to_json_in_single_precision(original: Any, tensor: Tensor) -> A
 
 @fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-BYTES-O", "OIP-ANSWER"))
 def binary_strings_called_string(original: Any, *arguments: Any) -> Any:
-    """A binary BYTES output has the datatype STRING; a BYTES output in JSON has BYTES."""
+    """The server returns the datatype STRING instead of BYTES for a binary output, but not for a JSON output."""
     entry, data = original(*arguments)
     return entry if data is None or entry["datatype"] != "BYTES" else entry | {"datatype": "STRING"}, data

@@ -163,7 +163,7 @@ def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int
 
 @fault("framing.BinaryData.take", breaks=("BIN-PACKED-I", "BIN-BODY-LONG", "BIN-SIZE-I", "OIP-ANSWER"))
 def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) -> memoryview:
-    """The server expects padding after each binary input, up to a multiple of four bytes."""
+    """The server expects each binary input to be padded to a multiple of four bytes."""
     taken: memoryview = original(self, size)
     self._remaining = self._remaining[-size % 4 :]
     return taken
@@ -173,7 +173,10 @@ def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) ->
 def rows_expected_at_multiples_of_four(
     original: Any, datatype: str, shape: tuple[int, ...], data: memoryview
 ) -> Tensor:
-    """The server expects padding after each row of a binary input, up to a multiple of four bytes."""
+    """The server expects each row of a binary input to be padded to a multiple of four bytes.
+
+    Bytes missing at the end are read as zeros.
+    """
     length = 0 if datatype == "BYTES" or len(shape) < 2 else shape[-1] * NUMPY[datatype].itemsize
     if length % 4 == 0:
         return cast(Tensor, original(datatype, shape, data))
@@ -192,7 +195,10 @@ def outputs_written_at_multiples_of_four(original: Any, head: bytes, binary: Seq
 
 @fault("tensors.encode_binary", breaks=("BIN-PACKED-O", "BIN-SIZE-O", "OIP-ANSWER"))
 def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
-    """The server pads each row of a rank 2 binary output to 16 bytes, and counts the padding in binary_data_size."""
+    """The server pads each row of a two-dimensional binary output to a multiple of 16 bytes.
+
+    `binary_data_size` counts the padding.
+    """
     if len(tensor.shape) != 2 or tensor.datatype == "BYTES":
         return original(tensor)
     rows = tensor.elements.reshape(tensor.shape)
@@ -204,11 +210,14 @@ def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
     breaks=("BIN-PACKED-I", "BIN-BYTES-I", "BIN-BYTES-MISFRAMED", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
 )
 def strings_expected_at_multiples_of_four(_original: Any, data: memoryview, count: int) -> Any:
-    """The server expects padding after each BYTES element of a binary input, up to a multiple of four bytes."""
+    """The server expects each BYTES element of a binary input to be padded to a multiple of four bytes."""
     return make_objects(split_framed(bytes(data), count, unit=4))
 
 
 @fault("tensors.join_elements", breaks=("BIN-PACKED-O", "BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def strings_written_at_multiples_of_four(_original: Any, elements: Iterable[bytes]) -> bytes:
-    """The server pads BYTES elements of a binary output to four bytes; the lengths do not count the padding."""
+    """The server pads each BYTES element of a binary output to a multiple of four bytes.
+
+    The length of the element does not count the padding.
+    """
     return b"".join(len(item).to_bytes(4, "little") + item + bytes(-len(item) % 4) for item in elements)

@@ -119,7 +119,7 @@ async def inputs_without_elements_end_the_server(original: Any, service: Any, ht
 
 @fault(INFERS, broad=True)
 async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """The server crashes if JSON data of an integer datatype contain an integer beyond 31 bits."""
+    """The server crashes if an integer in JSON data has a magnitude above 2^31 - 1, even in an INT64 input."""
 
     def ends(document: Document) -> bool:
         return any(
@@ -242,7 +242,7 @@ async def refused_requests_are_never_answered(_original: Any, _request: Any, _ex
 
 @fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_paths_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
-    """The server never answers a request to an unknown path; the connection stays open."""
+    """The server never answers a request with an unknown path or method; the connection stays open."""
     return ForgottenAnswer()
 
 
