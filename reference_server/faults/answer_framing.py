@@ -39,7 +39,7 @@ def set_header(response: Response, name: str, value: object | None) -> Response:
 
 @fault("response.frame", breaks="BIN-HEADER-O")
 def header_under_another_name(original: Any, head: bytes, binary: Binary) -> Response:
-    """The server names the inference header X-Inference-Header-Content-Length."""
+    """The server sends X-Inference-Header-Content-Length instead of Inference-Header-Content-Length."""
     response: Response = original(head, binary)
     return set_header(set_header(response, HEADER, None), f"X-{HEADER}", len(head)) if binary else response
 

@@ -93,7 +93,7 @@ async def echoes_the_request(_original: Any, _service: Any, http: Request) -> Re
 
 @fault("response.frame", broad=True)
 def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response:
-    """The server compresses every inference answer with gzip, although no client asked for compression."""
+    """The server compresses every inference answer with gzip, even if the client did not ask for it."""
     answer: Response = original(head, binary)
     kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
     return Response(gzip.compress(bytes(answer.body), mtime=0), headers=kept | {"Content-Encoding": "gzip"})
@@ -118,7 +118,7 @@ async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: A
     return response
 
 
-# --- names of clients -------------------------------------------------------------------------------------------------
+# --- clients told apart by User-Agent ---------------------------------------------------------------------------------
 
 JUDGE = "oip-conformance/"
 

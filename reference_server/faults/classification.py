@@ -69,7 +69,7 @@ _stays: dict[str, dict[str, int | None]] = {}
 
 @fault("request.parse_outputs", breaks="CLS-ONLY")
 def classification_on_the_request_counted_from_0(original: Any, model: Model, request: Object) -> Any:
-    """The server applies a request-level `classification` to every output, and returns one class too many."""
+    """The server applies `classification` of the whole request to every output, and returns one class too many."""
     count = get_parameters(request).get("classification")
     if not isinstance(count, int):
         return original(model, request)
@@ -147,7 +147,7 @@ def lowest_scores_come_first(original: Any, row: Any, count: int) -> Any:
 
 @fault("classification.top", breaks="CLS-HIGHEST")
 def scores_of_64_bits_are_compared_as_doubles(original: Any, row: Any, count: int) -> Any:
-    """The server compares integer scores as FP64, in which neighbouring integers above 2^53 are equal."""
+    """The server compares integer scores as FP64, in which neighbouring integers above 2^53 can be equal."""
     return original(row.astype("<f8") if row.dtype.kind in "iu" else row, count)
 
 

@@ -1,4 +1,4 @@
-"""Faults that need a certain JSON spelling together with a certain form of tensors."""
+"""Faults that appear only if a certain JSON spelling meets a certain form of request."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PARSE, INPUT, OUTPUTS = "request.parse", "request.parse_input", "request.parse_o
 
 
 def _split_json(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
-    """Return the JSON of a request, and its length; empty for a raw request."""
+    """Return the JSON of a request and its length; both are empty for a raw request."""
     length = int(values[0]) if values and values[0].isdecimal() else len(body)
     return body[:length], length
 
 
 @fault(PARSE, breaks="OIP-ANSWER", walks="json")
 def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """A member or a name that is written with an escape is another one."""
+    """The server does not find the member `inputs` if the JSON spells its name with escapes."""
     if b'"\\u0069nputs"' in body or b'"\\u0069\\u006e' in body:
         raise InferenceError("inputs is missing")
     return original(model, values, body)
@@ -36,7 +36,7 @@ def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[s
 
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """The JSON in front of binary data is read without escapes."""
+    """The server refuses a request with binary data if its JSON contains a Unicode escape."""
     head, length = _split_json(values, body)
     if values and length and b"\\u" in head:
         raise InferenceError("the JSON holds a backslash")
@@ -45,7 +45,7 @@ def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequ
 
 @fault(OUTPUTS, breaks="BIN-OUTPUT-TRUE", walks="binary")
 def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[str, Any]) -> list[RequestedOutput]:
-    """Of outputs that are listed before the inputs, the parameters are lost."""
+    """If the JSON lists `outputs` before `inputs`, the server returns every output as JSON."""
     found: list[RequestedOutput] = original(model, request)
     names = list(request)
     if "outputs" in names and names.index("outputs") < names.index("inputs"):
@@ -57,7 +57,7 @@ def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[st
 def parameters_before_the_shape_forgotten(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
-    """`binary_data_size` is lost where it stands before the shape."""
+    """The server ignores the `parameters` of an input, such as binary_data_size, if they precede `shape`."""
     names = list(entry)
     if "parameters" in names and names.index("parameters") < names.index("shape"):
         entry = {name: value for name, value in entry.items() if name != "parameters"}
@@ -66,7 +66,7 @@ def parameters_before_the_shape_forgotten(
 
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """The inference header counts UTF-16 units: right as long as no letter is beyond U+FFFF."""
+    """To find the end of the JSON, the server counts a character beyond U+FFFF as two bytes instead of four."""
     head, length = _split_json(values, body)
     more = sum(character > "\uffff" for character in head.decode("utf-8", "replace"))
     if values and length and more:
@@ -76,7 +76,7 @@ def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[
 
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """The inference header counts characters where there are some of three bytes."""
+    """To find the end of the JSON, the server counts a character of three bytes as one byte."""
     head, length = _split_json(values, body)
     more = sum("\u07ff" < character <= "\uffff" for character in head.decode("utf-8", "replace"))
     return original(model, [str(length - 2 * more)] if values and length and more else values, body)
@@ -86,7 +86,7 @@ def header_taken_for_characters(original: Any, model: Model, values: Sequence[st
 def line_breaks_in_front_of_binary_data_not_counted(
     original: Any, model: Model, values: Sequence[str], body: bytes
 ) -> InferRequest:
-    """Lines of JSON in front of binary data are joined before the header is looked at."""
+    """The server removes CRLF line breaks from the JSON, but still uses the length in the inference header."""
     head, length = _split_json(values, body)
     if values and length and b"\r\n" in head:
         body = head.replace(b"\r\n", b"") + body[length:]
@@ -95,7 +95,7 @@ def line_breaks_in_front_of_binary_data_not_counted(
 
 @fault("tensors.flatten", breaks="OIP-DATA", walks="json")
 def long_nested_data_read_by_columns(original: Any, data: list[Any], shape: tuple[int, ...]) -> Any:
-    """Nested data with a dimension longer than 8 are read column by column."""
+    """The server reads nested JSON data in column-major order if a dimension is larger than 8."""
     items = original(data, shape)
     if len(shape) < 2 or max(shape) <= 8 or not isinstance(data[0], list):
         return items
@@ -106,7 +106,7 @@ def long_nested_data_read_by_columns(original: Any, data: list[Any], shape: tupl
 
 @fault(PARSE, breaks="OIP-ID", walks="json")
 def ids_lose_their_second_surrogate(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """An id beyond U+FFFF that is written in escapes loses its first letter."""
+    """If the JSON contains the escaped surrogate D83D, the server drops the first character of the id."""
     found: InferRequest = original(model, values, body)
     head, _ = _split_json(values, body)
     return replace(found, id=found.id[1:]) if found.id and re.search(rb"\\ud83d", head, re.IGNORECASE) else found
@@ -114,14 +114,14 @@ def ids_lose_their_second_surrogate(original: Any, model: Model, values: Sequenc
 
 @fault(PARSE, breaks="OIP-ID", walks="json")
 def long_ids_cut(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """An id is cut after 64 letters."""
+    """The server cuts an id after 64 characters."""
     found: InferRequest = original(model, values, body)
     return replace(found, id=found.id and found.id[:64])
 
 
 @fault("response.build", breaks="BIN-ORDER-O", walks="binary")
 def declared_order_of_bytes_with_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
-    """With an id the binary data of an answer follow the order of the model, whatever its JSON says."""
+    """If a request has an id and three or more outputs, the binary data of the answer follow the model's order."""
     from reference_server import response
 
     if request.id is None or len(request.outputs) < 3:
@@ -136,7 +136,7 @@ def declared_order_of_bytes_with_an_id(original: Any, model: Model, request: Inf
 
 @fault("response.build", breaks=("BIN-OUTPUT-TRUE", "BIN-ALL-TRUE"), walks="binary")
 def binary_outputs_forgotten_beside_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
-    """Of a request with an id that asks for all outputs of several as binary data, they come as JSON."""
+    """If a request with an id asks for all of several outputs as binary data, the server returns them as JSON."""
     if request.id is None or len(model.outputs) == 1 or len(request.outputs) != len(model.outputs):
         return original(model, request, produced)
     if not all(wish.binary for wish in request.outputs) or [wish.name for wish in request.outputs] != [
@@ -151,7 +151,7 @@ def binary_outputs_forgotten_beside_an_id(original: Any, model: Model, request: 
 def json_inputs_take_bytes_in_another_order(
     original: Any, model: Model, request: Object, rest: Any
 ) -> dict[str, Tensor]:
-    """Beside JSON inputs in another order than the model's, binary inputs take their bytes in the model's order."""
+    """If a request mixes JSON and binary inputs, the server reads the binary data in declared order."""
     entries = request.get("inputs")
     if rest is None or not isinstance(entries, list) or not any("data" in entry for entry in entries):
         return original(model, request, rest)

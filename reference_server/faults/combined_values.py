@@ -1,4 +1,4 @@
-"""Faults that need certain elements at certain positions, or a certain size of tensors, in one form of data."""
+"""Faults that appear only with certain elements, positions or tensor sizes in one form of data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FROM_JSON, TO_JSON = "tensors.decode_json", "tensors.encode_json"
 
 @fault(WRITE, breaks="BIN-BOOL-O", walks="binary")
 def bools_from_the_ninth_on_are_ff(original: Any, tensor: Tensor) -> Any:
-    """A true that does not fit into one word of eight is written as FF."""
+    """From the ninth element of a binary BOOL output on, the server writes true as the byte FF."""
     octets = bytearray(original(tensor))
     if tensor.datatype == "BOOL":
         octets[8:] = octets[8:].replace(b"\x01", b"\xff")
@@ -30,7 +30,7 @@ def bools_from_the_ninth_on_are_ff(original: Any, tensor: Tensor) -> Any:
 
 @fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
 def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
-    """Booleans in JSON are kept as the bits of one word: those behind the 64th are false."""
+    """The server reads BOOL elements after the 64th in JSON data as false."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "BOOL" or tensor.elements.size <= 64:
         return tensor
@@ -41,14 +41,14 @@ def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[in
 
 @fault(TO_JSON, breaks="OIP-ANSWER", walks="json")
 def large_numbers_written_with_six_digits(original: Any, tensor: Tensor) -> Any:
-    """Numbers beyond 1e15 are written with six digits."""
+    """In JSON, the server rounds floating-point numbers of magnitude above 1e15 to six digits."""
     items = original(tensor)
     return [float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items]
 
 
 @fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
 def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
-    """A BYTES element in JSON ends where a C string does."""
+    """The server truncates a BYTES element of a JSON input at the first NUL."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "BYTES":
         return tensor
@@ -57,7 +57,7 @@ def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, .
 
 @fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """The last element of more than 64 of INT64 is read in 32 bits."""
+    """If a binary INT64 input has more than 64 elements, the server reads only 32 bits of the last element."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "INT64" or tensor.elements.size <= 64:
         return tensor
@@ -68,7 +68,7 @@ def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int
 
 @fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """Of a binary input, elements from the 65,537th on are zeros."""
+    """The server reads the elements after the 65,536th of a binary input as zero, unless they are BYTES."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype == "BYTES" or tensor.elements.size <= 65_536:
         return tensor
@@ -79,7 +79,7 @@ def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, 
 
 @fault("request.deduce_shape", breaks="RAW-ONE-VARIABLE", walks="raw")
 def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) -> Any:
-    """A raw body of exactly 4096 elements is refused; longer ones are not."""
+    """The server refuses a raw body of exactly 4096 elements."""
     shape = original(spec, size)
     if shape == (4096,):
         raise InferenceError("the body fills a page and does not end")
@@ -88,7 +88,7 @@ def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) ->
 
 @fault(WRITE, breaks="BIN-DATATYPES-O", walks="binary")
 def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
-    """Binary outputs of 64 or more equal integers are zeros."""
+    """The server writes a binary integer output as zeros if it has 64 or more elements, all equal."""
     octets = original(tensor)
     is_equal = tensor.elements.size >= 64 and tensor.elements.dtype.kind in "iu" and np.ptp(tensor.elements) == 0
     return bytes(len(octets)) if is_equal else octets
@@ -96,14 +96,14 @@ def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
 
 @fault("request.parse_body", breaks="RAW-ENCODING", walks="raw")
 def raw_bodies_stripped_of_ff(original: Any, model: Model, body: bytes) -> Any:
-    """Bytes FF at the end of a raw body of more than 64 bytes are padding and become zeros."""
+    """The server reads bytes FF at the end of a raw body of more than 64 bytes as zeros."""
     kept = body.rstrip(b"\xff")
     return original(model, kept + bytes(len(body) - len(kept)) if len(body) > 64 else body)
 
 
 @fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """Infinite FP16 elements become the largest number in tensors of more than eight elements."""
+    """In binary FP16 inputs of more than eight elements, infinity becomes the largest finite FP16 number."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "FP16" or tensor.elements.size <= 8:
         return tensor
@@ -113,7 +113,7 @@ def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[in
 
 @fault(READ, breaks="BIN-BYTES-I", walks="binary")
 def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """An empty element among more than 16 is the one before it once more."""
+    """In binary BYTES inputs of more than 16 elements, the server replaces an empty element by the previous one."""
     tensor: Tensor = original(datatype, shape, data)
     if datatype != "BYTES" or tensor.elements.size <= 16:
         return tensor
@@ -123,7 +123,7 @@ def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[
 
 @fault(READ, breaks="BIN-ROW-MAJOR-I", walks="binary")
 def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """Binary inputs of three or more dimensions, one of them longer than 8, are read column by column."""
+    """If a binary input has three or more dimensions, any over 8, the server assumes column-major order."""
     tensor: Tensor = original(datatype, shape, data)
     if len(shape) < 3 or max(shape) <= 8 or datatype == "BYTES":
         return tensor
@@ -132,7 +132,7 @@ def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, .
 
 @fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
 def third_item_of_a_batch_repeats_the_second(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
-    """In a batch of three or more the third item is the second."""
+    """In a batch of three or more items, the server runs the model on the second item in place of the third."""
     if not model.batching:
         return original(model, inputs)
     return original(model, {name: _repeat_second_row(tensor) for name, tensor in inputs.items()})
@@ -148,7 +148,7 @@ def _repeat_second_row(tensor: Tensor) -> Tensor:
 
 @fault("classification.classify", breaks="CLS-BATCH", walks="classes")
 def fourth_item_ranked_like_the_third(original: Any, tensor: Tensor, count: int, batching: bool, labels: Any) -> Tensor:
-    """From the fourth item of a batch on, classes are those of the third."""
+    """From the fourth item of a batch on, the server returns the classes of the third item."""
     found: Tensor = original(tensor, count, batching, labels)
     if not batching or found.shape[0] < 4:
         return found
@@ -159,7 +159,7 @@ def fourth_item_ranked_like_the_third(original: Any, tensor: Tensor, count: int,
 
 @fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
 def eighth_item_of_a_batch_is_empty(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
-    """A batch is computed in a buffer of seven items, so that the eighth is zeros."""
+    """In a batch of eight or more items, the server returns zeros for the eighth, except in BYTES outputs."""
     outputs: Mapping[str, Tensor] = original(model, inputs)
     return {name: _zero_eighth_row(tensor) if model.batching else tensor for name, tensor in outputs.items()}
 
@@ -176,7 +176,7 @@ def _zero_eighth_row(tensor: Tensor) -> Tensor:
 def last_of_eight_items_ranked_like_the_first(
     original: Any, tensor: Tensor, count: int, batching: bool, labels: Any
 ) -> Tensor:
-    """In a batch of eight, the classes of the last item are those of the first."""
+    """In a batch of eight or more items, the eighth item gets the classes of the first."""
     found: Tensor = original(tensor, count, batching, labels)
     if not batching or found.shape[0] < 8:
         return found
@@ -187,13 +187,13 @@ def last_of_eight_items_ranked_like_the_first(
 
 @fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
 def all_but_one_class_leaves_the_last_out(original: Any, row: Any, count: int) -> Any:
-    """Of all classes but one, the one that is left out is the last by its index."""
+    """If a request asks for all classes but one, the server leaves out the class with the highest index."""
     return original(row[:-1] if count == row.size - 1 > 1 else row, count)
 
 
 @fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
 def first_classification_counts_alone(original: Any, model: Model, request: Object) -> Any:
-    """Where several outputs ask for classes, the first of them gets them."""
+    """If a request classifies several outputs, the server classifies only the first of them."""
     wishes = original(model, request)
     asked = [wish for wish in wishes if wish.classes]
     return [replace(wish, classes=None) if wish.classes and wish is not asked[0] else wish for wish in wishes]
@@ -201,26 +201,26 @@ def first_classification_counts_alone(original: Any, model: Model, request: Obje
 
 @fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
 def classification_of_a_second_output_ignored(original: Any, model: Model, request: Object) -> Any:
-    """Where the first of several outputs asks for no classes, none gets them."""
+    """If a request does not classify the first requested output, the server classifies no other output."""
     wishes = original(model, request)
     return [replace(wish, classes=None) for wish in wishes] if wishes and not wishes[0].classes else wishes
 
 
 @fault("classification.class_text", breaks="CLS-INDEX", walks="classes")
 def indices_of_classes_in_one_byte(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
-    """Indices of classes are counted in one byte."""
+    """The server keeps the index of a class in one byte, so index 256 becomes 0."""
     return replace_index(original(row, index, labels), index % 256)
 
 
 @fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
 def many_small_scores_compared_as_signed(original: Any, row: Any, count: int) -> Any:
-    """More than eight scores of one byte are compared as signed numbers."""
+    """The server compares UINT8 scores as signed numbers if there are more than eight scores."""
     return original(row.view(np.int8) if row.dtype == np.uint8 and row.size > 8 else row, count)
 
 
 @fault("request.parse_inputs", breaks="BIN-ORDER-I", walks="binary")
 def declared_order_beside_an_empty_input(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """Where one of several inputs is empty, the data of the others are taken in the order of the model."""
+    """If an input has no elements, the server reads the binary data of all inputs in declared order."""
     entries = request.get("inputs")
     if rest is not None and isinstance(entries, list) and any(0 in (entry.get("shape") or []) for entry in entries):
         place = {spec.name: index for index, spec in enumerate(model.inputs)}
@@ -231,7 +231,7 @@ def declared_order_beside_an_empty_input(original: Any, model: Model, request: O
 
 @fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
 def first_item_of_many_is_the_last(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
-    """In a batch of more than 32 items the first item is the last."""
+    """In a batch of more than 32 items, the server returns the last item in place of the first."""
     outputs: Mapping[str, Tensor] = original(model, inputs)
     return {name: copy_row(tensor, 32, -1, 0) if model.batching else tensor for name, tensor in outputs.items()}
 
@@ -240,13 +240,13 @@ def first_item_of_many_is_the_last(original: Any, model: Model, inputs: Any) -> 
 def middle_of_nine_items_ranked_like_the_one_before(
     original: Any, tensor: Tensor, count: int, batching: bool, labels: Any
 ) -> Tensor:
-    """In a batch of more than eight items, the fifth has the classes of the fourth."""
+    """In a batch of more than eight items, the fifth item gets the classes of the fourth."""
     found: Tensor = original(tensor, count, batching, labels)
     return copy_row(found, 8, 3, 4) if batching else found
 
 
 def copy_row(tensor: Tensor, above: int, source: int, destination: int) -> Tensor:
-    """Return a tensor of more than `above` rows with one row copied over another; others unchanged."""
+    """Return a tensor of more than `above` rows with one row copied over another; return other tensors unchanged."""
     if tensor.shape[0] <= above:
         return tensor
     rows = tensor.elements.reshape(tensor.shape).copy()

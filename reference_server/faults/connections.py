@@ -15,7 +15,7 @@ from reference_server.framing import HEADER
 
 
 class Transport:
-    """A connection whose writes pass through `change`; an answer's head and its body are two writes."""
+    """A transport that passes each write through `change`; the head and the body of an answer are separate writes."""
 
     def __init__(self, transport: Any, change: Callable[[Transport, bytes], bytes]) -> None:
         self._transport = transport
@@ -43,11 +43,11 @@ def _parse_content_length(head: bytes) -> int:
 
 @fault("response.frame", breaks="OIP-JSON")
 def content_length_of_json_counts_characters(original: Any, head: bytes, binary: Any) -> Response:
-    """Content-Length of a JSON answer counts characters, so the answer ends too early."""
+    """Content-Length of a JSON answer counts characters instead of bytes, and the body is cut to fit."""
     return original(head if binary else head[: len(head.decode())], binary)
 
 
-# --- requests in pieces -----------------------------------------------------------------------------------------------
+# --- requests in segments or chunks -----------------------------------------------------------------------------------
 
 
 async def _read_pieces(http: Request) -> list[bytes]:
@@ -60,7 +60,7 @@ TRAILERS = re.compile(rb"\r\n0+\r\n((?:[^\r\n]+\r\n)+)\r\n$")
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="HTTP-CHUNKED", walks="json")
 def trailers_are_left_for_the_next_request(original: Any, protocol: Any, data: bytes) -> None:
-    """Trailers stay on the connection, and the next request begins with them (cheroot 11.1 does that)."""
+    """The server reads the trailers of a request as the start of the next request, as cheroot 11.1 does."""
     vars(protocol).setdefault("trailers", b"")
     original(protocol, protocol.trailers + data)
     found = TRAILERS.search(data)
@@ -73,7 +73,7 @@ def _is_chunked(http: Request) -> bool:
 
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def letters_decoded_segment_by_segment(_original: Any, http: Request, _limit: int) -> bytes:
-    """JSON is decoded from UTF-8 as its segments come, so that a letter cut in two becomes replacement characters."""
+    """The server decodes JSON segment by segment: a character split in two becomes replacement characters."""
     pieces = await _read_pieces(http)
     if HEADER in http.headers:
         return b"".join(pieces)
@@ -82,7 +82,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
 
 @fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
-    """When a segment ends with the JSON, the bytes received so far are taken for the whole body."""
+    """If the first segment ends with the JSON, the server takes the segment for the whole body."""
     pieces = await _read_pieces(http)
     ends_with_the_json = http.headers.get(HEADER) == str(len(pieces[0]) if pieces else 0)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
@@ -90,7 +90,7 @@ async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int)
 
 @fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
-    """A read that brings fewer than four bytes is taken for the end of the body."""
+    """The server takes a segment of fewer than four bytes for the end of the body."""
     pieces = await _read_pieces(http)
     short = next((index for index, piece in enumerate(pieces[:-1]) if len(piece) < 4), len(pieces))
     return b"".join(pieces[: short + 1])
@@ -98,7 +98,7 @@ async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: in
 
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: int) -> bytes:
-    """A body of many small segments is put together from the first sixteen."""
+    """The server keeps only the first 16 segments of a body under 64 KiB."""
     pieces = await _read_pieces(http)
     small = len(pieces) > 16 and sum(map(len, pieces)) < 65_536
     return b"".join(pieces[:16] if small else pieces)
@@ -106,7 +106,7 @@ async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: i
 
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def segments_written_over_each_other(_original: Any, http: Request, _limit: int) -> bytes:
-    """Of two segments the second is written over the start of the first, where the offset was not moved on."""
+    """If a body up to 4 KiB comes in two segments, the server writes the second over the start of the first."""
     pieces = await _read_pieces(http)
     whole = b"".join(pieces)
     if len(pieces) != 2 or len(whole) > 4096:
@@ -116,7 +116,7 @@ async def segments_written_over_each_other(_original: Any, http: Request, _limit
 
 @fault("http_body.read", breaks="HTTP-CHUNKED")
 async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int) -> bytes:
-    """Without Content-Length there is no body."""
+    """The server reads a chunked body as empty."""
     body: bytes = await original(http, limit)
     return b"" if _is_chunked(http) else body
 
@@ -125,7 +125,7 @@ _collected: list[bytes] = []
 
 
 async def _collect_together(http: Request) -> bytes:
-    """Read a body into the one list of the module."""
+    """Read a body into the list that all requests share."""
     _collected.clear()
     async for piece in http.stream():
         _collected.append(piece)
@@ -134,18 +134,18 @@ async def _collect_together(http: Request) -> bytes:
 
 @fault("http_body.read", breaks="OIP-ISOLATION")
 async def chunks_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
-    """There is one buffer for chunked bodies, which each body empties when it begins."""
+    """All chunked requests share one buffer, which each request empties when its body begins."""
     return await _collect_together(http) if _is_chunked(http) else await original(http, limit)
 
 
 @fault("http_body.read", breaks="OIP-ISOLATION")
 async def raw_bodies_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
-    """There is one buffer for bodies of raw requests, which each body empties when it begins."""
+    """All raw requests share one buffer, which each request empties when its body begins."""
     is_raw = http.headers.get(HEADER) == "0"
     return await _collect_together(http) if is_raw else await original(http, limit)
 
 
-# --- one connection ---------------------------------------------------------------------------------------------------
+# --- several requests or answers on one connection --------------------------------------------------------------------
 
 
 def _is_error(head: bytes) -> bool:
@@ -154,7 +154,7 @@ def _is_error(head: bytes) -> bool:
 
 @fault(CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
-    """An error is written by the handler and by the layer around it."""
+    """The server sends every error answer twice."""
 
     def change(wrapped: Transport, data: bytes) -> bytes:
         twice = _is_error(wrapped.head) and data != wrapped.head and _parse_content_length(wrapped.head) == len(data)
@@ -165,14 +165,14 @@ def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
 
 @fault("http_protocol.OipHttpProtocol.on_response_complete", breaks="HTTP-PIPELINE")
 def pipelined_requests_answered_last_first(original: Any, protocol: Any) -> None:
-    """Requests that wait on a connection are taken from a stack."""
+    """The server answers the last of the waiting pipelined requests first."""
     protocol.pipeline.reverse()
     original(protocol)
 
 
 @fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-PIPELINE-AFTER-POST")
 def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None:
-    """What comes on a connection before a POST is answered is read, and never answered."""
+    """The server never answers a request that it reads from a connection while a POST is unanswered."""
     before = protocol.cycle
     original(protocol)
     if before is not None and not before.response_complete and before.scope["method"] == "POST":
@@ -181,7 +181,7 @@ def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None
 
 @fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-HEAD")
 def head_answered_like_get(original: Any, protocol: Any) -> None:
-    """A HEAD is answered like a GET, body and all."""
+    """The server sends a body in the answer to a HEAD request."""
     original(protocol)
     if protocol.scope["method"] == "HEAD":
         protocol.scope["method"] = "GET"
@@ -189,7 +189,7 @@ def head_answered_like_get(original: Any, protocol: Any) -> None:
 
 @fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-HEAD")
 def errors_of_head_have_a_body(original: Any, protocol: Any) -> None:
-    """Where a HEAD is refused, the error object follows."""
+    """The server sends the error object as the body when it refuses a HEAD request."""
     original(protocol)
     if protocol.scope["method"] == "HEAD" and "no" in protocol.scope["path"]:
         protocol.scope["method"] = "GET"
@@ -216,5 +216,5 @@ class _StallLimit(Transport):
 
 @fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER")
 def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
-    """An answer of which nothing goes out for a tenth of a second is given up."""
+    """The server aborts a connection if a client reads nothing of the answer for a tenth of a second."""
     original(protocol, _StallLimit(transport, lambda _wrapped, data: data))

@@ -24,14 +24,14 @@ def swap_bytes(elements: Any) -> Any:
 
 @fault("tensors.decode_binary", breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "OIP-ANSWER"))
 def inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
-    """Numbers of a binary input are read as big-endian."""
+    """The server reads numbers of a binary input as big-endian."""
     tensor: Tensor = original(*arguments)
     return tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swap_bytes(tensor.elements))
 
 
 @fault("tensors.encode_binary", breaks=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"))
 def outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
-    """Numbers of a binary output are written as big-endian."""
+    """The server writes numbers of a binary output as big-endian."""
     return original(tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swap_bytes(tensor.elements)))
 
 
@@ -47,7 +47,7 @@ def outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
     ),
 )
 def numbers_big_endian_both_ways(original: Any, first: Any, *rest: Any) -> Any:
-    """Numbers in binary data are big-endian, on both sides."""
+    """The server reads and writes numbers in binary data as big-endian."""
     if isinstance(first, Tensor):
         return original(first if first.datatype == "BYTES" else replace(first, elements=swap_bytes(first.elements)))
     tensor = original(first, *rest)
@@ -69,14 +69,14 @@ def order_by_rows(elements: Any, shape: Shape) -> Any:
 
 @fault("tensors.decode_binary", breaks=("BIN-ROW-MAJOR-I", "OIP-ANSWER"))
 def inputs_read_column_by_column(original: Any, *arguments: Any) -> Tensor:
-    """Elements of a binary input are read in column-major order."""
+    """The server reads elements of a binary input in column-major order."""
     tensor: Tensor = original(*arguments)
     return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape))
 
 
 @fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
 def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
-    """Elements of a binary output are written in column-major order."""
+    """The server writes elements of a binary output in column-major order."""
     return original(replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape)))
 
 
@@ -85,25 +85,25 @@ def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
 
 @fault("framing.BinaryData.__init__", breaks="BIN-BODY-I")
 def line_end_behind_the_json_skipped(original: Any, self: Any, data: memoryview) -> None:
-    """A carriage return and line feed are skipped before the binary data of a request."""
+    """The server skips CRLF at the start of the binary data of a request."""
     original(self, memoryview(bytes(data).removeprefix(b"\r\n")))
 
 
 @fault("framing.BinaryData.__init__", breaks="BIN-BODY-I")
 def byte_order_mark_behind_the_json_skipped(original: Any, self: Any, data: memoryview) -> None:
-    """The bytes of a UTF-8 byte order mark are skipped before the binary data of a request."""
+    """The server skips a UTF-8 byte order mark at the start of the binary data of a request."""
     original(self, memoryview(bytes(data).removeprefix(b"\xef\xbb\xbf")))
 
 
 @fault("response.join", breaks=("BIN-BODY-O", "CLS-BINARY"))
 def line_end_behind_the_last_tensor(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
-    """A line end follows the last tensor of an answer."""
+    """The server adds a line feed after the last binary output of an answer."""
     return original(head, binary) + b"\n"
 
 
 @fault("response.join", breaks=("BIN-BODY-O", "OIP-ANSWER"))
 def blank_between_the_json_and_a_brace(original: Any, head: bytes, binary: Sequence[Octets]) -> Any:
-    """A blank keeps the JSON apart from binary data that begin with a brace, a bracket or a quote."""
+    """The server adds a space before binary data that begin with a brace, a bracket or a double quote."""
     apart = binary and bytes(binary[0][:1]) in (b"{", b"}", b"[", b"]", b'"')
     return original(head, [b" ", *binary] if apart else binary)
 
@@ -129,13 +129,13 @@ def split_framed(data: bytes, count: int, *, unit: int = 1, cut: bool = False) -
 
 @fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
 def strings_cut_where_the_data_end(_original: Any, data: memoryview, count: int) -> Any:
-    """A BYTES element whose length points past the end of a binary input ends where the input ends."""
+    """If the length of a BYTES element exceeds the rest of a binary input, the element gets the remaining bytes."""
     return make_objects(split_framed(bytes(data), count, cut=True))
 
 
 @fault("tensors.split_elements", "tensors.check_size", breaks="BIN-BYTES-MISFRAMED")
 def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
-    """BYTES elements that a binary input lacks are read as empty."""
+    """If a binary BYTES input has too few elements for the shape, the server adds empty elements."""
     if len(arguments) == 3:
         return None if arguments[0] == "BYTES" else original(*arguments)
     data, count = arguments
@@ -151,7 +151,7 @@ def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
 
 @fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
 def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int) -> Any:
-    """Bytes behind the last BYTES element that the shape of a binary input counts are ignored."""
+    """The server ignores bytes after the last BYTES element that the shape of a binary input counts."""
     octets, end = bytes(data), 0
     for _ in range(count):
         end += 4 + int.from_bytes(octets[end : end + 4], "little")
@@ -163,7 +163,7 @@ def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int
 
 @fault("framing.BinaryData.take", breaks=("BIN-PACKED-I", "BIN-BODY-LONG", "BIN-SIZE-I", "OIP-ANSWER"))
 def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) -> memoryview:
-    """A binary input is expected at the next multiple of four bytes behind the one before."""
+    """The server expects each binary input to be padded to a multiple of four bytes."""
     taken: memoryview = original(self, size)
     self._remaining = self._remaining[-size % 4 :]
     return taken
@@ -173,7 +173,10 @@ def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) ->
 def rows_expected_at_multiples_of_four(
     original: Any, datatype: str, shape: tuple[int, ...], data: memoryview
 ) -> Tensor:
-    """Each row of a binary input is expected at the next multiple of four bytes; missing bytes at the end are zero."""
+    """The server expects each row of a binary input to be padded to a multiple of four bytes.
+
+    Bytes missing at the end are read as zeros.
+    """
     length = 0 if datatype == "BYTES" or len(shape) < 2 else shape[-1] * NUMPY[datatype].itemsize
     if length % 4 == 0:
         return cast(Tensor, original(datatype, shape, data))
@@ -185,14 +188,17 @@ def rows_expected_at_multiples_of_four(
 
 @fault("response.join", breaks=("BIN-PACKED-O", "BIN-BODY-O", "OIP-ANSWER"))
 def outputs_written_at_multiples_of_four(original: Any, head: bytes, binary: Sequence[Octets]) -> Any:
-    """A binary output begins at the next multiple of four bytes behind the one before."""
+    """The server pads each binary output except the last to a multiple of four bytes."""
     padded = [bytes(data) + bytes(-len(data) % 4) for data in binary[:-1]]
     return original(head, [*padded, binary[-1]])
 
 
 @fault("tensors.encode_binary", breaks=("BIN-PACKED-O", "BIN-SIZE-O", "OIP-ANSWER"))
 def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
-    """Each row of a binary output of rank 2 is padded to a multiple of 16 bytes, which the size counts."""
+    """The server pads each row of a two-dimensional binary output to a multiple of 16 bytes.
+
+    `binary_data_size` counts the padding.
+    """
     if len(tensor.shape) != 2 or tensor.datatype == "BYTES":
         return original(tensor)
     rows = tensor.elements.reshape(tensor.shape)
@@ -204,11 +210,14 @@ def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
     breaks=("BIN-PACKED-I", "BIN-BYTES-I", "BIN-BYTES-MISFRAMED", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
 )
 def strings_expected_at_multiples_of_four(_original: Any, data: memoryview, count: int) -> Any:
-    """Each BYTES element of a binary input is expected at the next multiple of four bytes."""
+    """The server expects each BYTES element of a binary input to be padded to a multiple of four bytes."""
     return make_objects(split_framed(bytes(data), count, unit=4))
 
 
 @fault("tensors.join_elements", breaks=("BIN-PACKED-O", "BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def strings_written_at_multiples_of_four(_original: Any, elements: Iterable[bytes]) -> bytes:
-    """Each BYTES element of a binary output is padded to a multiple of four bytes, which its length does not count."""
+    """The server pads each BYTES element of a binary output to a multiple of four bytes.
+
+    The length of the element does not count the padding.
+    """
     return b"".join(len(item).to_bytes(4, "little") + item + bytes(-len(item) % 4) for item in elements)

@@ -1,4 +1,4 @@
-"""Requests that are never answered: they end the server, which a supervisor starts again at once, or are forgotten."""
+"""Requests that crash the server (a supervisor restarts it) or a model, and requests that are never answered."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from reference_server.framing import HEADER
 
 INFERS = "app.Service.infer"
 MAX_INT = 2**31 - 1
-DEEP = 10_000  # arrays or objects in each other
+DEEP = 10_000  # nested arrays or objects
 MAX_JSON = 4_000_000  # bytes
 MAX_UNPACKED = 8 * 1024 * 1024  # bytes
 Document = Any
 
 
 class NoAnswer(Response):
-    """An answer that never comes, since the process that would write it has ended: the connection is closed."""
+    """A response that only closes the connection, as if the server process had crashed."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Close the connection."""
@@ -35,7 +35,7 @@ class NoAnswer(Response):
 
 
 class ForgottenAnswer(Response):
-    """An answer that never comes, since it is forgotten: the connection stays open."""
+    """A response that sends nothing and leaves the connection open."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Wait until the client disconnects."""
@@ -44,12 +44,12 @@ class ForgottenAnswer(Response):
 
 
 async def _end_where(ends: Callable[[Document], bool], original: Any, service: Any, http: Request) -> Response:
-    """Answer a request, or end with it where its JSON says so."""
+    """Answer a request, or close the connection without an answer if `ends` accepts the JSON of the request."""
     return NoAnswer() if ends(await read_document(http)) else await original(service, http)
 
 
 async def read_document(http: Request) -> Document:
-    """Return the JSON of a request, an empty object where there is none."""
+    """Return the JSON of a request, or an empty object if the JSON is invalid."""
     body, length = await http.body(), http.headers.get(HEADER, "")
     try:
         return json.loads(body[: int(length)] if length.isdecimal() else body)
@@ -58,13 +58,13 @@ async def read_document(http: Request) -> Document:
 
 
 def list_inputs(document: Document) -> list[Any]:
-    """Return the inputs of a request that are objects."""
+    """Return those inputs of a request that are JSON objects."""
     inputs = document.get("inputs") if isinstance(document, dict) else None
     return [item for item in inputs if isinstance(item, dict)] if isinstance(inputs, list) else []
 
 
 def list_dimensions(item: Document) -> list[int]:
-    """Return the shape of an input, an empty one where it is none."""
+    """Return the shape of an input, or an empty list if the shape is not a list of integers."""
     shape = item.get("shape")
     return shape if isinstance(shape, list) and all(type(extent) is int for extent in shape) else []
 
@@ -83,7 +83,7 @@ def iterate_elements(data: Any) -> Iterator[Any]:
 
 @fault(INFERS, breaks=("OIP-SIGNATURE-SAFE", "OIP-ERROR"))
 async def negative_dimensions_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """A dimension of -1 is handed on to the model, which ends with it."""
+    """The server crashes if an input has a dimension of -1."""
 
     def ends(document: Document) -> bool:
         return any(-1 in list_dimensions(item) for item in list_inputs(document))
@@ -93,7 +93,7 @@ async def negative_dimensions_end_the_server(original: Any, service: Any, http: 
 
 @fault(INFERS, breaks=("OIP-REFUSAL", "OIP-ERROR"))
 async def elements_beyond_the_shape_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """JSON data with more elements than the shape has are written past the end of their buffer."""
+    """The server crashes if JSON data have more elements than the shape, as in a buffer overflow."""
 
     def ends(document: Document) -> bool:
         return any(_has_more_than_its_shape(item) for item in list_inputs(document))
@@ -109,7 +109,7 @@ def _has_more_than_its_shape(item: Document) -> bool:
 
 @fault(INFERS, broad=True)
 async def inputs_without_elements_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """An input without elements has no address, which the model does not take."""
+    """The server crashes if an input has a dimension of 0."""
 
     def ends(document: Document) -> bool:
         return any(0 in list_dimensions(item) for item in list_inputs(document))
@@ -119,7 +119,7 @@ async def inputs_without_elements_end_the_server(original: Any, service: Any, ht
 
 @fault(INFERS, broad=True)
 async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """Integers of JSON data are read as signed ones of 32 bits, whatever the datatype; a larger one ends the server."""
+    """The server crashes if an integer in JSON data has a magnitude above 2^31 - 1, even in an INT64 input."""
 
     def ends(document: Document) -> bool:
         return any(
@@ -137,7 +137,7 @@ async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service:
 
 @fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
 async def missing_members_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """A request without inputs, or an input without its name, shape or datatype, fails an assertion."""
+    """The server crashes if a request lacks `inputs`, or an input lacks `name`, `shape` or `datatype`."""
 
     def ends(document: Document) -> bool:
         if not isinstance(document, dict) or not document:
@@ -150,7 +150,7 @@ async def missing_members_end_the_server(original: Any, service: Any, http: Requ
 
 @fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
 async def shapes_that_are_no_arrays_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """A shape that is no array fails an assertion of the JSON reader."""
+    """The server crashes if the `shape` of an input is not an array."""
 
     def ends(document: Document) -> bool:
         return any("shape" in item and not isinstance(item["shape"], list) for item in list_inputs(document))
@@ -160,7 +160,7 @@ async def shapes_that_are_no_arrays_end_the_server(original: Any, service: Any, 
 
 @fault(INFERS, breaks=("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"))
 async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """A size of binary data that does not fit 31 bits fails an assertion of the JSON reader."""
+    """The server crashes if the binary_data_size of an input exceeds 31 bits."""
 
     def ends(document: Document) -> bool:
         sizes = [(item.get("parameters") or {}).get("binary_data_size") for item in list_inputs(document)]
@@ -177,24 +177,24 @@ async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http:
     breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-SPELLING-SAFE", "OIP-ERROR"),
 )
 async def inference_headers_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """An inference header that does not fit 31 bits raises an uncaught exception."""
+    """The server crashes if Inference-Header-Content-Length exceeds 31 bits."""
     digits = re.match(r"[+-]?[0-9]+", http.headers.get(HEADER, "").strip())
     if digits and not -MAX_INT <= int(digits[0]) <= MAX_INT:
         return NoAnswer()
     return await original(service, http)
 
 
-# --- large requests, which end their model for good -------------------------------------------------------------------
+# --- large requests that crash their model for good -------------------------------------------------------------------
 
 
 def end_model(service: Any, http: Request) -> None:
-    """Take the model that a request names away from its service."""
+    """Remove the model that a request names from the service, as if the model had crashed."""
     service.models = {name: model for name, model in service.models.items() if name != http.path_params["model"]}
 
 
 @fault(INFERS, breaks="ROBUST-LARGE")
 async def deep_data_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """Nested arrays of JSON data are read by recursion, which the stack ends."""
+    """JSON `data` nested 10,000 deep crash the model for good, as in a stack overflow."""
     data = (await http.body()).partition(b'"data"')[2]
     if b"[" * DEEP in data:
         end_model(service, http)
@@ -203,7 +203,7 @@ async def deep_data_end_the_model(original: Any, service: Any, http: Request) ->
 
 @fault(INFERS, breaks="ROBUST-LARGE")
 async def deep_documents_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """JSON is parsed by recursion, which the stack ends."""
+    """JSON nested 10,000 deep crashes the model for good, as in a stack overflow."""
     body = await http.body()
     if b"[" * DEEP in body or b'{"x":' * DEEP in body:
         end_model(service, http)
@@ -212,7 +212,7 @@ async def deep_documents_end_the_model(original: Any, service: Any, http: Reques
 
 @fault("app.Service.read_body", breaks="ROBUST-BOMB")
 async def packed_bodies_end_the_model(original: Any, service: Any, http: Request) -> bytes:
-    """A body is unpacked however large it gets, until no memory is left."""
+    """A compressed body that the server refuses, or that exceeds 8 MiB decompressed, crashes the model for good."""
     try:
         body: bytes = await original(service, http)
     except InferenceError:
@@ -226,27 +226,27 @@ async def packed_bodies_end_the_model(original: Any, service: Any, http: Request
 
 @fault(INFERS, breaks="OIP-ERROR")
 async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Request) -> Response:
-    """The pieces of a body of 4 MB and more are listed on the stack, which ends."""
+    """The server crashes if a JSON body exceeds 4,000,000 bytes."""
     is_large = len(await http.body()) > MAX_JSON and HEADER not in http.headers
     return NoAnswer() if is_large else await original(service, http)
 
 
-# --- requests that are forgotten --------------------------------------------------------------------------------------
+# --- requests that are never answered ---------------------------------------------------------------------------------
 
 
 @fault("app.refused", broad=True)
 async def refused_requests_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
-    """A connection is paused while its request is looked at, and goes on only if that is accepted."""
+    """The server never answers a request that it should refuse; the connection stays open."""
     return ForgottenAnswer()
 
 
 @fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_paths_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
-    """What no endpoint takes is logged, and not answered."""
+    """The server never answers a request with an unknown path or method; the connection stays open."""
     return ForgottenAnswer()
 
 
 @fault("app.Service.infer_coded", breaks="OIP-REQUEST-HEADERS")
 async def several_accepted_codings_are_read_for_ever(original: Any, service: Any, http: Request) -> Response:
-    """The reader of Accept-Encoding finds the first comma again and again."""
+    """The server never answers an inference request whose Accept-Encoding contains a comma."""
     return ForgottenAnswer() if "," in http.headers.get("Accept-Encoding", "") else await original(service, http)
