@@ -304,6 +304,13 @@ def connections_end_after_5_requests(original: Any, protocol: Any) -> None:
         protocol.cycle.keep_alive = False
 
 
+@variation("http_protocol.OipHttpProtocol.on_headers_complete")
+def idle_connections_end_soon(original: Any, protocol: Any) -> None:
+    """The server closes a connection that is idle for 0.1 s, without `Connection: close`."""
+    original(protocol)
+    protocol.timeout_keep_alive = 0.1
+
+
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 CLASSIFY = "classification.classify"
