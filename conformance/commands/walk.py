@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.checks.client.walk_axes import GRPC_AXES, HTTP_AXES, AxisValues, build_steps, exclude_pair
 from conformance.checks.support.covering import Coverage, IsExcluded, Space, Step
-from conformance.checks.walk import calls, exchanges
+from conformance.checks.walk import calls, exchanges, walk_rows
 from conformance.checks.walk.axes import KINDS, is_excluded
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
 
@@ -46,7 +46,7 @@ def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], e
 def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:
     for kind, axes in kinds.items():
         steps = steps_of(kind)
-        brief = steps[: len(steps) // exchanges.BRIEF_STEPS]
+        brief = steps[: len(steps) // walk_rows.BRIEF_STEPS]
 
         def is_never(*values: str, kind: str = kind) -> bool:
             return bool(excluded(kind, *values))

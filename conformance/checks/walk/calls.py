@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
 from conformance.checks.support.covering import Step
 from conformance.checks.support.versions import find_default_version
-from conformance.checks.walk import attribution_over_grpc, concurrent_requests, deployed_steps
+from conformance.checks.walk import attribution_over_grpc, concurrent_requests
 from conformance.checks.walk.axes import CANCELLED
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
-from conformance.checks.walk.exchanges import BRIEF_STEPS, PARTS, find_other_model
+from conformance.checks.walk.exchanges import find_other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
 from conformance.checks.walk.requests import StepRequest, make_call
-from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, interleave_plain_steps, list_single_values
+from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
+from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
 from conformance.checks.walk.walking import Walk, describe_walk, salt_steps
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import check, rows
 from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import InferRequest, Message, RequestedOutput
 
-_NEEDS: Mapping[str, tuple[str, ...]] = {"calls": (), "classified-calls": CLASSES_OVER_GRPC}
-_ANSWERS = {"calls": "GRPC-RAW-AS-TYPED", "classified-calls": "CLS-HIGHEST/grpc"}
-# kind -> the simplest role, and the simplest forms of its tensors
-BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
+_JUDGED: Judged = {
+    "calls": ("GRPC-RAW-AS-TYPED", ()),
+    "classified-calls": ("CLS-HIGHEST/grpc", CLASSES_OVER_GRPC),
+}
+BASELINES: Baselines = {
     "calls": ("identity_int32", ({}, {"send": "binary"})),
     "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
 }
@@ -44,31 +46,6 @@ def build_steps(kind: str) -> tuple[Step, ...]:
     return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, CALLS[kind])))
 
 
-def _make_rows() -> Iterator[Row]:
-    for kind, axes in CALLS.items():
-        common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
-        for role in axes["role"]:
-            for part in PARTS:
-                yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, **common)
-        for number in range(deployed_steps.PARTS):
-            yield Row(
-                f"{kind}-{number + 1}",
-                (kind, str(number)),
-                fit=deployed_steps.FITS[kind],
-                **common,
-            )
-
-
-def _make_single_value_rows() -> Iterator[Row]:
-    for kind, (role, _) in BASELINES.items():
-        common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
-        for axis in CALLS[kind]:
-            if axis not in ("role", *FORM_AXES):
-                for value in dict.fromkeys(step[axis] for step in _build_single_value_steps(kind, axis)):
-                    values, fit = (kind, axis, value), deployed_steps.FITS[kind]
-                    yield Row("-".join(values), values, role=role, fit=fit, **common)
-
-
 @cache
 def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
     """Return the steps of a kind that are plain except for one value of this axis."""
@@ -78,7 +55,7 @@ def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
 
 
 @check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
-@rows(*_make_single_value_rows())
+@rows(*make_single_value_rows(CALLS, _JUDGED, BASELINES, _build_single_value_steps))
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
     """The server correctly answers a call that differs from a plain one in one property."""
     if isinstance(model, DeployedModel):
@@ -96,14 +73,14 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
 
 
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
-@rows(*_make_rows())
+@rows(*make_array_rows(CALLS, _JUDGED))
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
     """The server answers calls of every kind correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         chosen, walk = own.list_part(int(part)), _make_own_walk(target, own, with_baseline=True)
     else:
-        chosen = _select_row_steps(kind, model.role.name, part)
+        chosen = select_part(build_steps(kind), model.role.name, part)
         walk = Walk(
             _make_caller(target, model),
             SHRINKING,
@@ -111,12 +88,6 @@ def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) 
             _make_baseline_walker(target, model, kind),
         )
     return describe_walk(len(chosen), walk.take_steps(salt_steps(chosen, model.salt)))
-
-
-def _select_row_steps(kind: str, role: str, part: str) -> tuple[Step, ...]:
-    steps = build_steps(kind)
-    brief = len(steps) // BRIEF_STEPS
-    return tuple(step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role)
 
 
 def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: bool = False) -> Walk:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from conformance.checks.support.covering import Step
 from conformance.checks.support.exploring import explore
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
-from conformance.checks.walk.exchanges import ANSWERS, NEEDS, make_http_walk
+from conformance.checks.walk.exchanges import JUDGED, make_http_walk
+from conformance.checks.walk.walk_rows import list_common_fields
 from conformance.checks.walk.walking import salt_steps
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -51,7 +52,7 @@ def _make_valid_step(kind: str, role: str, values: Step) -> Step:
 
 def _make_rows() -> Sequence[Row]:
     return [
-        Row(f"{kind}-{role}", (kind, role), role=role, answers=(ANSWERS[kind],), needs=NEEDS.get(kind, ()))
+        Row(f"{kind}-{role}", (kind, role), role=role, **list_common_fields(JUDGED[kind]))
         for kind, axes in KINDS.items()
         for role in axes["role"]
     ]

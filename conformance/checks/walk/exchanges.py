@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
 
 from conformance.checks.support.covering import Step
 from conformance.checks.support.versions import find_default_version
-from conformance.checks.walk import deployed_steps
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.sending import Sender
-from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, interleave_plain_steps, list_single_values
+from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
+from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
 from conformance.checks.walk.walking import SHRINKING, Walk, describe_walk, salt_steps
 from conformance.discovery.deployed_model import DeployedModel, encode_raw_body
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import check, rows
 from conformance.spec.extensions import BINARY
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message
 
-# kind -> the requirement that a step breaks by default
-ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-SAME-AS-JSON-I", "raw": "RAW-ENCODING", "classes": "CLS-HIGHEST"}
-# kind -> extensions that its rows need in addition: both kinds are combined with binary data
-NEEDS: Mapping[str, tuple[str, ...]] = {"raw": BINARY, "classes": BINARY}
-PARTS = ("brief", "rest")
-# kind -> the simplest role, and the simplest forms of its tensors
-BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
+# The rows of raw requests and of classes need binary data as well: both kinds are combined with binary data.
+JUDGED: Judged = {
+    "json": ("OIP-ANSWER", ()),
+    "binary": ("BIN-SAME-AS-JSON-I", ()),
+    "raw": ("RAW-ENCODING", BINARY),
+    "classes": ("CLS-HIGHEST", BINARY),
+}
+BASELINES: Baselines = {
     "json": ("identity_int32", ({},)),
     "binary": (
         "identity_int32",
@@ -40,7 +39,6 @@ BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
     "raw": ("identity_int32", ({"send": "raw", "want": "raw"},)),
     "classes": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary", "want": "binary"})),
 }
-BRIEF_STEPS = 4  # the brief part is this fraction of the array: its first steps, which cover the most pairs
 _OTHER_MODELS = ("identity_uint8", "identity_int32")
 
 
@@ -52,40 +50,6 @@ def build_steps(kind: str) -> tuple[Step, ...]:
 
 
 @cache
-def select_row_steps(kind: str, role: str, part: str) -> tuple[Step, ...]:
-    """Return the steps of a kind with one role: those in the brief part of the array, or the rest."""
-    steps = build_steps(kind)
-    brief = len(steps) // BRIEF_STEPS
-    chosen = steps[:brief] if part == "brief" else steps[brief:]
-    return tuple(step for step in chosen if step["role"] == role)
-
-
-def _make_rows() -> Iterator[Row]:
-    for kind in ANSWERS:
-        common: dict[str, Any] = {"answers": (ANSWERS[kind],), "needs": NEEDS.get(kind, ())}
-        for role in KINDS[kind]["role"]:
-            for part in PARTS:
-                yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, **common)
-        for number in range(deployed_steps.PARTS):
-            yield Row(
-                f"{kind}-{number + 1}",
-                (kind, str(number)),
-                fit=deployed_steps.FITS[kind],
-                **common,
-            )
-
-
-def _make_single_value_rows() -> Iterator[Row]:
-    for kind, (role, _) in BASELINES.items():
-        common: dict[str, Any] = {"answers": (ANSWERS[kind],), "needs": NEEDS.get(kind, ())}
-        for axis in KINDS[kind]:
-            if axis not in ("role", *FORM_AXES):
-                for value in dict.fromkeys(step[axis] for step in _build_single_value_steps(kind, axis)):
-                    values, fit = (kind, axis, value), deployed_steps.FITS[kind]
-                    yield Row("-".join(values), values, role=role, fit=fit, **common)
-
-
-@cache
 def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
     """Return the steps of a kind that are plain except for one value of this axis."""
     role, forms = BASELINES[kind]
@@ -94,7 +58,7 @@ def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
 
 
 @check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
-@rows(*_make_single_value_rows())
+@rows(*make_single_value_rows(KINDS, JUDGED, BASELINES, _build_single_value_steps))
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
     """The server correctly answers a request that differs from a plain one in one property."""
     if isinstance(model, DeployedModel):
@@ -109,14 +73,14 @@ def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
-@rows(*_make_rows())
+@rows(*make_array_rows(KINDS, JUDGED))
 def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) -> str:
     """The server answers requests of every kind and encoding correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         steps, walk = own.list_part(int(part)), _make_own_walk(target, own, with_baseline=True)
     else:
-        steps, walk = select_row_steps(kind, model.role.name, part), make_http_walk(target, model, kind)
+        steps, walk = select_part(build_steps(kind), model.role.name, part), make_http_walk(target, model, kind)
     return describe_walk(len(steps), walk.take_steps(salt_steps(steps, model.salt)))
 
 

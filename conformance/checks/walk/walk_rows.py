@@ -1,0 +1,57 @@
+"""Rows of the walk, over HTTP and over gRPC: for each kind of request, one for each role and one for each value alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from conformance.checks.support.covering import Step
+from conformance.checks.walk import deployed_steps
+from conformance.checks.walk.single_factor import FORM_AXES
+from conformance.spec.check import Row
+
+PARTS = ("brief", "rest")
+BRIEF_STEPS = 4  # the brief part is this fraction of the array: its first steps, which cover the most pairs
+# kind -> axis -> the values of the axis
+Kinds = Mapping[str, Mapping[str, Sequence[str]]]
+# kind -> the requirement that its steps break by default, and the extensions that its rows need
+Judged = Mapping[str, tuple[str, tuple[str, ...]]]
+# kind -> the simplest role, and the simplest forms of its tensors
+Baselines = Mapping[str, tuple[str, Sequence[Step]]]
+
+
+def make_array_rows(kinds: Kinds, judged: Judged) -> Iterator[Row]:
+    """Yield rows for the steps of covering arrays: two for each role, and rows for deployed models."""
+    for kind in judged:
+        common = list_common_fields(judged[kind])
+        for role in kinds[kind]["role"]:
+            for part in PARTS:
+                yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, **common)
+        for number in range(deployed_steps.PARTS):
+            fit = deployed_steps.FITS[kind]
+            yield Row(f"{kind}-{number + 1}", (kind, str(number)), fit=fit, **common)
+
+
+def make_single_value_rows(
+    kinds: Kinds, judged: Judged, baselines: Baselines, build_steps: Callable[[str, str], Sequence[Step]]
+) -> Iterator[Row]:
+    """Yield a row for each value of each axis; `build_steps` returns the steps with the values of an axis alone."""
+    for kind, (role, _) in baselines.items():
+        common, fit = list_common_fields(judged[kind]), deployed_steps.FITS[kind]
+        for axis in kinds[kind]:
+            if axis not in ("role", *FORM_AXES):
+                for value in dict.fromkeys(step[axis] for step in build_steps(kind, axis)):
+                    values = (kind, axis, value)
+                    yield Row("-".join(values), values, role=role, fit=fit, **common)
+
+
+def select_part(steps: Sequence[Step], role: str, part: str) -> tuple[Step, ...]:
+    """Return the steps with one role: those in the brief part of a covering array, or the rest."""
+    brief = len(steps) // BRIEF_STEPS
+    return tuple(step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role)
+
+
+def list_common_fields(judged: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return the fields that all rows of a kind have in common."""
+    requirement, needs = judged
+    return {"answers": (requirement,), "needs": needs}
