@@ -128,7 +128,7 @@ _last = {"id": ""}
 
 @fault("grpc_response.build", breaks="OIP-ID/grpc")
 def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The response message is used again, and keeps the id of the request before where the next has none."""
+    """An answer to a request without an id has the id of an earlier request."""
     response = original(model, request, produced)
     _last["id"] = response.id = response.id or _last["id"]
     return response
