@@ -5,7 +5,7 @@ is the original function:
 
     @fault("response.join", breaks="BIN-ORDER-O")
     def binary_outputs_in_reverse(original, head, binary):
-        \"\"\"Binary data follow the JSON in reverse.\"\"\"
+        \"\"\"Binary data follow the JSON in reverse order.\"\"\"
         return original(head, list(binary)[::-1])
 
 `python -m reference_server --list-steps` lists the steps and their parameters; a body with other parameters is an error

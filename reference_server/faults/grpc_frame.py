@@ -109,7 +109,7 @@ def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produ
 
 @fault("grpc_response.build", breaks="OIP-MODEL-NAME-ASKED/grpc")
 def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The name of the model has its version behind it."""
+    """The name of the model is followed by its version."""
     response = original(model, request, produced)
     response.model_name = f"{model.name}:{response.model_version}"
     return response
@@ -139,7 +139,7 @@ def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any)
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """All outputs come back, whichever are listed."""
+    """All outputs come back, even if only some are listed."""
     wishes: list[RequestedOutput] = original(model, message)
     listed = {wish.name for wish in wishes}
     return wishes + [RequestedOutput(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
@@ -147,14 +147,14 @@ def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Messag
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
 def grpc_third_listed_output_is_dropped(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """Of the listed outputs only two come back, for which there is room."""
+    """Only the first two of the listed outputs come back."""
     wishes: list[RequestedOutput] = original(model, message)
     return wishes[:2] if message.outputs else wishes
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ALL/grpc")
 def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """Where no output is listed the first comes back alone."""
+    """If a request lists no outputs, only the first comes back."""
     wishes: list[RequestedOutput] = original(model, message)
     return wishes if message.outputs else wishes[:1]
 
