@@ -51,8 +51,8 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which of them (default: all); --list names them")
-    parser.add_argument("--list", action="store_true", help="say what is measured against what")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the benchmarks to run (default: all); see --list")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks and what each compares")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write what was measured as JSON")
     parser.add_argument(
         "--compare", type=Path, default=KEPT, metavar="FILE", help="an earlier output (default: the one that is kept)"

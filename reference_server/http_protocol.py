@@ -186,7 +186,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         is_last = not self.pipeline
         super().on_response_complete()
         if self._last_word is not None and is_last and not self.transport.is_closing():
-            self._end_with(self._last_word)
+            self._refuse_and_close(self._last_word)
         if self._is_in_body and self.cycle.response_complete and self._timer is None:
             self._timer = self.loop.call_later(self.limits.patience, self._give_up)
 
@@ -218,7 +218,7 @@ class OipHttpProtocol(HttpToolsProtocol):
             self.pipeline.popleft()  # the refused request: it waits for earlier ones
             self._is_in_body = False
         elif self._is_in_body or not self._is_answering():
-            self._end_with(refusal)
+            self._refuse_and_close(refusal)
             return
         self._last_word = refusal
 
@@ -226,7 +226,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         """Whether an answer is being sent or is queued."""
         return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete)
 
-    def _end_with(self, refusal: HeadRefusal) -> None:
+    def _refuse_and_close(self, refusal: HeadRefusal) -> None:
         """Send a refusal and close; send nothing if the answer to the refused request has already started."""
         if not (self._is_in_body and self.cycle.response_started):
             self.transport.write(self._format_refusal(refusal.status, encode({"error": refusal.message})))

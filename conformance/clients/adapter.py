@@ -34,7 +34,7 @@ class Adapter(Protocol):
 
     @property
     def introduction(self) -> Introduction:
-        """The name, version, language and transports of its client.
+        """The name, version, language and transports of the client library behind this adapter.
 
         Raises:
             AdapterError: the adapter gave no valid answer.
@@ -82,7 +82,7 @@ class AdapterProcess:
 
     @property
     def introduction(self) -> Introduction:
-        """The description of its client; see `Adapter`."""
+        """The description of the client library; see `Adapter`."""
         if self._introduction is None:
             with self._handle_breaks():
                 return self._ensure_started()
@@ -190,7 +190,7 @@ class LoggingAdapter:
 
     @property
     def introduction(self) -> Introduction:
-        """The adapter's description of its client."""
+        """The adapter's description of the client library."""
         return self.adapter.introduction
 
     def infer(

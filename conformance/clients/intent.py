@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from conformance.clients.inference import Inference, RequestedOutput
-from conformance.clients.intent_tensors import find_order_fault, find_value_faults
+from conformance.clients.intent_tensors import find_order_fault, find_tensor_faults
 from conformance.clients.rules.members import CLASSIFICATION, is_count
 from conformance.clients.rules.rule import Fault, Violation
 from conformance.wire import parsed_call, parsed_request
@@ -51,7 +51,7 @@ def _find_tensor_faults(
     displaced = find_order_fault(data, [one for one in inputs if one.binary], inference)
     if displaced is not None:
         yield "CLIENT-SENDS-ORDER", displaced
-    for found in find_value_faults(inputs, inference, elements, is_json=is_json):
+    for found in find_tensor_faults(inputs, inference, elements, is_json=is_json):
         if displaced is None or not found.is_of_elements:
             yield found.requirement, found.fault
 

@@ -35,7 +35,7 @@ class TensorFault(NamedTuple):
     requirement: str = VALUES
 
 
-def find_value_faults(
+def find_tensor_faults(
     inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any], *, is_json: bool
 ) -> Iterator[TensorFault]:
     """Yield how the inputs of a request differ from the caller's tensors, whatever their order.

@@ -54,7 +54,7 @@ def _find_file_faults(path: Path, *, is_sorted: bool) -> Iterator[str]:
         return
     today = date.today()
     for index, entry in enumerate(entries):
-        yield from (f"{entry.label}: {fault}" for fault in _find_entry_faults(entry, entries[:index], today))
+        yield from (f"{entry.display_name}: {fault}" for fault in _find_entry_faults(entry, entries[:index], today))
     if is_sorted:
         yield from _find_order_fault(entries)
 
@@ -79,7 +79,7 @@ def _find_order_fault(entries: Sequence[BaselineEntry]) -> Iterator[str]:
     """Yield the first violation of the order by check and requirement."""
     for above, entry in pairwise(entries):
         if _get_sort_key(entry) < _get_sort_key(above):
-            yield f"{entry.label}: belongs before {above.label}"
+            yield f"{entry.display_name}: belongs before {above.display_name}"
             return
 
 

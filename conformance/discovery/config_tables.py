@@ -33,7 +33,9 @@ def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table for each model without a role, from the results of discovery."""
     if not models:
         return ""
-    title = "\n# Models that fill no role are judged by their own plain answers; a table is --target-model NAME.\n"
+    title = (
+        "\n# Models without a role, judged by their own answers to simple requests: the same as --target-model NAME.\n"
+    )
     return title + "\n".join(_format_model(name, model) for name, model in models.items())
 
 

@@ -53,7 +53,7 @@ class ControlOracle:
             raise NotApplicableError(f"{model.name} is not deterministic")
         declared = [spec.name for spec in model.role.inputs]
         ordered = sorted(tensors, key=lambda tensor: declared.index(tensor.name))
-        reply = self._send_control(model, ordered)
+        reply = self._send_control_request(model, ordered)
         if not reply.succeeded:
             raise self._build_refusal_error(model, reply)
         return tuple(self._read_output(model, reply, name) for name in model.list_comparable_outputs())
@@ -72,7 +72,7 @@ class ControlOracle:
                 return True
         return False
 
-    def _send_control(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
+    def _send_control_request(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
         """Send a control request once, in a separate scope: other processes of the run send it as well."""
         request = replace(model, tensors=tuple(tensors)).plain()
         message = make_infer_message(request) if self.is_over_grpc else request.message()
@@ -86,7 +86,7 @@ class ControlOracle:
 
     def _build_refusal_error(self, model: DeployedModel, reply: Reply) -> Exception:
         """Return an error: the model rejects these inputs, or now rejects even those that it accepted before."""
-        if self._send_control(model, model.tensors).succeeded:
+        if self._send_control_request(model, model.tensors).succeeded:
             return DeclinedError(f"{model.name} refuses these inputs in a plain request: {reply.outcome()}")
         return BlockedError(f"{model.name} answers no plain request: {reply.outcome()}")
 

@@ -20,7 +20,7 @@ def main() -> int:
     """Run pytest and return its exit status."""
     lifeline = os.dup(0)  # pytest replaces stdin
     arguments: list[str] = json.loads(_read_line(lifeline))
-    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_kill_group_when_closed, args=(lifeline,), daemon=True).start()
     return int(pytest.main(arguments))
 
 
@@ -31,7 +31,7 @@ def _read_line(descriptor: int) -> bytes:
     return octets
 
 
-def _end_with(lifeline: int) -> None:
+def _kill_group_when_closed(lifeline: int) -> None:
     """Wait until the pipe from the parent (`lifeline`) is closed, then kill this process group silently."""
     while os.read(lifeline, 65536):
         pass

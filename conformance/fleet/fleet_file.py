@@ -102,7 +102,7 @@ def load(path: Path) -> Fleet:
         entries = files.parse_toml(files.read_text(path))
     except files.UnreadableError as error:
         raise FleetError(f"{path}: {error}") from error
-    _expect_form(path, entries)
+    _expect_valid_entries(path, entries)
     targets = tuple(_list_targets(path, entries))
     if not targets:
         raise FleetError(f"{path}: no target: give [targets.NAME] with a url, or [discover] with urls or a file")
@@ -113,7 +113,7 @@ def load(path: Path) -> Fleet:
     return Fleet(path, targets, baselines=_resolve_path(path, entries.get("baselines")), **given)
 
 
-def _expect_form(path: Path, entries: Entries) -> None:
+def _expect_valid_entries(path: Path, entries: Entries) -> None:
     fleet, target = schemas.load_schema("fleet"), schemas.load_schema("target")
     schema = {**fleet, "$defs": {**fleet["$defs"], "target-file": target}}  # the fleet schema refers to this
     error = schemas.find_fault(entries, schema)

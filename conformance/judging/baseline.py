@@ -45,7 +45,7 @@ class BaselineEntry:
         return self.check is None or "*" in self.check or "?" in self.check
 
     @property
-    def label(self) -> str:
+    def display_name(self) -> str:
         """The name of the entry in messages."""
         if self.check is None:
             return str(self.requirement)
@@ -170,7 +170,7 @@ class Baseline:
     def _describe_outdated_entries(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
         for entry in self.entries:
             if entry.has_expired(self.today):
-                yield f"{entry.label} expired on {entry.expires}: {entry.reason}"
+                yield f"{entry.display_name} expired on {entry.expires}: {entry.reason}"
             elif whole:
                 yield from self._describe_unused_parts(entry, results)
 
@@ -179,11 +179,11 @@ class Baseline:
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))
             if not any(one.is_about(result) for result in results):
-                yield f"{one.label} matches no check or row of this run"
+                yield f"{one.display_name} matches no check or row of this run"
         named = [result for result in results if entry.is_about(result)]
         holds = any(result.outcome in self.unmet and entry.explains(result) for result in named)
         if entry.is_wide and not holds and any(result.outcome in MET for result in named):
-            yield f"{entry.label} no longer fails: {entry.reason}"
+            yield f"{entry.display_name} no longer fails: {entry.reason}"
 
 
 def revert_baseline(result: CheckResult) -> CheckResult:

@@ -98,8 +98,8 @@ class ServerLimits:
         if not _is_large(found, model):
             return ""
         for plain in self._send_equally_large(found, reply, model):
-            if all(_is_declined(self._send_control(message)) for message in plain):
-                outcome = escape_text(self._send_control(plain[0]).outcome())
+            if all(_is_declined(self._send_control_request(message)) for message in plain):
+                outcome = escape_text(self._send_control_request(plain[0]).outcome())
                 return f"too large for the target, which also refuses a plain request of the same size: {outcome}"
         return ""
 
@@ -117,7 +117,7 @@ class ServerLimits:
         if found.size >= MIN_LARGE_BYTES and not reply.is_over_grpc and model.role.is_json_capable:
             yield [pad_message(model.request(send="json").message(), found.size)]
 
-    def _send_control(self, message: Message) -> Reply:
+    def _send_control_request(self, message: Message) -> Reply:
         """Send a control request once, in a separate scope, because other processes of the run send it as well."""
         name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
         if name not in self._answers:
@@ -138,10 +138,10 @@ class ServerLimits:
 
     def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
         """Return whether the server refuses a plain request for its characters, escaped in JSON or not."""
-        if not (_is_declined(self._send_control(unusual)) and self._send_control(usual).succeeded):
+        if not (_is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
             return False
         escaped = _escape_letters(unusual)
-        self.is_spelling_refused = escaped is not None and self._send_control(escaped).succeeded
+        self.is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
         return not self.is_spelling_refused
 
     # --- strings ---
@@ -164,10 +164,10 @@ class ServerLimits:
     def _find_empty_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses a plain request with empty tensors, and accepts others."""
         plain = build_control_request(found, self._target, model) if found.is_empty else None
-        if plain is None or not _is_declined(self._send_control(_encode_request(plain, reply))):
+        if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
             return ""
         takes_others = any(
-            self._send_control(self._target.message(request)).succeeded
+            self._send_control_request(self._target.message(request)).succeeded
             for request in self._target.build_good_requests(model)
         )
         return f"the target takes no tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
@@ -181,7 +181,7 @@ class ServerLimits:
         if plain is None:
             return ""
         one, as_many, more = (
-            self._send_control(
+            self._send_control_request(
                 _encode_request(
                     replace(plain, outputs=tuple(RequestedOutput(n, classification=k) for n in found.classified)), reply
                 )
@@ -217,7 +217,7 @@ class ServerLimits:
         name = model.role.outputs[0].name
         send: Form = "json" if model.role.is_json_capable else "binary"
         plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
-        answer = self._send_control(_encode_request(plain, like))
+        answer = self._send_control_request(_encode_request(plain, like))
         if _is_declined(answer):
             return False
         output = answer.answer.output(name) if answer.succeeded else None

@@ -82,8 +82,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "action": "append",
         "default": [],
-        "help": "judge this deployed model in addition to the model roles (repeatable); its own plain answers are the "
-        "reference; 'all' is every model that the server lists",
+        "help": "judge this deployed model by its own answers to simple requests, in addition to the model roles "
+        "(repeatable); 'all' is every model that the server lists",
     },
     "--target-extension": {
         "dest": "target_extensions",

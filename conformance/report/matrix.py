@@ -268,7 +268,7 @@ class _CellBuilder:
         )
 
     def _build_cells(self, name: str) -> Iterator[Cell]:
-        kinds = [self._find_kind(place, name) for place in range(len(self._columns))]
+        kinds = [self._find_outcome_or_reason(place, name) for place in range(len(self._columns))]
         words = [self._describe_kind(kind) for kind in kinds]
         for place, column in enumerate(self._columns):
             unmet, judged = self._counts[place][name]
@@ -299,7 +299,7 @@ class _CellBuilder:
         kept = [(self._lines[each].get(name), self._observed[each].get(name)) for each in (place, later)]
         return later if any(kept[0]) and kept[0] == kept[1] else None
 
-    def _find_kind(self, place: int, name: str) -> str:
+    def _find_outcome_or_reason(self, place: int, name: str) -> str:
         """Return the outcome, or the reason for having none, in the words used to count requirements."""
         entry = self._entries[place].get(name)
         if entry is None:

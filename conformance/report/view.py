@@ -51,7 +51,7 @@ TITLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReportSection:
     """An extension, or an area of one, with its counts by outcome.
 
     Attributes:
@@ -66,7 +66,7 @@ class Part:
     absence: str = ""
     verdict: str = ""
     verdict_in_words: str = ""
-    areas: list[Part] = field(default_factory=list)
+    areas: list[ReportSection] = field(default_factory=list)
     musts: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -138,7 +138,7 @@ class View:
     title: str
     musts: Tally
     counts: dict[str, int]
-    parts: list[Part]
+    parts: list[ReportSection]
     requirements: list[Requirement]
     blocks: list[Block]
     advised: list[Block]
@@ -230,7 +230,7 @@ def build_view(report: Report) -> View:
         ),
         tally_report(report),
         _count_outcomes(checks),
-        _build_parts(report),
+        _build_sections(report),
         _build_requirements(report),
         build_blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, patterns=report.get("failure_patterns", ())),
         build_blocks(checks, Outcome.ADVISORY),
@@ -258,7 +258,7 @@ def _count_outcomes(checks: Iterable[Entry]) -> dict[str, int]:
 # --- extensions and areas ------------------------------------------------------------------------------------------
 
 
-def _build_parts(report: Report) -> list[Part]:
+def _build_sections(report: Report) -> list[ReportSection]:
     extension_of = {entry["id"]: entry["extension"] for entry in report["requirements"]}
     parts = []
     for name, entry in report["extensions"].items():
@@ -267,12 +267,14 @@ def _build_parts(report: Report) -> list[Part]:
             for check in report["rows"]
             if name in map(extension_of.get, _list_counted_requirements(check, report))
         ]
-        areas = [Part(rows[0]["area"], _count_outcomes(rows)) for rows in group_by(own, lambda check: check["area"])]
+        areas = [
+            ReportSection(rows[0]["area"], _count_outcomes(rows)) for rows in group_by(own, lambda check: check["area"])
+        ]
         shown = areas if entry["offered"] else []
         musts = {concern: f"{found['met']}/{found['of']}" for concern, found in entry["musts"].items()}
         words = describe_verdict(entry["verdict"], entry["interoperable"])
         parts.append(
-            Part(
+            ReportSection(
                 name,
                 _count_outcomes(own),
                 entry["offered"],

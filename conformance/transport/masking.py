@@ -82,7 +82,7 @@ class Mask:
         return text if hidden == octets else hidden.decode("utf-8", "replace")
 
     def _find_secrets(self, text: bytes, sent: bytes) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each secret in a folded text."""
+        """Yield start and end of each secret in a text; both texts come from `fold`, which unifies case."""
         yield from (match.span() for match in self._short.finditer(text) if match[0] not in sent)
         places, numbers = self._find_pieces(text)
         if not len(places):
@@ -96,7 +96,7 @@ class Mask:
         yield from zip(places[firsts[is_proven]].tolist(), ends.tolist(), strict=True)
 
     def _find_pieces(self, text: bytes) -> tuple[Numbers, Numbers]:
-        """Return the offsets of secret pieces in a folded text, and the index of each piece."""
+        """Return the offsets of secret pieces in a text from `fold`, and the index of each piece."""
         count = max(len(text) - PIECE_BYTES + 1, 0)
         words = np.ndarray((count,), "<u8", text.ljust(PIECE_BYTES), strides=(1,))
         places, numbers = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
@@ -201,7 +201,7 @@ _NAMES: Final = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"'}
 
 
 def fold(octets: bytes) -> bytes:
-    """Fold case and the two alphabets of base64; the length stays unchanged."""
+    """Return the bytes in lower case, with one alphabet of base64 instead of two; the length stays unchanged."""
     return octets.translate(_FOLD)
 
 

@@ -262,7 +262,10 @@ class TargetClient:
         return found
 
     def _note_waits(self, call: Call, found: Sequence[Exchange]) -> None:
-        """Count the waits of a call, and send a simple request after a few."""
+        """Count the waits of a call; after several waits in a row, send a simple request to the target.
+
+        `wait_budget` has the limits.
+        """
         self._wait_budget.count(found)
         if self._discovery_budget is None and (self._wait_budget.is_low or self._wait_budget.is_over):
             self._probe_target(call.messages[-1])
@@ -278,7 +281,7 @@ class TargetClient:
         return TargetLostError(self.lost)
 
     def _probe_target(self, message: Message) -> None:
-        """Send a simple request after a few requests in a row without an answer."""
+        """Send a simple request to find out whether a target without complete answers still answers anything."""
         self.settings.rate_limit.wait()
         plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
         found = self._retry_until_back(lambda: self._send(plain, fresh=True))

@@ -5,7 +5,7 @@ is the original function:
 
     @fault("response.join", breaks="BIN-ORDER-O")
     def binary_outputs_in_reverse(original, head, binary):
-        \"\"\"Binary data follow the JSON in reverse.\"\"\"
+        \"\"\"Binary data follow the JSON in reverse order.\"\"\"
         return original(head, list(binary)[::-1])
 
 `python -m reference_server --list-steps` lists the steps and their parameters; a body with other parameters is an error
@@ -141,13 +141,13 @@ def _wrap_body(body: Body, owner: Any, name: str) -> Callable[..., Any]:
     if inspect.iscoroutinefunction(original):
 
         @functools.wraps(original)
-        async def step(*arguments: Any, **named: Any) -> Any:
+        async def await_body(*arguments: Any, **named: Any) -> Any:
             return await body(original, *arguments, **named)
 
-        return step
+        return await_body
 
     @functools.wraps(original)
-    def plain(*arguments: Any, **named: Any) -> Any:
+    def run_body(*arguments: Any, **named: Any) -> Any:
         return body(original, *arguments, **named)
 
-    return plain
+    return run_body

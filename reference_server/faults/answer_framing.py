@@ -188,7 +188,7 @@ async def errors_called_plain_text(original: Any, http: Request, exception: Infe
 # --- the size of an output --------------------------------------------------------------------------------------------
 
 
-def set_size(part: Part, size: object) -> Part:
+def set_binary_data_size(part: Part, size: object) -> Part:
     """Return an output with another binary_data_size, if it is binary."""
     entry, data = part
     return (entry if data is None else entry | {"parameters": {"binary_data_size": size}}), data
@@ -198,7 +198,7 @@ def set_size(part: Part, size: object) -> Part:
 def size_counts_elements(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The binary_data_size of an output is the number of its elements, not of its bytes."""
     part: Part = original(model, wish, tensor)
-    return set_size(part, math.prod(part[0]["shape"]))
+    return set_binary_data_size(part, math.prod(part[0]["shape"]))
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
@@ -207,28 +207,28 @@ def size_of_strings_without_prefixes(original: Any, model: Model, wish: Requeste
     part: Part = original(model, wish, tensor)
     entry, data = part
     strings = entry["datatype"] == "BYTES" and data is not None
-    return set_size(part, len(data or b"") - 4 * math.prod(entry["shape"])) if strings else part
+    return set_binary_data_size(part, len(data or b"") - 4 * math.prod(entry["shape"])) if strings else part
 
 
 @fault("response.output_part", breaks="OIP-INTEGERS")
 def size_written_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The server writes binary_data_size as a floating-point number, such as 24.0."""
     part: Part = original(model, wish, tensor)
-    return set_size(part, float(len(part[1] or b"")))
+    return set_binary_data_size(part, float(len(part[1] or b"")))
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
 def size_rounded_up_to_eight(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The server rounds binary_data_size up to a multiple of eight."""
     part: Part = original(model, wish, tensor)
-    return set_size(part, -(-len(part[1] or b"") // 8) * 8)
+    return set_binary_data_size(part, -(-len(part[1] or b"") // 8) * 8)
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
 def half_floats_sized_as_floats(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The binary_data_size of an FP16 output is twice its size in bytes, as if the elements were FP32."""
     part: Part = original(model, wish, tensor)
-    return set_size(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
+    return set_binary_data_size(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
 
 
 @fault("response.output_part", breaks=("BIN-SIZE-O", "OIP-ANSWER"))

@@ -1,4 +1,4 @@
-"""The plain twin of a request: as large, in JSON or typed contents, and harmless."""
+"""Control requests: as large as the original, in JSON or typed contents, and harmless."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ def test_a_requirement() -> None:
     assert text.startswith("BIN-ORDER-I\n  Level      MUST, literal\n  Concern    exchange: ")
     assert found["Extension"] == "binary_tensor_data, area ordering"
     assert found["Statement"] == ledger.get_requirement("BIN-ORDER-I").statement
-    assert found["Source"].startswith('Triton, Binary Tensor Data Extension, "Binary Tensor Request": JSON first')
+    assert found["Source"].startswith(
+        'Triton, Binary Tensor Data Extension, "Binary Tensor Request": binary data follow the JSON'
+    )
     assert [source.url in text for source in ledger.get_requirement("BIN-ORDER-I").sources] == [True, True]
     assert found["Note"] == ledger.get_requirement("BIN-ORDER-I").note
     assert "ordering.request-follows-its-json (27 rows)" in found["Checks"]

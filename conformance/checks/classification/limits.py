@@ -20,7 +20,7 @@ from conformance.checks.support.classes import (
     read_classes,
     read_texts,
 )
-from conformance.checks.support.over_grpc import expect_right, make_faulty_call
+from conformance.checks.support.over_grpc import expect_correct_outputs, make_faulty_call
 from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect import attribution, class_texts
@@ -247,7 +247,7 @@ def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
     if isinstance(target, Target):
         return is_right(target, casting, [tensor], "read")
     reply = target.infer(casting.request([tensor], send="binary"))
-    return is_met(lambda: expect_right(reply, casting, [tensor]))
+    return is_met(lambda: expect_correct_outputs(reply, casting, [tensor]))
 
 
 def _read_attributed_classes(reply: Reply, name: str) -> list[ClassText]:

@@ -118,10 +118,10 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
 
 
 def expect_sendable(client: Client, observation: Observation) -> None:
-    """Excuse a client that sent nothing if it can only send a form that cannot carry every input.
+    """Skip the row if the client sent nothing because no form that it sends can carry every input.
 
     Raises:
-        NotApplicable: the client sends only JSON, or typed contents, which cannot carry an input.
+        NotApplicable: the client sends only JSON, or only typed contents over gRPC, and this form cannot carry an input.
     """
     error = observation.result.error
     is_carried = all(can_be_json(client, one) for one in observation.inference.inputs)

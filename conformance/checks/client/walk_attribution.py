@@ -31,7 +31,9 @@ _OF_GRPC: Mapping[str, str] = {
 
 
 def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
-    """Return the HTTP id of the requirement that is broken; None for the first requirement of the check.
+    """Return the id of the requirement that the client breaks, without the suffix `/grpc`.
+
+    Returns None if no axis points to a requirement; the caller then reports the first requirement of the check.
 
     Args:
         found: the shrunk failure.

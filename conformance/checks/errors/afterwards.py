@@ -77,11 +77,11 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
         expect_alive(target, model)
         raise
 
-    def expect_right(reply: Reply) -> None:
+    def expect_correct_outputs(reply: Reply) -> None:
         with attribute_to("OIP-ALIVE"):  # the answer was correct before, so any fault is due to the refusal
             expect(reply).tensors(right, through_json=target.through_json)
 
-    expect_or_blame_isolation(target, after, expect_right)
+    expect_or_blame_isolation(target, after, expect_correct_outputs)
 
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:

@@ -103,7 +103,7 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
         raise UnmetError("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
     _expect_outputs(case, reply)
     for output in case.outputs:
-        _expect_form(case, reply, output)
+        _expect_output_form(case, reply, output)
         expect_output(case, model, reply, output)
     expect_framed(reply)
     header = reply.header(INFERENCE_HEADER)
@@ -169,7 +169,7 @@ def _expect_outputs(case: Case, reply: Reply) -> None:
         )
 
 
-def _expect_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
+def _expect_output_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
     """Expect an output in the form that the case prescribes."""
     if output.form == "either":
         return

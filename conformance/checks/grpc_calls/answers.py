@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_requested_name
 from conformance.checks.support.documents import expect_only
-from conformance.checks.support.over_grpc import expect_right, find_answer_form
+from conformance.checks.support.over_grpc import expect_correct_outputs, find_answer_form
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
@@ -45,7 +45,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
     is_wrong = "under the suite's own name it is also wrong"
 
     def expect_answer_as(named: ClientName) -> None:
-        expect_right(target.send(named.sign(call)), model, tensors)
+        expect_correct_outputs(target.send(named.sign(call)), model, tensors)
 
     with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
         for client in clients:

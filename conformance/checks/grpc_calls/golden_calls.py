@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from conformance.checks.support.golden_classes import LIST_REQUIREMENTS, expect_classes
-from conformance.checks.support.over_grpc import expect_right
+from conformance.checks.support.over_grpc import expect_correct_outputs
 from conformance.expect.attribution import attribute_missing_over_grpc
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -126,7 +126,7 @@ def _is_simpler_call_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> 
     if _has_classes(case) or [each.name for each in request.inputs] != declared:
         plain = target.infer(model.request(tensors, send=send))
         return not (
-            is_met(lambda: expect_right(plain, model, tensors))
+            is_met(lambda: expect_correct_outputs(plain, model, tensors))
             and is_met(lambda: _expect_first_item_right(target, model, case, tensors))
         )
     return False

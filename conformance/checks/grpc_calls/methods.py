@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.documents import is_declared_shape
-from conformance.checks.support.over_grpc import expect_right
+from conformance.checks.support.over_grpc import expect_correct_outputs
 from conformance.checks.support.versions import find_default_version
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -211,7 +211,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
         ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and version == own:  # another version may compute something else
-                expect_right(reply, model, model.sample())
+                expect_correct_outputs(reply, model, model.sample())
         if message.model_version not in ("", version):
             raise UnmetError(
                 f"model_version {format_value(version)}, or none", f"{format_value(message.model_version)}", reply
@@ -223,7 +223,7 @@ def _is_right_without_version(
 ) -> bool:
     """Say whether the call succeeds without a version; if no classes are requested, the answer must be correct."""
     reply = target.infer(model.request(send=send, outputs=wanted))
-    return reply.succeeded if wanted else is_met(lambda: expect_right(reply, model, model.sample()))
+    return reply.succeeded if wanted else is_met(lambda: expect_correct_outputs(reply, model, model.sample()))
 
 
 @check(

@@ -13,7 +13,7 @@ from conformance.checks.support.classes import find_scored_output, list_output_n
 from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
 from conformance.checks.support.over_grpc import (
     expect_answered_or_block,
-    expect_right,
+    expect_correct_outputs,
     is_right_by_name,
     require_reading,
     reverse_similar_inputs,
@@ -44,7 +44,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
     tensors = _choose_several_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
     try:
-        expect_right(target.infer(model.request(listed)), model, tensors)
+        expect_correct_outputs(target.infer(model.request(listed)), model, tensors)
     except UnmetError as unmet:
         if model.is_own_oracle:
             _require_declared_order(target, model, tensors, unmet)
@@ -61,7 +61,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
 
 def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError) -> None:
     """Raise `BlockedError` if the answer to raw contents in declared order is wrong as well."""
-    is_right = is_met(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
+    is_right = is_met(lambda: expect_correct_outputs(target.infer(model.request(tensors)), model, tensors))
     if not is_right and not is_right_by_name(target, model, tensors):
         raise BlockedError("in the order of the metadata raw contents are also wrong", unmet) from None
 
@@ -103,10 +103,10 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
 
     def is_wrong_in_order() -> bool:
         usual = target.infer(model.request(tensors, send="json"))
-        return not is_met(lambda: expect_right(usual, model, tensors))
+        return not is_met(lambda: expect_correct_outputs(usual, model, tensors))
 
     with block_if(is_wrong_in_order, "in the order of the metadata the inputs are also wrong"), attribute_to(None):
-        expect_right(target.infer(model.request(listed, send="json")), model, tensors)
+        expect_correct_outputs(target.infer(model.request(listed, send="json")), model, tensors)
 
 
 @check("grpc.raw-entries-follow-the-outputs", answers="GRPC-ORDER-O", over=(GRPC,))

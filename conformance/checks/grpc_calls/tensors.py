@@ -13,9 +13,9 @@ from typing import Any
 
 from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
 from conformance.checks.support.over_grpc import (
+    expect_correct_outputs,
     expect_form_right,
     expect_return_over_grpc,
-    expect_right,
     is_right_by_name,
     require_reading,
 )
@@ -336,4 +336,4 @@ def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tens
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:
             raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
-    expect_right(reply, model, tensors)
+    expect_correct_outputs(reply, model, tensors)

@@ -14,7 +14,7 @@ from conformance.checks.support.over_grpc import (
     NUMBERS,
     chain_edits,
     cut_raw,
-    expect_right,
+    expect_correct_outputs,
     lengthen_raw,
     make_faulty_call,
     require_reading,
@@ -268,5 +268,5 @@ def _expect_refused_or_read(target: GrpcTarget, model: Model, message: Message, 
     reply = target.send(message, fresh=True)
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    expect_right(reply, model, tensors)
+    expect_correct_outputs(reply, model, tensors)
     return "read"

@@ -63,11 +63,11 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
     tensors = model.build_salted_inputs(items, model.salt) if items else _choose_inputs(model)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
-    def expect_right(found: Reply) -> None:
+    def expect_correct_outputs(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     with block_if(lambda: want == "binary" and not is_carried_as_binary(target, model, tensors, "written"), _UNCARRIED):
-        expect_or_blame_isolation(target, reply, expect_right)
+        expect_or_blame_isolation(target, reply, expect_correct_outputs)
 
 
 def _choose_inputs(model: Model) -> Sequence[Tensor]:
@@ -252,10 +252,10 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     if may_be_limited and is_refused(target, model, reply):
         raise NotApplicableError(f"the target has a limit for such texts: {escape_text(reply.outcome())}")
 
-    def expect_right(found: Reply) -> None:
+    def expect_correct_outputs(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
-    expect_or_blame_isolation(target, reply, expect_right)
+    expect_or_blame_isolation(target, reply, expect_correct_outputs)
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")

@@ -86,7 +86,7 @@ ROWS: tuple[Row, ...] = (
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
 def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expectation) -> None:
-    """The server answers every kind of request at the path of a listed version, by that version."""
+    """The listed version that a path names answers every kind of request."""
     versioned, listed = _choose_version(target, model)
     reply = target.infer(make(versioned))
     plain = replace(model, version="")

@@ -207,7 +207,7 @@ def request_written_otherwise_is_the_same(
 def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKind, message: Message) -> None:
     """Expect the correct answer to a message; block if the usual spelling gets a wrong answer as well."""
 
-    def expect_right(found: Reply) -> None:
+    def expect_correct_outputs(found: Reply) -> None:
         with attribute_to(None):
             request_kind.expect(found, model)
 
@@ -219,7 +219,7 @@ def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKin
 
     reply = target.send(message)
     with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
-        expect_or_blame_isolation(target, reply, expect_right)
+        expect_or_blame_isolation(target, reply, expect_correct_outputs)
     request = request_kind.request(model)
     listed = sorted(output.name for output in request.outputs or ())
     if (found := _summarize_answer(reply)) != (request.id, listed):

@@ -207,10 +207,12 @@ def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
     reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
     if tensor.datatype == "BYTES" and not reply.succeeded:
         reply = _send_with_length(target, model, tensor)
-    expect_right(target, model, reply, tensor)
+    expect_correct_outputs(target, model, reply, tensor)
 
 
-def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:
+def expect_correct_outputs(
+    target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None
+) -> None:
     """Expect the correct answer for an input; a server may require strings with a length prefix."""
     try:
         with excuse_nondeterminism(target, model.find_outputs([tensor])):
@@ -230,7 +232,7 @@ def expect_own_shape(target: Target, model: Model) -> None:
         output = expect(reply, "RAW-OUTPUTS").output(right.name)
         if output.shape != right.shape:
             raise UnmetError(f"{right.name} with {format_shape(right.shape)}", format_shape(output.shape), reply)
-    expect_right(target, model, reply, tensor, "RAW-ENCODING")
+    expect_correct_outputs(target, model, reply, tensor, "RAW-ENCODING")
 
 
 def require_exact_length(model: Model, tensor: Tensor) -> None:

@@ -12,11 +12,11 @@ from conformance.checks.raw.raw_answers import (
     STRINGS,
     VARIABLE_NUMBERS,
     expect_agreement,
+    expect_correct_outputs,
     expect_own_plain_values,
     expect_own_served,
     expect_own_shape,
     expect_own_values,
-    expect_right,
     is_simple_raw_answered,
     make_sample,
     send_raw,
@@ -121,8 +121,10 @@ def request_of_another_type_is_served(
         first, tensor = expect_own_served(target, model)
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
         expect(reply).answered()
-        with block_if(lambda: is_wrong(lambda: expect_right(target, model, first, tensor)), "so it is without"):
-            expect_right(target, model, reply, tensor)
+        with block_if(
+            lambda: is_wrong(lambda: expect_correct_outputs(target, model, first, tensor)), "so it is without"
+        ):
+            expect_correct_outputs(target, model, reply, tensor)
         return
     tensor = model.tensor(VALUES)
     message = model.raw(bytes(tensor.to_bytes()))

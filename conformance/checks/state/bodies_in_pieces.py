@@ -11,7 +11,7 @@ from conformance.checks.state.request_forms import (
     NEEDS,
     AnyForm,
     SaltedRequest,
-    expect_right,
+    expect_correct_outputs,
     make_form_request,
     make_form_row,
     require_http_1_1,
@@ -192,7 +192,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, split: SplitReque
     if split.form == "raw":
         require_raw(target, model, message)
     reply = target.send_in_pieces(message, split.find_offsets(message))
-    expect_right(target, reply, model.expected(tensors), "HTTP-SEGMENTS")
+    expect_correct_outputs(target, reply, model.expected(tensors), "HTTP-SEGMENTS")
 
 
 @check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
@@ -217,7 +217,7 @@ def _expect_read_or_declined(
 def _expect_chunks_read(target: Target, reply: Reply, expected: Sequence[Tensor], requirement: str) -> None:
     """Expect the correct answer to a chunked request, unless the server answers in HTTP/1.0."""
     try:
-        expect_right(target, reply, expected, requirement)
+        expect_correct_outputs(target, reply, expected, requirement)
     except UnmetError:
         require_http_1_1(target, reply)
         raise

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from conformance.checks.state.request_forms import (
     FORMS,
     AnyForm,
+    expect_correct_outputs,
     expect_own,
-    expect_right,
     make_form_request,
     make_form_row,
     make_salted_request,
@@ -113,7 +113,7 @@ def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyFo
     if form == "raw":
         require_raw(target, model, messages[1])
     for message, right in zip(messages, expected, strict=True):
-        expect_right(target, target.send(message), right, "OIP-ISOLATION")
+        expect_correct_outputs(target, target.send(message), right, "OIP-ISOLATION")
 
 
 def _negate_floats(tensors: Sequence[Tensor]) -> list[Tensor]:

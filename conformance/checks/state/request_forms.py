@@ -39,10 +39,10 @@ def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int,
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
     if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
         raise UnmetError(f"id request-{salt}", f"id {format_value(found)}", reply, requirement=requirement)
-    expect_right(target, reply, model.expected(make_salted_tensors(model, length, salt)), requirement)
+    expect_correct_outputs(target, reply, model.expected(make_salted_tensors(model, length, salt)), requirement)
 
 
-def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
+def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
     """Expect an answer to contain these tensors; block if the request fails in the same way when sent alone.
 
     If it is answered correctly alone, the failure breaks `requirement`, whatever part of the answer is wrong.

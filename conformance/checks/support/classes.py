@@ -41,7 +41,7 @@ def find_scored_output(model: Model) -> str:
 
 
 def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
-    """Return the names of all outputs, with `name` first or last."""
+    """Return the names of all outputs: `name` first if `is_first`, otherwise last."""
     others = [spec.name for spec in model.role.outputs if spec.name != name]
     return [name, *others] if is_first else [*others, name]
 
@@ -109,7 +109,10 @@ def read_classes(reply: Reply, name: str) -> list[ClassText]:
 
 
 def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
-    """Expect an answer to a request for too many classes to list each class once, with a matching shape."""
+    """Expect that the answer lists each class exactly once and has a matching shape.
+
+    The request asked for more classes than the output has elements.
+    """
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_be_classified_by_row(right) else 1
     batch = items if model.role.batching or (items > 1 and _has_repeats(listed)) else 1  # indices count within an item

@@ -65,7 +65,7 @@ def expect_read(
         raise NotApplicableError(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
     require_distinguished_inputs(model, tensors, misread)
     with block_if(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are also wrong"):
-        _expect_right(target, model, tensors, names)
+        _expect_correct_outputs(target, model, tensors, names)
 
 
 def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
@@ -95,7 +95,7 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether the server reads the inputs correctly if all are binary data; False if the model rejects them."""
     try:
-        return is_met(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
+        return is_met(lambda: _expect_correct_outputs(target, model, tensors, [tensor.name for tensor in tensors]))
     except NotApplicableError:
         return False
 
@@ -136,7 +136,7 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
         raise NotApplicableError(f"{model.name} answers inputs alike that are read right and wrong")
 
 
-def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
+def _expect_correct_outputs(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
     """Expect the correct answer if the named inputs, and inputs that JSON cannot carry, are binary data."""
     rights = model.expected(tensors)
     reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.build_outputs_member()))
@@ -169,9 +169,9 @@ def _is_wrong_anyway(
 ) -> bool:
     """Say whether the answer is also wrong for plain inputs, or with only the other inputs as binary data."""
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
-    if others and not is_met(lambda: _expect_right(target, model, tensors, others)):
+    if others and not is_met(lambda: _expect_correct_outputs(target, model, tensors, others)):
         return True
-    return plain is not None and is_wrong(lambda: _expect_right(target, model, plain, names))
+    return plain is not None and is_wrong(lambda: _expect_correct_outputs(target, model, plain, names))
 
 
 def is_wrong(expectation: Callable[[], object]) -> bool:

@@ -33,14 +33,14 @@ def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[
     """
     reply = target.infer(model.request(tensors, send=send))
     with block_if(lambda: _is_wrong_in_other_form(target, model, tensors, send, reply), _OTHER_FORM):
-        expect_right(reply, model, tensors)
+        expect_correct_outputs(reply, model, tensors)
     return reply
 
 
 _OTHER_FORM = "the answer is in the other form, and tensors in that are wrong by themselves"
 
 
-def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
+def expect_correct_outputs(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect a reply to contain the outputs that the model computes from these inputs.
 
     Over gRPC floats are exact in both forms, except those of deployed models. Get the inputs from `require_reading` if
@@ -92,7 +92,7 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
 def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether the server reads raw contents correctly if the inputs are sorted by name, as it may assume."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
-    return is_met(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
+    return is_met(lambda: expect_correct_outputs(target.infer(model.request(ordered)), model, tensors))
 
 
 def _request_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -136,7 +136,7 @@ def _is_wrong_in_other_form(
     if not model.role.is_json_capable or found_forms != {send == "json"}:
         return False
     other: Form = "json" if send == "binary" else "binary"
-    return not is_met(lambda: expect_right(target.infer(model.request(tensors, send=other)), model, tensors))
+    return not is_met(lambda: expect_correct_outputs(target.infer(model.request(tensors, send=other)), model, tensors))
 
 
 def find_answer_form(target: GrpcTarget, model: Model) -> Form:

@@ -39,7 +39,7 @@ _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
-    """Return the requirement that a failing step breaks; None for the first requirement of the check."""
+    """Return the requirement that a failing step breaks; None if only the first requirement of the check fits."""
     reply = found.unmet.reply
     if len(found.earlier) == 1 and reply is not None and not reply.succeeded:
         return _attribute_history(found.earlier[0][0], is_refused=reply.status is not None)

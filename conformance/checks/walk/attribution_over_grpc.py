@@ -17,7 +17,7 @@ _RAW: Mapping[str, str] = {"BYTES": "GRPC-RAW-BYTES", "FP16": "GRPC-FP16"}
 
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
-    """Return the requirement that a failing step breaks; None for the first requirement of the check."""
+    """Return the requirement that a failing step breaks; None if only the first requirement of the check fits."""
     remaining, unmet = attribution.find_remaining_axes(found.step), found.unmet
     is_answered = unmet.reply is not None and unmet.reply.succeeded
     if found.earlier or not found.is_lasting or "beside" in remaining:

@@ -33,10 +33,10 @@ def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> No
         answers: hashes of the bodies of earlier answers; a correct answer is added.
 
     Raises:
-        Unmet: the answer is wrong; see `expect_right`.
+        Unmet: the answer is wrong; see `expect_correct_outputs`.
     """
     try:
-        expect_right(reply, step_request)
+        expect_correct_outputs(reply, step_request)
     except UnmetError as unmet:
         if reply.succeeded and hash(reply.body) in answers and any(tensor.elements for tensor in step_request.expected):
             unmet.requirement = "OIP-ISOLATION"
@@ -44,7 +44,7 @@ def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> No
     answers.add(hash(reply.body))
 
 
-def expect_right(reply: Reply, step_request: StepRequest) -> None:
+def expect_correct_outputs(reply: Reply, step_request: StepRequest) -> None:
     """Expect the correct answer to a request.
 
     Raises:

@@ -50,7 +50,7 @@ def one_element_as_a_scalar(original: Original, output: Output, data: bytes) -> 
 
 @fault("grpc_answer.in_order", misses="CLIENT-READS-ORDER/grpc", broad=True)
 def raw_outputs_in_reverse(_original: Original, entries: list[bytes]) -> list[bytes]:
-    """The entries of raw_output_contents are read in reverse."""
+    """The entries of raw_output_contents are read in reverse order."""
     return entries[::-1]
 
 

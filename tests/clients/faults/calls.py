@@ -113,7 +113,7 @@ def raw_and_typed_contents(original: Original, tensor: Tensor) -> bytes:
 
 @fault("grpc_request.entries", misses="CLIENT-SENDS-ORDER/grpc")
 def raw_entries_in_reverse(original: Original, inputs: Sequence[Tensor]) -> list[bytes]:
-    """The entries of raw_input_contents are in reverse."""
+    """The entries of raw_input_contents are in reverse order."""
     return list(original(inputs)[::-1])
 
 

@@ -120,7 +120,7 @@ def column_major(original: Original, tensor: Tensor) -> bytes:
 
 @fault("request.in_order", misses="CLIENT-SENDS-ORDER")
 def data_in_reverse(_original: Original, pieces: list[bytes]) -> list[bytes]:
-    """Binary data follow the JSON in reverse."""
+    """Binary data follow the JSON in reverse order."""
     return pieces[::-1]
 
 

@@ -12,7 +12,7 @@ from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor
 
 @variation("request.written")
 def members_in_reverse(original: Original, said: dict[str, Any]) -> bytes:
-    """The members of every object are in reverse."""
+    """The members of every object are in reverse order."""
     return bytes(original(_reversed(said)))
 
 

@@ -35,7 +35,7 @@ def divided(output: Tensor) -> dict[str, Any]:
 
 @variation("lines.shown")
 def outputs_in_reverse(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
-    """The caller is given the outputs in reverse."""
+    """The caller is given the outputs in reverse order."""
     return list(original(asked, outputs[::-1]))
 
 
