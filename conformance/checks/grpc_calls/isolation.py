@@ -255,7 +255,10 @@ LATE_ELEMENTS = 100_000
 
 
 @check("grpc.calls-past-their-deadline-harm-nobody", answers="OIP-ALIVE-LEGAL/grpc", over=(GRPC,))
-@rows(Row("typed", ("json",), role="identity_int32"), Row("raw", ("binary",), role="identity_int32"))
+@rows(  # Triton 2.39 does not survive them in every third run
+    Row("typed", ("json",), role="identity_int32", dangerous=True),
+    Row("raw", ("binary",), role="identity_int32", dangerous=True),
+)
 def calls_past_their_deadline_harm_nobody(target: GrpcTarget, model: Model, send: Form) -> None:
     """The server goes on answering after calls whose deadline passed before they were answered."""
     call = make_infer_message(model.request([model.tensor(range(LATE_ELEMENTS), (LATE_ELEMENTS,))], send=send))
