@@ -118,7 +118,9 @@ def _build_array(
 ) -> tuple[Step, ...]:
     """Return the covering array for a key, from a cache."""
     if key not in _ARRAYS:
-        _ARRAYS[key] = tuple(Space(axes(), excluded, is_heavy).build_array()[0])
+        space = Space(axes(), excluded, is_heavy)
+        space.exclude_impossible_pairs()
+        _ARRAYS[key] = tuple(space.build_array()[0])
     return _ARRAYS[key]
 
 
