@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 from conformance.clients.answers.script import (
@@ -127,8 +129,13 @@ class Scenario:
 
     def list_outputs(self, beside: int | None = None) -> Tensors:
         """Return the tensors of its answers, except those for the inference at index `beside`."""
-        asked = [one for place, one in enumerate(self.inferences) if place != beside]
-        return tuple(tensor for one in asked for tensor in self.script.outputs(one))
+        asked = [outputs for place, outputs in enumerate(self._outputs) if place != beside]
+        return tuple(chain.from_iterable(asked))
+
+    @cached_property
+    def _outputs(self) -> list[Tensors]:
+        """The tensors of each inference; kept, since each result is compared with those of all others."""
+        return [tuple(self.script.outputs(one)) for one in self.inferences]
 
     def keep(self, place: int, request: ReceivedRequest) -> None:
         """Store a received request, unless the scenario has ended; called before its answer is sent."""
