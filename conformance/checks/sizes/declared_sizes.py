@@ -104,7 +104,8 @@ def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Te
 def _are_equal_sizes_read_right(target: Target, multi: Model, binary: Sequence[str]) -> bool:
     """Say whether the BOOL output is correct if every binary input has eight bytes.
 
-    IN_FP32 replaces IN_BYTES, whose elements have no fixed size."""
+    IN_FP32 replaces IN_BYTES, whose elements have no fixed size.
+    """
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
     return is_met(lambda: _expect_right_booleans(target, multi, sample, order))

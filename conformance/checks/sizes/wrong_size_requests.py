@@ -64,7 +64,8 @@ def slice_input_bytes(tensor: Tensor) -> InputBytes:
 def make_sample_inputs(model: Model) -> list[Tensor]:
     """Return the valid inputs that `change_size_and_bytes` starts from.
 
-    The first input has the elements of `STRINGS` or `NUMBERS`; a deployed model receives its own sample inputs."""
+    The first input has the elements of `STRINGS` or `NUMBERS`; a deployed model receives its own sample inputs.
+    """
     strings = model.role.inputs[0].datatype == "BYTES"
     return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
 
@@ -183,7 +184,8 @@ def drop_last_tensor(model: Model) -> Message:
 def add_json_data(values: Sequence[Any]) -> MessageBuilder:
     """Return a builder of a binary request whose first input also has `data`.
 
-    The `data` are `values`, or the sample values of a deployed model."""
+    The `data` are `values`, or the sample values of a deployed model.
+    """
 
     def build_request(model: Model) -> Message:
         data = to_json(model, model.fill(values)[0])
@@ -202,7 +204,8 @@ def drop_binary_data_and_header(model: Model) -> Message:
 def _sample_ascii_inputs(model: Model) -> list[Tensor]:
     """Return sample inputs whose strings are ASCII, so that their JSON has as many characters as bytes.
 
-    The checks of the inference header cover JSON with more bytes than characters."""
+    The checks of the inference header cover JSON with more bytes than characters.
+    """
     names = [spec.name for spec in model.role.inputs if spec.datatype == "BYTES"]
     texts = (f"{model.salt}a", "", "bc")
     return model.fill(dict.fromkeys(names, texts))
@@ -211,7 +214,8 @@ def _sample_ascii_inputs(model: Model) -> list[Tensor]:
 def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
     """Return a builder of two requests: a valid one, and the same with extra bytes at the end.
 
-    `send` is the form of all inputs, or the names of the binary inputs."""
+    `send` is the form of all inputs, or the names of the binary inputs.
+    """
 
     def build_both_requests(model: Model) -> tuple[Message, Message]:
         message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.build_outputs_member()).message()

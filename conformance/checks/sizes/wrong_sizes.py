@@ -15,10 +15,10 @@ from conformance.checks.sizes.wrong_size_requests import (
     REFUSALS,
     TRAILING_BYTES,
     SampleInputs,
-    change_size_and_bytes,
     build_with_size,
-    make_sample_inputs,
+    change_size_and_bytes,
     get_sample_inputs,
+    make_sample_inputs,
     slice_input_bytes,
 )
 from conformance.checks.support.deployed_models import require_several, to_json
