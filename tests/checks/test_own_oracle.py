@@ -61,7 +61,7 @@ def test_a_size_is_moved_between_the_inputs_of_any_model() -> None:
 
 
 def test_a_size_is_not_moved_where_one_input_is_sent() -> None:
-    with pytest.raises(NotApplicableError, match="m is sent one input"):
+    with pytest.raises(NotApplicableError, match="sends only one input to m"):
         SEVERAL_INPUT_REFUSALS[0].message(deployed(Tensor.from_values("A", "FP64", [0.5, 0.25])))
 
 

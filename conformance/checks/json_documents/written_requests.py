@@ -13,7 +13,7 @@ from conformance.checks.json_documents.answers import expect_json
 from conformance.checks.support.binary_sides import is_right
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_non_finite
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.deployed_models import expect_or_blame_isolation
+from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -219,7 +219,7 @@ def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKin
 
     reply = target.send(message)
     with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
-        expect_or_blame_isolation(target, reply, expect_correct_outputs)
+        expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
     request = request_kind.request(model)
     listed = sorted(output.name for output in request.outputs or ())
     if (found := _summarize_answer(reply)) != (request.id, listed):

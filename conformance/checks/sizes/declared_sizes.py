@@ -9,7 +9,7 @@ from conformance.checks.support.binary_sides import are_equal_inputs_right, is_r
 from conformance.checks.support.deployed_models import (
     find_sizes,
     is_read_alone,
-    is_right_sorted,
+    is_right_in_name_order,
     list_half_binary,
     require_json_outputs,
     require_several,
@@ -85,7 +85,7 @@ def _expect_all_inputs_read(target: Target, model: Model, tensors: Sequence[Tens
 
     def is_order_or_single_input_wrong() -> bool:
         alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
-        return not alone or is_right_sorted(target, model, tensors)
+        return not alone or is_right_in_name_order(target, model, tensors)
 
     with block_if(
         is_order_or_single_input_wrong,

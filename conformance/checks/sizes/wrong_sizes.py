@@ -47,7 +47,7 @@ Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
 def _make_several_input_refusal(
     fault: str, requirement: str, resize: Resize, tensors: SampleInputs | None = None
 ) -> Refusal:
-    """Return the row of a valid request in whose JSON `resize` changes the sizes of inputs; servers have to refuse it."""
+    """Return a valid request in whose JSON `resize` changes the sizes of inputs, so that servers have to refuse it."""
 
     def build_request(model: Model) -> Message:
         sent = require_several(model)
@@ -187,7 +187,7 @@ def data_beside_a_size_shifts_no_tensor(
 
 
 def _expect_refused_or_either_value(target: Target, model: Model) -> None:
-    """Send a first input with both binary data and different `data`; expect a refusal or the answer for one of the two."""
+    """Send binary data and other `data` for the first input; expect a refusal or the answer for either."""
     first, *others = require_several(model)
     other_first = replace(model, salt=model.salt + 1).sample()[0]
     request = model.request([first, *others], outputs=model.build_outputs_member())
@@ -198,7 +198,7 @@ def _expect_refused_or_either_value(target: Target, model: Model) -> None:
 
 
 def _resize_input_at(position: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of two requests: a valid binary one, and the same with another size for the input at `position`."""
+    """Return a builder of two requests: a valid one, and the same with another size for the input at `position`."""
 
     def build_both_requests(model: Model) -> tuple[Message, Message]:
         request = model.request(require_several(model), outputs=model.build_outputs_member())

@@ -17,7 +17,7 @@ from conformance.checks.state.request_forms import (
     require_http_1_1,
     require_raw,
 )
-from conformance.checks.support.changed_tensors import fill_texts
+from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.control_sides import make_large_inputs
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -74,7 +74,7 @@ def _make_json_request(model: Model, tensors: Sequence[Tensor] | None = None) ->
 
 def _make_two_byte_characters_request(model: Model) -> SaltedRequest:
     """Return a JSON request with a string that has a character of two bytes."""
-    return _make_json_request(model, fill_texts(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
+    return _make_json_request(model, fill_strings(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
 
 
 def _make_binary_request(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
@@ -100,7 +100,7 @@ def _find_binary_data_offset(message: Message) -> int:
 
 
 def _split_every_16_bytes(message: Message) -> Sequence[int]:
-    """Return offsets that split the JSON into pieces of 16 bytes, or longer ones if that were more than `MAX_PIECES`."""
+    """Return offsets that split the JSON into pieces of 16 bytes; longer ones if there were more than `MAX_PIECES`."""
     return range(16, message.json_length, max(16, message.json_length // MAX_PIECES))
 
 

@@ -27,7 +27,7 @@ JudgedMessage = tuple[Message, Judge]
 
 
 def _expect_outputs(*tensors: Tensor, form: str = "") -> Judge:
-    """Return a function that expects a reply to have these outputs, and to have them in `form` unless `form` is empty."""
+    """Return a function that expects a reply to have these outputs, in `form` unless `form` is empty."""
 
     def judge_reply(reply: Reply) -> None:
         expectation = expect(reply).tensors(tensors)
@@ -238,9 +238,7 @@ def same_body_for_another_model_is_seen(target: Target, model: Model, form: AnyF
     if other is None:
         raise NotApplicableError("no model for the role cast_int32_fp32")
     elements = [1000 + k for k in range(LONG_COUNT)]
-    _expect_requests_told_apart(
-        target, [_build_message_with_elements(one, form, elements) for one in (model, other)]
-    )
+    _expect_requests_told_apart(target, [_build_message_with_elements(one, form, elements) for one in (model, other)])
 
 
 # --- options of the request before ------------------------------------------------------------------------------------
