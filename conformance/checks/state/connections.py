@@ -256,8 +256,8 @@ REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
 }
 # More than servers read of a body before they give up; HTTP parsers skip empty lines before a request.
 LONG_PADDING = b"\r\n" * 200_000
-# Requests in `BINARY_DATA_NAMES` have a header that a server without binary data ignores. Rows in `FOR_ANY_MODEL` also run
-# on deployed models.
+# Requests in `BINARY_DATA_NAMES` have a header that a server without binary data ignores. Rows in `FOR_ANY_MODEL` also
+# run on deployed models.
 BINARY_DATA_NAMES = ("inference-header-negative", "inference-header-no-number", "inference-header-past-the-end")
 FOR_ANY_MODEL = (
     *("unknown-model", "unknown-model-in-chunks", "unknown-model-400-KB-before-it"),

@@ -45,17 +45,17 @@ PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 
 
 def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = ROLE_RULES) -> bool:
-    """Say whether two values of two axes exclude each other in a kind of call."""
-    both = {a: v, b: w}
-    if both.get("before") == "classes-asked" and kind == "calls":
+    """Say whether value `v` of axis `a` and value `w` of axis `b` exclude each other in a kind of call."""
+    pair = {a: v, b: w}
+    if pair.get("before") == "classes-asked" and kind == "calls":
         return True
-    if rules.has_no_typed_answer(both):
+    if rules.has_no_typed_answer(pair):
         return True
     return rules.is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)
 
 
 def is_invalid_call(step: Step, rules: Rules = ROLE_RULES) -> bool:
-    """Say whether a server may refuse every call with these values."""
+    """Say whether no call has these values, since each would be impossible, invalid or too slow."""
     return rules.is_invalid(step) or rules.has_no_typed_answer(step)
 
 
