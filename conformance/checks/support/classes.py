@@ -122,7 +122,7 @@ def expect_each_class_once(reply: Reply, model: Model, right: Tensor) -> None:
     available = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
     if len(listed) != available * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal or {describe_count(available)}" + (
+        expected = f"a refusal, or {describe_count(available)}" + (
             f" for each of {batch} batch items" if batch > 1 else ""
         )
         raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)

@@ -4,8 +4,8 @@ An axis is one property of an exchange; a step is one exchange with a value for 
 neutral: a plain step has only neutral values, except for its role and the forms of its tensors. The expected answer is
 computed from the role, which is a model that the suite knows.
 
-Start here: `exchanges` has the checks over HTTP, `calls` the checks over gRPC, and `walking` sends the steps and shrinks
-failures.
+Start here: `exchanges` has the checks over HTTP, `calls` the checks over gRPC, and `walking` sends the steps and
+shrinks failures.
 
 - `axes`, `axes_over_grpc`: the axes and their values, and which values exclude each other
 - `drawn_steps`: steps drawn by Hypothesis; `support.covering` builds the covering arrays
