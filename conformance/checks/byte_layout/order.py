@@ -15,7 +15,7 @@ from conformance.checks.support.binary_sides import (
     expect_side,
     expect_special_side,
     expect_survival,
-    is_right,
+    is_side_right,
     make_distinct_tensor,
     make_symmetric_inputs,
 )
@@ -151,7 +151,7 @@ def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
     """Expect row-major order; block if JSON on both sides or a tensor of equal elements is wrong as well."""
     tensor = make_distinct_tensor(model, shape)
-    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is also wrong"):
+    with block_if(lambda: not is_side_right(target, model, [tensor], "neither"), "JSON on both sides is also wrong"):
         if prod(shape) == 1:
             expect_side(target, model, [tensor], side)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.binary_sides import is_right
+from conformance.checks.support.binary_sides import is_side_right
 from conformance.checks.support.classes import (
     PARAMETER_REQUIREMENT,
     ClassifiedAnswer,
@@ -247,7 +247,7 @@ def _block_if_misread(target: Peer, tensor: Tensor) -> None:
 def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
     """Say whether the server casts a binary tensor to FP32 correctly."""
     if isinstance(target, Target):
-        return is_right(target, casting, [tensor], "read")
+        return is_side_right(target, casting, [tensor], "read")
     reply = target.infer(casting.request([tensor], send="binary"))
     return is_met(lambda: expect_correct_outputs(reply, casting, [tensor]))
 

@@ -26,7 +26,7 @@ from conformance.checks.support.binary_sides import (
     are_equal_inputs_right,
     expect_several_tensors,
     is_refused_as_json_too,
-    is_right,
+    is_side_right,
 )
 from conformance.checks.support.deployed_models import (
     is_binary_misread,
@@ -170,7 +170,7 @@ def inputs_without_elements_change_no_order(
         return "no inputs without elements are taken, as JSON either"
     full = sort_tensors(make_tensors(multi), order)
     with block_if(
-        lambda: not is_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
+        lambda: not is_side_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
     ):
         if not reply.succeeded and not target.infer(multi.request(sort_tensors(tensors, INPUTS))).succeeded:
             expect(reply, "BIN-DATATYPES-I").answered()  # the server refuses such inputs in any order

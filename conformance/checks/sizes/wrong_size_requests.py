@@ -133,7 +133,7 @@ def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
 
 
 def make_wrong_size_entry(name: str, size: Any, role: str = "multi") -> Entry:
-    """Return the entry of a request that is valid except for the size of the input `name`."""
+    """Return an entry (row id, builder, role) for a request that is valid except for the size of the input `name`."""
 
     def build_request(model: Model) -> Message:
         def edit_json(document: dict[str, Any]) -> None:

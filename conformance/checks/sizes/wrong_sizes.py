@@ -47,7 +47,7 @@ Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
 def _make_several_input_refusal(
     fault: str, requirement: str, resize: Resize, tensors: SampleInputs | None = None
 ) -> Refusal:
-    """Return a valid request in whose JSON `resize` changes the sizes of inputs, so that servers have to refuse it."""
+    """Return a `Refusal` for a valid request in whose JSON `resize` makes sizes of inputs wrong."""
 
     def build_request(model: Model) -> Message:
         sent = require_several(model)

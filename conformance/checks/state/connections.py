@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from conformance.checks.state.request_forms import (
-    expect_own,
+    expect_own_answer,
     make_salted_request,
     make_salted_tensors,
     require_answer_alone,
@@ -79,7 +79,7 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Mess
         if reply.is_refusal:
             require_answer_alone(target, reply)
         expect(reply, "OIP-ALIVE" if (reply.status or 0) >= 500 else None).answered()
-        expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
+        expect_own_answer(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
 AFTER_POST = "HTTP-PIPELINE-AFTER-POST"
@@ -104,7 +104,7 @@ def pipelined_requests_are_answered_in_order(
         if position == 1 and bad:
             _expect_bad_request_refused(reply)
         else:
-            expect_own(target, reply, model, 3 + position, position, "HTTP-PIPELINE")
+            expect_own_answer(target, reply, model, 3 + position, position, "HTTP-PIPELINE")
 
 
 @check("state.pipelined-reads-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
@@ -118,7 +118,7 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, with_inf
         if _is_connection_closed(reply):
             return
         if message not in reads:
-            expect_own(target, reply, model, 4, 1, "HTTP-PIPELINE")
+            expect_own_answer(target, reply, model, 4, 1, "HTTP-PIPELINE")
         elif _extract_status_and_name(reply) != _extract_status_and_name(alone[message.path]):
             expected = f"the answer to {message.path}: {escape_text(alone[message.path].outcome())}"
             raise expect(reply, "HTTP-PIPELINE").unmet(expected, escape_text(reply.outcome()))
@@ -167,7 +167,7 @@ def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
     for reply in replies[1:]:
         if reply.status is not None:  # a server may close the connection without an answer
-            expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
+            expect_own_answer(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
 # --- methods beside GET and POST --------------------------------------------------------------------------------------
@@ -321,5 +321,5 @@ def _expect_next_requests_right(
     for salt, reply in enumerate(replies[1:], start=1):
         if _is_connection_closed(reply):
             return "the connection was closed"
-        expect_own(target, reply, model, ELEMENT_COUNT, salt, requirement)
+        expect_own_answer(target, reply, model, ELEMENT_COUNT, salt, requirement)
     return "the connection was kept" if len(replies) > 1 else "the connection was closed"

@@ -9,7 +9,7 @@ from conformance.checks.state.request_forms import (
     FORMS,
     AnyForm,
     expect_correct_outputs,
-    expect_own,
+    expect_own_answer,
     make_form_request,
     make_form_row,
     make_salted_request,
@@ -93,7 +93,7 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
     """An answer contains nothing of the longer or shorter answer before it."""
     require_distinct_answers(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
-        expect_own(
+        expect_own_answer(
             target, target.infer(make_salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
         )
 
@@ -141,7 +141,7 @@ def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     require_distinct_answers(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
     for salt, form in enumerate(forms):
         reply = target.infer(make_salted_request(model, form, 5 + salt, salt))
-        expect_own(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
+        expect_own_answer(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
 
 
 @check("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
@@ -239,7 +239,7 @@ def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> N
     require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
-        expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")
+        expect_own_answer(target, reply, model, lengths[k], k, "OIP-ISOLATION")
 
 
 # --- interleaved bodies -----------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def bodies_in_turns_keep_apart(
     if chunks and not target.send_in_pieces(messages[0], offsets, chunks=chunks).succeeded:
         raise NotApplicableError("the server refuses the same request in chunks when it is sent alone")
     for k, reply in enumerate(target.send_in_turns(messages, offsets, chunks=chunks)):
-        expect_own(target, reply, model, length, k, "OIP-ISOLATION")
+        expect_own_answer(target, reply, model, length, k, "OIP-ISOLATION")
     return f"{len(offsets) + 1} pieces of each body"
 
 
@@ -408,7 +408,7 @@ def _expect_right_when_alone(target: Target, model: Model, name: str) -> None:
 
 
 def _expect_own_answer(target: Target, model: Model, request_form: RequestForm, tensors: Tensors, reply: Reply) -> None:
-    """Expect the correct answer to these tensors, unless the server declined the request because of its load.
+    """Expect the correct answer to these tensors, unless the server declined the request because of load or size.
 
     Raises:
         Unmet: the answer is wrong.

@@ -32,10 +32,10 @@ def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
     return model.build_salted_inputs(model.limit_length(length), salt)
 
 
-def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
+def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
     """Expect the correct outputs for the request of a salt, and not the id of another request.
 
-    An answer that declines the request because of load is not judged.
+    An answer that declines the request because of load or size is not judged.
     """
     if reply.status in DECLINED_STATUSES:
         return

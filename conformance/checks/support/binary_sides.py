@@ -127,7 +127,7 @@ def _keep_json_elements(tensor: Tensor) -> Any:
     return [*tensor.array[np.isfinite(tensor.array)], 1.5, -2.25] if tensor.array.dtype.kind == "f" else tensor.array
 
 
-def is_right(
+def is_side_right(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> bool:
     """Say whether the server returns correct outputs in an exchange with binary data on `side`; see `expect_side`."""
@@ -145,7 +145,7 @@ def expect_special_side(
         Blocked: the outputs for the plain tensors are wrong as well, so the property is not the cause.
     """
     reason = f"{plain[0].datatype} elements without that property also give wrong outputs"
-    with block_if(lambda: not is_right(target, model, plain, side), reason):
+    with block_if(lambda: not is_side_right(target, model, plain, side), reason):
         expect_side(target, model, tensors, side)
 
 
@@ -210,7 +210,7 @@ def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
     flat = tensor.array.reshape(-1)
     if side == "written" and tensor.datatype == "BYTES":  # keep only valid UTF-8: JSON carries nothing else
         flat = np.array([item.decode(errors="ignore").encode() for item in flat] or [], object)
-    return model is None or is_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
+    return model is None or is_side_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
 
 
 def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
@@ -220,10 +220,11 @@ def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]
     """
     weighted_sum = target.model("weighted_sum")
     return (
-        is_right(target, model, tensors, "both")
+        is_side_right(target, model, tensors, "both")
         and is_right_alone(target, tensors[0], side)
         and (
-            weighted_sum is None or is_right(target, weighted_sum, [make_distinct_tensor(weighted_sum, (3, 5))], "read")
+            weighted_sum is None
+            or is_side_right(target, weighted_sum, [make_distinct_tensor(weighted_sum, (3, 5))], "read")
         )
     )
 
@@ -234,7 +235,7 @@ def are_equal_inputs_right(target: Target) -> bool:
     if model is None:
         return True
     equal_inputs = [Tensor.from_values(spec.name, spec.datatype, [1, 2]) for spec in model.role.inputs]
-    return is_right(target, model, equal_inputs, "read")
+    return is_side_right(target, model, equal_inputs, "read")
 
 
 def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from conformance.checks.support.binary_sides import is_right, is_right_alone
+from conformance.checks.support.binary_sides import is_right_alone, is_side_right
 from conformance.checks.support.classes import ClassifiedAnswer, apply_to_items, read_texts
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
@@ -37,7 +37,7 @@ def are_strings_written_right(target: Target, right: Sequence[str], found: Outpu
     shape = found.shape if found else None
     if rank2_model is not None and shape is not None and len(shape) == 2 and prod(shape) == len(octets):
         square = rank2_model.tensor(octets, shape)
-        if not is_right(target, rank2_model, [square], "written"):
+        if not is_side_right(target, rank2_model, [square], "written"):
             return False
     return is_right_alone(target, Tensor.from_values("INPUT", "BYTES", octets), "written")
 

@@ -57,7 +57,8 @@ def expect_read(
         datatypes: the datatypes of the inputs that are sent as binary data.
 
     Raises:
-        NotApplicable: JSON carries no input of these datatypes, or the model answers `tensors` and `misread` the same.
+        NotApplicable: JSON carries no input of these datatypes, or the model gives the same answer to `tensors` and
+            `misread`.
         Blocked: the answer to `plain` is wrong as well, or the answer with only the inputs of other datatypes as binary
             data.
     """
@@ -136,7 +137,7 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
     """Require that the model answers the inputs and the misread inputs differently.
 
     Raises:
-        NotApplicable: the model gives both the same answer, so a correct answer would prove nothing.
+        NotApplicable: the model gives the same answer to both, so a correct answer would prove nothing.
     """
     if not model.can_distinguish(tensors, misread):
         raise NotApplicableError(f"{model.name} gives the same answer to inputs that are read correctly and wrongly")

@@ -183,7 +183,7 @@ def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Seque
     """Require that the model answers `one` and at least one of `others` differently.
 
     Raises:
-        NotApplicable: the model gives all the same answer, so an answer cannot be matched to its request.
+        NotApplicable: the model gives the same answer to all, so an answer cannot be matched to its request.
     """
     if not any(model.can_distinguish(one, other) for other in others):
         raise NotApplicableError(f"{model.name} gives the same answer to different inputs")

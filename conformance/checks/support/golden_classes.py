@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from conformance.checks.support import classes
-from conformance.checks.support.binary_sides import expect_values, is_right
+from conformance.checks.support.binary_sides import expect_values, is_side_right
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
@@ -131,7 +131,7 @@ class _CaseRequest:
         """Expect an identity model to return the strings of these classes unchanged as binary data."""
         model = self.target.model("identity_bytes" if len(output.shape) == 1 else "rank2_bytes")
         array = np.array([_format_class(item).encode() for item in output.classes or ()], object).reshape(output.shape)
-        if model and not is_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
+        if model and not is_side_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
             raise UnmetError("the strings of the classes", "other strings")
 
 

@@ -46,7 +46,7 @@ SUBJECTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request with one fault, which a server has to refuse.
+    """A request with one fault, which a server has to refuse, or should refuse if it has `tensors`.
 
     Attributes:
         fault: names the fault, in words joined by hyphens; the row's id.

@@ -156,11 +156,11 @@ class Rules:
         self._roles = roles
         self._excluded: dict[tuple[str, ...], bool] = {}
 
-    def is_excluded(self, kind: str, a: str, v: str, b: str, w: str) -> bool:
-        """Say whether value `v` of axis `a` and value `w` of axis `b` exclude each other in a kind of request."""
-        key = kind, a, v, b, w
+    def is_excluded(self, kind: str, axis: str, value: str, other_axis: str, other_value: str) -> bool:
+        """Say whether two values of two axes exclude each other in a kind of request."""
+        key = kind, axis, value, other_axis, other_value
         if key not in self._excluded:
-            pair = {a: v, b: w}
+            pair = {axis: value, other_axis: other_value}
             role = self._find_role(pair)
             self._excluded[key] = any(rule(kind, pair, role) for rule in _RULES) or self.is_invalid(pair)
         return self._excluded[key]

@@ -44,14 +44,16 @@ CALLS: Mapping[str, Mapping[str, Sequence[str]]] = {
 PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 
 
-def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = ROLE_RULES) -> bool:
-    """Say whether value `v` of axis `a` and value `w` of axis `b` exclude each other in a kind of call."""
-    pair = {a: v, b: w}
+def is_excluded_call(
+    kind: str, axis: str, value: str, other_axis: str, other_value: str, rules: Rules = ROLE_RULES
+) -> bool:
+    """Say whether two values of two axes exclude each other in a kind of call."""
+    pair = {axis: value, other_axis: other_value}
     if pair.get("before") == "classes-asked" and kind == "calls":
         return True
     if rules.has_no_typed_answer(pair):
         return True
-    return rules.is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)
+    return rules.is_excluded("classes" if kind == "classified-calls" else "", axis, value, other_axis, other_value)
 
 
 def is_invalid_call(step: Step, rules: Rules = ROLE_RULES) -> bool:

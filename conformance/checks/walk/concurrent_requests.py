@@ -123,9 +123,9 @@ _EARLIER_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
 def make_concurrent_requests(
     step: Step, model: Model, other: Model | None, salt: int, build: MakeRequest = make_request
 ) -> list[StepRequest]:
-    """Return the requests to send at the same time as the request of a step, with other tensors.
+    """Return the requests to send at the same time as the request of a step, with other tensors and ids.
 
-    They differ from the request of the step only in the tensors; requests to another model have the simplest form.
+    Otherwise they equal the request of the step, but a request to another model has the simplest form.
     """
     number = CONCURRENT_COUNTS[step["beside"]]
     if step["beside"] == "other-model" and other is not None:

@@ -98,10 +98,10 @@ class DeployedSteps:
             model_values["order"] = ("declared",)
         return {axis: model_values.get(axis, values) for axis, values in axes.items()}
 
-    def _is_excluded(self, a: str, v: str, b: str, w: str) -> bool:
+    def _is_excluded(self, axis: str, value: str, other_axis: str, other_value: str) -> bool:
         if self.kind in CALLS:
-            return is_excluded_call(self.kind, a, v, b, w, self.rules)
-        return self.rules.is_excluded(self.kind, a, v, b, w)
+            return is_excluded_call(self.kind, axis, value, other_axis, other_value, self.rules)
+        return self.rules.is_excluded(self.kind, axis, value, other_axis, other_value)
 
     def _is_invalid(self, step: Step) -> bool:
         # Shrinking may propose counts that this model must not receive: classes of no elements have crashed servers.
