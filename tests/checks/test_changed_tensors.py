@@ -24,16 +24,16 @@ def values(tensors: Sequence[Tensor]) -> list[object]:
 
 
 def test_tensors_are_filled_with_the_greatest_or_the_first() -> None:
-    filled = changed.fill_alike([*ALL, Tensor.from_values("N", "INT8", [-3, 1])])
+    filled = changed.fill_with_one_element([*ALL, Tensor.from_values("N", "INT8", [-3, 1])])
     assert values(filled) == [[2.0] * 6, [3] * 3, [1] * 3, [b"ab"] * 3, [True] * 3, [1.5] * 2, [-3] * 2]
     assert [tensor.shape for tensor in filled[:2]] == [(2, 3), (3,)]
 
 
 def test_elements_are_the_same_in_either_order_where_the_model_takes_any_such() -> None:
-    floats, counts, bits, *_ = changed.fill_either_order(ALL)
+    floats, counts, bits, *_ = changed.fill_byte_order_neutral(ALL)
     assert floats.array.byteswap().tobytes() == floats.array.tobytes()
     assert values([counts, bits]) == [[3, 3, 3], [0, 0, 0]]  # no count was 0
-    doubles = changed.fill_either_order([Tensor.from_values("D", "FP64", [0.5])])[0].array
+    doubles = changed.fill_byte_order_neutral([Tensor.from_values("D", "FP64", [0.5])])[0].array
     words = doubles.view("<u4")
     assert doubles.byteswap().tobytes() == doubles.tobytes() == words[::-1].tobytes()
 
@@ -45,14 +45,14 @@ def test_elements_are_the_same_in_either_order_where_the_model_takes_any_such() 
 )
 def test_swapped_bytes_stay_ordinary_numbers(elements: Sequence[float], is_swapped: bool) -> None:
     tensor = Tensor.from_values("F", "FP32", elements)
-    plain = changed.fill_either_order([tensor])
+    plain = changed.fill_byte_order_neutral([tensor])
     swapped = changed.swap_bytes([tensor], plain)[0].array
     assert (swapped.tobytes() == tensor.array.byteswap().tobytes()) == is_swapped
     assert (swapped.tobytes() == plain[0].array.tobytes()) != is_swapped
 
 
 def test_no_integer_is_swapped() -> None:
-    plain = changed.fill_either_order([COUNTS])
+    plain = changed.fill_byte_order_neutral([COUNTS])
     assert changed.swap_bytes([COUNTS], plain) == plain
 
 
@@ -60,7 +60,7 @@ def test_no_integer_is_swapped() -> None:
     ("change", "expected"),
     [
         (changed.shift_elements, [[1.125, 0.25, 1.0, 2.0, 0.125, 0.125], [3, 2, 2]]),
-        (changed.read_by_columns, [[0.5, 0.25, 2.0, 1.125, 1.0, 0.125], [1, 3, 2]]),
+        (changed.reorder_by_columns, [[0.5, 0.25, 2.0, 1.125, 1.0, 0.125], [1, 3, 2]]),
         (changed.invert_booleans, [[0.5, 1.125, 0.25, 1.0, 2.0, 0.125], [1, 3, 2]]),
     ],
 )
@@ -72,13 +72,13 @@ def test_elements_change_places(
 
 def test_what_is_written_by_columns_is_read_by_columns() -> None:
     by_columns = np.ascontiguousarray(FLOATS.array.T).reshape(2, 3)
-    assert values(changed.read_by_columns([Tensor.from_values("F", "FP32", by_columns)])) == values([FLOATS])
+    assert values(changed.reorder_by_columns([Tensor.from_values("F", "FP32", by_columns)])) == values([FLOATS])
 
 
 def test_booleans_are_inverted_and_strings_replaced() -> None:
     assert values(changed.invert_booleans([FLAGS])) == [[False, True, True]]
-    assert values(changed.fill_texts([TEXTS, FLAGS], [b"x", b""])) == [[b"x", b"", b"x"], [True, False, False]]
-    assert values(changed.halve_texts([TEXTS, COUNTS])) == [[b"a", b"", b"cd"], [1, 3, 2]]
+    assert values(changed.fill_strings([TEXTS, FLAGS], [b"x", b""])) == [[b"x", b"", b"x"], [True, False, False]]
+    assert values(changed.halve_strings([TEXTS, COUNTS])) == [[b"a", b"", b"cd"], [1, 3, 2]]
 
 
 @pytest.mark.parametrize("name", changed.LOOKALIKES)

@@ -92,7 +92,7 @@ def test_a_tensor_that_is_right_when_it_is_sent_again_blocks() -> None:
         for failure in failures:
             raise failure
 
-    with pytest.raises(BlockedError, match="right when it is sent again"):
+    with pytest.raises(BlockedError, match="correct answer when it is sent again"):
         expect_generated(MODEL, "both", fail_once)
 
 

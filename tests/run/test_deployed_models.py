@@ -57,14 +57,14 @@ ODD_ONES = (
     (unusual_models.COUNTER, 160, "counter has no other output that is the same each time"),
     (unusual_models.BY_PLACE, 160, "the model goes by the order of its inputs, not by their names, in plain JSON too"),
     (unusual_models.NAN, 130, "JSON does not carry Y"),
-    (unusual_models.OCTETS, 80, "JSON carries no output of octets"),
-    (unusual_models.SMALL_TABLE, 145, "small_table may look up its integers in a table"),
+    (unusual_models.OCTETS, 80, "JSON cannot carry any output of octets"),
+    (unusual_models.SMALL_TABLE, 145, "small_table may use integers as table indices"),
     (
         *(unusual_models.STRUCTURED, 90),
         "structured answers every input alike, or accepts one only: answers do not show what it read",
     ),
     (unusual_models.RARELY, 110, "rarely is not deterministic"),
-    (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same, rightly written or not"),
+    (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same with and without the fault"),
 )
 
 

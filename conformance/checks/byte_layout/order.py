@@ -15,12 +15,12 @@ from conformance.checks.support.binary_sides import (
     expect_side,
     expect_special_side,
     expect_survival,
-    is_right,
+    is_side_right,
     make_distinct_tensor,
     make_symmetric_inputs,
 )
 from conformance.checks.support.changed_tensors import WIDE
-from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
+from conformance.checks.support.control_sides import expect_read, expect_written, find_alterable_inputs
 from conformance.checks.support.exploring import explore
 from conformance.expect.unmet import NotApplicableError, block_if
 from conformance.roles.model import Model
@@ -65,9 +65,9 @@ def inputs_are_little_endian(
     if values:
         _expect_little_endian(target, model, values, in_either_order, "read")
     else:
-        tensors = find_inputs(model, changed_tensors.fill_either_order)
-        alike, plain = changed_tensors.fill_alike(tensors), changed_tensors.fill_either_order(tensors)
-        expect_read(target, model, alike, changed_tensors.swap_bytes(alike, plain), plain, of=WIDE)
+        tensors = find_alterable_inputs(model, changed_tensors.fill_byte_order_neutral)
+        alike, plain = changed_tensors.fill_with_one_element(tensors), changed_tensors.fill_byte_order_neutral(tensors)
+        expect_read(target, model, alike, changed_tensors.swap_bytes(alike, plain), plain, datatypes=WIDE)
 
 
 @check("bytes.outputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-O")
@@ -84,7 +84,7 @@ def outputs_are_little_endian(
     if values:
         _expect_little_endian(target, model, values, in_either_order, "written")
     else:
-        expect_written(target, model, model.sample(), np.ndarray.byteswap, of=WIDE)
+        expect_written(target, model, model.sample(), np.ndarray.byteswap, datatypes=WIDE)
 
 
 def _expect_little_endian(
@@ -125,11 +125,11 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
     if shape is not None:
         _expect_row_major(target, model, shape, "read")
     else:
-        tensors = find_inputs(model, changed_tensors.read_by_columns)
+        tensors = find_alterable_inputs(model, changed_tensors.reorder_by_columns)
         if not any(changed_tensors.has_rows_and_columns(tensor) for tensor in tensors):
             raise NotApplicableError(f"no input of {model.name} has rows and columns")
-        misread = changed_tensors.read_by_columns(tensors)
-        expect_read(target, model, tensors, misread, plain=changed_tensors.fill_alike(tensors))
+        misread = changed_tensors.reorder_by_columns(tensors)
+        expect_read(target, model, tensors, misread, plain=changed_tensors.fill_with_one_element(tensors))
 
 
 @check("bytes.outputs-are-row-major", answers="BIN-ROW-MAJOR-O")
@@ -139,7 +139,7 @@ def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None)
     if shape is not None:
         _expect_row_major(target, model, shape, "written")
     else:
-        tensors = find_inputs(model, changed_tensors.read_by_columns)
+        tensors = find_alterable_inputs(model, changed_tensors.reorder_by_columns)
         expect_written(target, model, tensors, _restore_row_order)
 
 
@@ -151,7 +151,7 @@ def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
     """Expect row-major order; block if JSON on both sides or a tensor of equal elements is wrong as well."""
     tensor = make_distinct_tensor(model, shape)
-    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is also wrong"):
+    with block_if(lambda: not is_side_right(target, model, [tensor], "neither"), "JSON on both sides is also wrong"):
         if prod(shape) == 1:
             expect_side(target, model, [tensor], side)
         else:

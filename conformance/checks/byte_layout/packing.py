@@ -9,13 +9,13 @@ import numpy as np
 from conformance.checks.support import changed_tensors
 from conformance.checks.support.binary_sides import SIDES, Side, expect_side, expect_special_side
 from conformance.checks.support.changed_tensors import LOOKALIKES as OWN_LOOKALIKES
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_lookalike, fill_texts
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_lookalike, fill_strings
 from conformance.checks.support.control_sides import (
-    ask_alone,
     excuse_nondeterminism,
     expect_read,
     expect_written,
     is_read_right,
+    request_single_output,
 )
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
@@ -54,7 +54,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
             expect_read(target, model, odd, changed_tensors.shift_elements(odd), plain=even)
         except UnmetError as unmet:
             # Gaps also break tensors of equal elements; a wrong order of dimensions does not.
-            if is_read_right(target, model, changed_tensors.fill_alike(odd)):
+            if is_read_right(target, model, changed_tensors.fill_with_one_element(odd)):
                 unmet.requirement = "BIN-ROW-MAJOR-I"
             raise
 
@@ -167,9 +167,9 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
     plain = model.sample()
     if octets == OWN_STRINGS:
         texts = [text for text in LOOKALIKES.values() if text.isascii()]
-        expect_read(target, model, fill_texts(plain, texts), plain, plain, of=("BYTES",))
+        expect_read(target, model, fill_strings(plain, texts), plain, plain, datatypes=("BYTES",))
     else:
-        expect_read(target, model, fill_lookalike(plain, octets), plain, fill_fractions(plain), of=WIDE_FLOATS)
+        expect_read(target, model, fill_lookalike(plain, octets), plain, fill_fractions(plain), datatypes=WIDE_FLOATS)
 
 
 @check("bytes.output-bytes-are-opaque", answers="BIN-BODY-O")
@@ -203,7 +203,7 @@ def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
     if not found:
         raise NotApplicableError(f"no output of {model.name} has the bytes of its input")
     for right in found:
-        reply = ask_alone(target, model, tensors, right.name)
+        reply = request_single_output(target, model, tensors, right.name)
         with excuse_nondeterminism(target, found):
             expect(reply).tensors([right]).free_of("trailing-bytes")
 

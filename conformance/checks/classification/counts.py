@@ -181,8 +181,8 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
     shape = expect(case.reply).output(case.name).shape
     # The checks of the shape judge a wrong rank; its last dimension may not be the count.
     last = shape[-1] if shape and len(shape) == 1 + case.is_batch else found
-    if last != case.right_count:
-        raise UnmetError(f"{describe_count(case.right_count)} of {case.name}", describe_count(last), case.reply)
+    if last != case.expected_count:
+        raise UnmetError(f"{describe_count(case.expected_count)} of {case.name}", describe_count(last), case.reply)
 
 
 @check("grpc.as-many-classes-as-asked", answers="CLS-COUNT/grpc", over=(GRPC,))
@@ -200,6 +200,6 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
 def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
     """The server returns the requested number of classes, at most one for each score."""
     case = ClassifiedAnswer.ask(target, model, values, count, send=send)
-    found, right = len(read_texts(case.reply, case.name)), case.right_count * case.batch
+    found, right = len(read_texts(case.reply, case.name)), case.expected_count * case.batch
     if found != right:
         raise UnmetError(f"{describe_count(right)} of {case.name}", describe_count(found), case.reply)

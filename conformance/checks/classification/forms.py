@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
+from conformance.checks.support.class_expectations import ALSO_WRONG_AS_BYTES, are_strings_written_right, expect_texts
 from conformance.checks.support.classes import (
-    TAKEN,
+    PARAMETER_REQUIREMENT,
     ask,
     find_scored_output,
     list_output_names,
@@ -19,8 +19,8 @@ from conformance.checks.support.ranked_inputs import (
     ITEMS,
     SCORES,
     SEVERAL_SCORED,
+    choose_class_count,
     choose_inputs,
-    find_count,
     repeat_in_both_forms,
 )
 from conformance.expect import attribution
@@ -97,7 +97,9 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     """The server returns the plain output again after a classified request."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
-    read_texts(ask(target, model, tensors, RequestedOutput(name, classification=find_count(model, right))), name)
+    read_texts(
+        ask(target, model, tensors, RequestedOutput(name, classification=choose_class_count(model, right))), name
+    )
     reply = target.infer(
         model.request(tensors, send="json", outputs=[name] if listed else model.build_outputs_member())
     )
@@ -161,16 +163,16 @@ def binary_data_is_obeyed(
     """The server returns classes as binary BYTES where binary_data is true, and as JSON where it is false."""
     name = find_scored_output(model)
     tensors, scores = choose_inputs(model, name, values)
-    count = find_count(model, scores)
+    count = choose_class_count(model, scores)
     wanted = [RequestedOutput(name, binary, count)]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
-    if expect(reply, TAKEN).output(name).binary != binary:
+    if expect(reply, PARAMETER_REQUIREMENT).output(name).binary != binary:
         if _is_obeyed_unclassified(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does this with every output: checks of the parameter judge it
     right = read_texts(ask(target, model, tensors, RequestedOutput(name, classification=count)), name)
-    with block_if(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
+    with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
         expect_texts(reply, name, right, is_near=model.is_own_oracle)
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.binary_sides import is_right
+from conformance.checks.support.binary_sides import is_side_right
 from conformance.checks.support.classes import (
-    TAKEN,
+    PARAMETER_REQUIREMENT,
     ClassifiedAnswer,
     ask,
     describe_classes,
     describe_count,
-    expect_each_once,
+    expect_each_class_once,
     find_scored_output,
     rank_classes,
     read_classes,
@@ -73,7 +73,7 @@ def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: i
     tensors, right = choose_inputs(model, name, values)
     reply = ask(target, model, tensors, RequestedOutput(name, classification=count or right.elements + 1))
     if not is_refused(target, model, reply):
-        expect_each_once(reply, model, right)
+        expect_each_class_once(reply, model, right)
 
 
 @check("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
@@ -98,7 +98,9 @@ def number_with_a_point(target: Target, model: Model) -> str:
         return f"refused: {reply.outcome()}"
     found = len(read_texts(reply, "SCORES"))
     if found != 2:
-        raise UnmetError("2 classes, or a refusal with a 4xx status", describe_count(found), reply, requirement=TAKEN)
+        raise UnmetError(
+            "2 classes, or a refusal with a 4xx status", describe_count(found), reply, requirement=PARAMETER_REQUIREMENT
+        )
     return "taken for 2"
 
 
@@ -245,7 +247,7 @@ def _block_if_misread(target: Peer, tensor: Tensor) -> None:
 def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
     """Say whether the server casts a binary tensor to FP32 correctly."""
     if isinstance(target, Target):
-        return is_right(target, casting, [tensor], "read")
+        return is_side_right(target, casting, [tensor], "read")
     reply = target.infer(casting.request([tensor], send="binary"))
     return is_met(lambda: expect_correct_outputs(reply, casting, [tensor]))
 

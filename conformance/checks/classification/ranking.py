@@ -164,7 +164,7 @@ def highest_come_first(
     tensors = find(model) if find else None
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
-    if find and len(case.listed) != case.right_count * case.batch:
+    if find and len(case.listed) != case.expected_count * case.batch:
         raise BlockedError("there are more or fewer classes than were asked for")
     case.expect_rule(apply_to_items(class_texts.is_in_order))
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions
 from conformance.checks.support.class_expectations import (
-    expect_bare_without_label,
     expect_labels,
+    expect_no_colon_without_label,
     expect_no_labels,
-    expect_one_label_each,
+    expect_same_label_everywhere,
 )
 from conformance.checks.support.classes import (
     CLASS_FORMAT,
@@ -19,7 +19,7 @@ from conformance.checks.support.classes import (
     rank_classes,
     read_texts,
 )
-from conformance.checks.support.control_sides import ask_alone
+from conformance.checks.support.control_sides import request_single_output
 from conformance.checks.support.ranked_inputs import (
     DESCENDING,
     DOCUMENTED,
@@ -157,7 +157,7 @@ def _expect_own_values(target: Target, model: Model) -> None:
     case = ClassifiedAnswer.ask(target, model, tensors=tensors)
     if case.right.datatype not in WIDE_FLOATS:
         raise NotApplicableError(f"{case.name} of {model.name} has no floats")
-    reply = ask_alone(target, model, tensors, case.name)
+    reply = request_single_output(target, model, tensors, case.name)
     output = reply.answer.output(case.name)
     if output is None or output.array is None or find_difference(case.right, output, reply.body):
         raise BlockedError(f"{case.name} is wrong as binary data")
@@ -205,7 +205,7 @@ _LABEL_ROWS = (
 def label_follows_its_index(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
     """The label in a class is the label of its index."""
     if values is None:
-        expect_one_label_each(target, model, "json")
+        expect_same_label_everywhere(target, model, "json")
     else:
         expect_labels(ClassifiedAnswer.ask(target, model, values, name=name))
 
@@ -223,7 +223,7 @@ def label_follows_its_index(target: Target, model: Model, values: Any = None, na
 def no_label_no_colon(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
     """A class without a label ends with its index."""
     if values is None:
-        expect_bare_without_label(target, model, "json")
+        expect_no_colon_without_label(target, model, "json")
     else:
         expect_no_labels(ClassifiedAnswer.ask(target, model, values, name=name))
 
@@ -245,7 +245,7 @@ def class_label_is_that_of_its_index(
 ) -> None:
     """The label in a class is the label of its index."""
     if values is None:
-        expect_one_label_each(target, model, send)
+        expect_same_label_everywhere(target, model, send)
     else:
         expect_labels(ClassifiedAnswer.ask(target, model, values, name=name, send=send))
 
@@ -266,6 +266,6 @@ def class_without_a_label_ends_with_its_index(
 ) -> None:
     """A class without a label ends with its index."""
     if values is None:
-        expect_bare_without_label(target, model, send)
+        expect_no_colon_without_label(target, model, send)
     else:
         expect_no_labels(ClassifiedAnswer.ask(target, model, values, name=name, send=send))

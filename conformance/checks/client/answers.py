@@ -10,8 +10,8 @@ from conformance.checks.support.client_rows import (
     CALLS,
     FORMS,
     block_if_unread,
-    expect_like_plain,
-    expect_sent_like_plain,
+    expect_request_sent,
+    expect_scripted_answer_read,
     get_unread_requirement,
     is_json,
     list_strings,
@@ -286,7 +286,7 @@ def make_order_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
     """The client reads outputs in the order of the answer, not in the order of its request."""
-    with block_if_unread(client, inference, script.outputs(inference), apart=True):
+    with block_if_unread(client, inference, script.outputs(inference), one_output_each=True):
         expect_outputs(client.infer(inference, script))
 
 
@@ -370,7 +370,7 @@ def make_call_row(name: str, style: CallStyle) -> Row:
 @rows(*[make_call_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row()))
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
     """The client reads outputs in the encoding in which they arrive, with or without the inference header."""
-    expect_like_plain(client, inference, script, unread)
+    expect_scripted_answer_read(client, inference, script, unread)
 
 
 # --- optional members -------------------------------------------------------------------------------------------------
@@ -441,7 +441,7 @@ def make_class_request_rows() -> Iterator[Row]:
 @rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
-    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-OUTPUTS")
+    expect_request_sent(client, inference, own, not_received="CLIENT-SENDS-OUTPUTS")
 
 
 def make_class_answer_rows() -> Iterator[Row]:

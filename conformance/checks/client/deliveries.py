@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.checks.support.client_rows import (
     FORMS,
-    expect_like_plain,
+    expect_scripted_answer_read,
     make_script,
     make_small_inference,
     make_tensor,
@@ -168,14 +168,14 @@ def make_delivery_rows() -> Iterator[Row]:
 @rows(*make_json_style_rows())
 def reads_any_json(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any white space, escapes, member order and extra members."""
-    expect_like_plain(client, inference, script, unread)
+    expect_scripted_answer_read(client, inference, script, unread)
 
 
 @check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
 @rows(*make_delivery_rows())
 def reads_any_delivery(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any header spelling, chunking and content coding that it accepts."""
-    expect_like_plain(client, inference, script, unread)
+    expect_scripted_answer_read(client, inference, script, unread)
 
 
 def make_large_answer_row(form: Form, coding: str = "") -> Row:

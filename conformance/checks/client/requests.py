@@ -14,7 +14,7 @@ from conformance.checks.support.client_rows import (
     block_if_unsent,
     derive_model_name,
     derive_salt,
-    expect_sent_like_plain,
+    expect_request_sent,
     make_inference,
     make_sending_row,
     make_small_inference,
@@ -77,14 +77,14 @@ def make_mixed_form_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_order_rows()))
 def sends_inputs_in_order(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends the bytes of several inputs in the order of the JSON."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)
 
 
 @check("client.sends-both-forms-at-once", answers="CLIENT-SENDS-ORDER")
 @rows(*make_mixed_form_rows())
 def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends some inputs as binary data and others as JSON in one request."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)
 
 
 # --- headers and members ----------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def make_framing_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_framing_rows()))
 def frames_its_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client's headers, lengths and JSON members agree with each other, whatever names the request has."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)
 
 
 def make_row_for_requirements(name: str, inference: Inference, *requirements: str) -> Row:
@@ -132,7 +132,7 @@ def make_one_form_row(form: Form) -> Row:
 @rows(*map(make_one_form_row, FORMS))
 def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends either raw contents or typed contents in a call."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)
 
 
 @check("client.states-the-content-type", answers="CLIENT-SENDS-CONTENT-TYPE")
@@ -144,7 +144,7 @@ def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> N
 )
 def states_the_content_type(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends binary data as octet-stream and JSON alone as JSON."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)
 
 
 def make_path_rows() -> Iterator[Row]:
@@ -163,7 +163,7 @@ def make_path_rows() -> Iterator[Row]:
 @rows(*map(to_raw_grpc_row, make_path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends a request to the model, and the version, that its caller names."""
-    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-POST")
+    expect_request_sent(client, inference, own, not_received="CLIENT-SENDS-POST")
 
 
 def make_coding_rows() -> Iterator[Row]:
@@ -180,7 +180,7 @@ def make_coding_rows() -> Iterator[Row]:
 @rows(*make_coding_rows())
 def applies_the_coding_it_announces(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client announces the coding of a compressed request, and counts the JSON before compression."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)
 
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
 @rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 def asks_for_the_outputs(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests the outputs, encodings and id that its caller wants."""
-    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-OUTPUTS")
+    expect_request_sent(client, inference, own, not_received="CLIENT-SENDS-OUTPUTS")
 
 
 # --- raw binary requests ----------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def make_raw_row(datatype: str, shape: tuple[int, ...]) -> Row:
 @rows(*[make_raw_row(*one) for one in RAW_TENSORS])
 def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends a raw request as the tensor's bytes alone, with an inference header of 0."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)
 
 
 def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Inference]:
@@ -410,4 +410,4 @@ def make_shared_name_row(form: Form) -> Row:
 @rows(*[to_grpc_row(make_shared_name_row(form)) for form in FORMS])
 def sends_names_as_they_are(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends input names unchanged, also long ones and ones that JSON escapes."""
-    expect_sent_like_plain(client, inference, own)
+    expect_request_sent(client, inference, own)

@@ -9,8 +9,8 @@ import numpy as np
 
 from conformance.checks.support.client_rows import (
     FORMS,
-    expect_sent_like_plain,
-    list_owed_requirements,
+    expect_request_sent,
+    list_request_requirements,
     list_strings,
     make_inference,
     make_sending_row,
@@ -256,7 +256,7 @@ def make_element_count_rows() -> Iterator[Row]:
             inferences = [
                 make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in FEW_COUNTS
             ]
-            requirements = list_owed_requirements(inferences[-1])
+            requirements = list_request_requirements(inferences[-1])
             yield Row(f"{datatype}-{form}", (inferences, requirements), answers=requirements)
 
 
@@ -307,4 +307,4 @@ def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequen
 def announces_no_coding_of_the_answers(client: Client, form: Form) -> None:
     """A client that accepts compressed answers announces no coding of its own request."""
     inference = make_small_inference(f"accepts-{form}", form, accepts="gzip")
-    expect_sent_like_plain(client, inference, ("CLIENT-SENDS-CODING",))
+    expect_request_sent(client, inference, ("CLIENT-SENDS-CODING",))

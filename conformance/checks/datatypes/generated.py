@@ -8,8 +8,8 @@ from conformance.checks.support.binary_sides import (
     expect_both_sides,
     expect_side,
     expect_survival,
-    is_right,
     is_right_alone,
+    is_side_right,
 )
 from conformance.checks.support.generated import SEVERAL_DIMENSIONS, expect_generated, make_generated_rows
 from conformance.expect.unmet import BlockedError, UnmetError, block_if
@@ -93,7 +93,7 @@ def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side
         return
     if not is_right_alone(target, tensor, side):
         raise BlockedError(f"{tensor.datatype} in one dimension is also wrong", unmet) from None
-    if not is_right(target, model, [tensor], "neither"):
+    if not is_side_right(target, model, [tensor], "neither"):
         raise BlockedError("JSON on both sides is also wrong", unmet) from None
     unmet.requirement = unmet.requirement or f"BIN-ROW-MAJOR-{'O' if side == 'written' else 'I'}"
 

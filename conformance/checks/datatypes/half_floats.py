@@ -16,8 +16,8 @@ from conformance.checks.support.binary_sides import (
     expect_side,
     expect_survival,
     expect_values,
-    is_right,
     is_right_alone,
+    is_side_right,
 )
 from conformance.checks.support.control_sides import excuse_nondeterminism
 from conformance.expect.unmet import BlockedError, UnmetError, block_if
@@ -73,7 +73,7 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
 def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
     """Say whether the server returns the elements unchanged in smaller tensors."""
     parts = [tensor.array[start : start + PART_ELEMENTS] for start in range(0, tensor.elements, PART_ELEMENTS)]
-    return all(is_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
+    return all(is_side_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
 
 def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
@@ -83,11 +83,11 @@ def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> boo
         Blocked: FP32 elements with these values are wrong as well, and JSON can carry none of the values.
     """
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
-    if casting is None or is_right(target, casting, [tensor], "both"):
+    if casting is None or is_side_right(target, casting, [tensor], "both"):
         return casting is not None
     numbers = tensor.array[np.isfinite(tensor.array) & (tensor.array != 0)]
     if numbers.size:
-        return is_right(target, casting, [casting.tensor(numbers)], "read")
+        return is_side_right(target, casting, [casting.tensor(numbers)], "read")
     if not is_fp32_right(target, tensor.array):
         raise BlockedError(FP32_WRONG_TOO, unmet)
     return False

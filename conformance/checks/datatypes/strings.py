@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance.checks.support.binary_sides import expect_both_sides, expect_side, expect_survival
-from conformance.checks.support.changed_tensors import fill_texts, invert_booleans, shift_elements
-from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
+from conformance.checks.support.changed_tensors import fill_strings, invert_booleans, shift_elements
+from conformance.checks.support.control_sides import expect_read, expect_written, find_alterable_inputs
 from conformance.checks.support.datatypes import KIB, get_identity_role
 from conformance.expect.expectation import expect
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
@@ -37,7 +37,9 @@ OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a 
 
 def _find_own_bools(model: Model) -> Sequence[Tensor]:
     """Return inputs of a deployed model that contain both BOOL values, if a draw has such inputs."""
-    return find_inputs(model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT)
+    return find_alterable_inputs(
+        model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT
+    )
 
 
 @check("datatypes.bool-bytes-are-read", answers=("BIN-BOOL-I", "BIN-DATATYPES-I"))
@@ -48,7 +50,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
         expect_side(target, model, [model.tensor(values)], "read")
     else:
         tensors = _find_own_bools(model)
-        expect_read(target, model, tensors, misread=invert_booleans(tensors), of=BOOL_ONLY)
+        expect_read(target, model, tensors, misread=invert_booleans(tensors), datatypes=BOOL_ONLY)
 
 
 @check("datatypes.bool-bytes-are-written", answers=("BIN-BOOL-O", "BIN-DATATYPES-O"))
@@ -56,7 +58,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
     if values is None:
-        expect_written(target, model, _find_own_bools(model), of=BOOL_ONLY, free_of=("bool-byte",))
+        expect_written(target, model, _find_own_bools(model), datatypes=BOOL_ONLY, free_of=("bool-byte",))
     else:
         reply = target.infer(model.request([model.tensor(values)], send="json", want="binary"))
         expect(reply).free_of("bool-byte").tensors(model.expected([model.tensor(values)]))
@@ -90,7 +92,7 @@ def _list_own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
 def _fill_own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
     """Return inputs of a deployed model filled with these strings; plain inputs if `elements` is empty."""
     tensors = model.build_salted_inputs(len(elements) or 1, model.salt)
-    return fill_texts(tensors, elements[::-1]) if elements else tensors
+    return fill_strings(tensors, elements[::-1]) if elements else tensors
 
 
 @check("datatypes.strings-are-read", answers="BIN-BYTES-I")
@@ -99,7 +101,7 @@ def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], ow
     """The server reads a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
         tensors = _fill_own_inputs(model, elements)
-        expect_read(target, model, tensors, misread=fill_texts(tensors, [b"other"]), of=_BYTES)
+        expect_read(target, model, tensors, misread=fill_strings(tensors, [b"other"]), datatypes=_BYTES)
     else:
         expect_survival(target, model, [model.tensor(elements)], "read")
 
@@ -116,7 +118,7 @@ def string_lengths_are_read(target: Target, model: Model, elements: Sequence[byt
 def strings_are_written(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server writes a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
-        expect_written(target, model, _fill_own_inputs(model, elements), of=_BYTES)
+        expect_written(target, model, _fill_own_inputs(model, elements), datatypes=_BYTES)
     else:
         expect_survival(target, model, [model.tensor(elements)], "written")
 

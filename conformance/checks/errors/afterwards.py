@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from conformance.checks.errors.impossible_requests import REFUSALS, edit_first_input
 from conformance.checks.errors.refusal_form import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
-from conformance.checks.support.deployed_models import expect_or_blame_isolation
+from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.checks.support.refusals import Refusal
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -81,7 +81,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
         with attribute_to("OIP-ALIVE"):  # the answer was correct before, so any fault is due to the refusal
             expect(reply).tensors(right, through_json=target.through_json)
 
-    expect_or_blame_isolation(target, after, expect_correct_outputs)
+    expect_or_attribute_to_isolation(target, after, expect_correct_outputs)
 
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:

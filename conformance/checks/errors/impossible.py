@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.checks.errors.deployed_requests import sample_inputs
 from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS, SIGNS
-from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed
+from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed_contents
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Model
@@ -59,7 +59,7 @@ def _add_unknown_input(request: Pb) -> None:
 
 def _change_input_to_floats(request: Pb) -> None:
     request.inputs[0].datatype = "FP32"
-    set_typed("fp32_contents", 1.0, 2.0, 3.0)(request)
+    set_typed_contents("fp32_contents", 1.0, 2.0, 3.0)(request)
 
 
 MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (

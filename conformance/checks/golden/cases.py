@@ -9,7 +9,7 @@ from typing import Any
 from conformance.checks.support import golden_classes
 from conformance.checks.support.binary_sides import is_right_alone
 from conformance.checks.support.deployed_models import attribute_to_isolation
-from conformance.checks.support.documents import expect_only
+from conformance.checks.support.documents import expect_only_listed_outputs
 from conformance.checks.support.framing import TABLE, UNLISTED, expect_framed
 from conformance.checks.support.golden_classes import expect_classes
 from conformance.expect import attribution
@@ -118,7 +118,7 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
     if case.id is not None and found != case.id:
         raise UnmetError(f"id {format_value(case.id)}", f"id {format_value(found)}", reply, requirement="OIP-ID")
     if "outputs" in _parse_document(case):
-        expect_only(reply, [output.name for output in case.outputs])
+        expect_only_listed_outputs(reply, [output.name for output in case.outputs])
 
 
 def describe_answer(reply: Reply) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_requested_name
-from conformance.checks.support.documents import expect_only
+from conformance.checks.support.documents import expect_only_listed_outputs
 from conformance.checks.support.over_grpc import expect_correct_outputs, find_answer_form
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met
@@ -198,4 +198,4 @@ def listed_outputs_and_no_others(
     if not set(found).issuperset(names):
         raise UnmetError(f"outputs {', '.join(names)}", f"outputs {format_value(found)}", reply)
     if listed is not None:
-        expect_only(reply, listed)
+        expect_only_listed_outputs(reply, listed)

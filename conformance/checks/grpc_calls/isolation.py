@@ -8,11 +8,11 @@ from dataclasses import replace
 from conformance.checks.support.over_grpc import (
     NUMBERS,
     change_nothing,
-    cut_raw,
+    cut_raw_contents,
     expect_answered_or_block,
     find_answer_form,
     make_faulty_call,
-    set_raw,
+    set_raw_contents,
     set_shape,
 )
 from conformance.checks.support.ranked_inputs import choose_inputs
@@ -51,9 +51,9 @@ _REFUSALS = (
     make_faulty_call(
         "no-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda _: b"\xff\xff\xff", fit=ANY
     ),
-    make_faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", set_raw(bytes(11)), "binary"),
+    make_faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", set_raw_contents(bytes(11)), "binary"),
     make_faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
-    make_faulty_call("own-raw-one-byte-short", "GRPC-SIZE-WRONG", None, cut_raw, "binary", fit=NUMBERS),
+    make_faulty_call("own-raw-one-byte-short", "GRPC-SIZE-WRONG", None, cut_raw_contents, "binary", fit=NUMBERS),
 )
 
 

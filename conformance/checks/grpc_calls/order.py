@@ -12,10 +12,10 @@ import numpy as np
 from conformance.checks.support.classes import find_scored_output, list_output_names
 from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
 from conformance.checks.support.over_grpc import (
+    choose_revealing_inputs,
     expect_answered_or_block,
     expect_correct_outputs,
-    is_right_by_name,
-    require_reading,
+    is_call_right_in_name_order,
     reverse_similar_inputs,
 )
 from conformance.expect.expectation import expect
@@ -62,7 +62,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
 def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError) -> None:
     """Raise `BlockedError` if the answer to raw contents in declared order is wrong as well."""
     is_right = is_met(lambda: expect_correct_outputs(target.infer(model.request(tensors)), model, tensors))
-    if not is_right and not is_right_by_name(target, model, tensors):
+    if not is_right and not is_call_right_in_name_order(target, model, tensors):
         raise BlockedError("in the order of the metadata raw contents are also wrong", unmet) from None
 
 
@@ -75,7 +75,7 @@ def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
     if len(model.sample()) < 2 or model.by_place:
         raise NotApplicableError(f"{model.name} does not take several inputs by their names")
     specs = [(tensor.datatype, tensor.shape) for tensor in model.sample()]
-    return require_reading(model, reverse_similar_inputs if len(set(specs)) < len(specs) else None)
+    return choose_revealing_inputs(model, reverse_similar_inputs if len(set(specs)) < len(specs) else None)
 
 
 def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
@@ -229,7 +229,7 @@ EQUAL = ("BOOL", *PLAIN, "BYTES")
 )
 def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
     """The server computes the same outputs from typed as from raw contents."""
-    tensors = require_reading(model)
+    tensors = choose_revealing_inputs(model)
     typed = expect_answered_or_block(target.infer(model.request(tensors, send="json")))
     raw = expect_answered_or_block(target.infer(model.request(tensors, send="binary")))
     usual = [

@@ -13,11 +13,11 @@ from typing import Any
 
 from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
 from conformance.checks.support.over_grpc import (
+    choose_revealing_inputs,
     expect_correct_outputs,
-    expect_form_right,
     expect_return_over_grpc,
-    is_right_by_name,
-    require_reading,
+    expect_same_answer_as_http,
+    is_call_right_in_name_order,
 )
 from conformance.expect.expectation import expect
 from conformance.expect.raw_contents import PROBE_VALUES, is_big_endian
@@ -178,7 +178,7 @@ def typed_tensors_come_back(
 ) -> None:
     """The server reads and writes typed contents in the field of the datatype, row by row."""
     if model.is_own_oracle:
-        _expect_fields_of_datatypes(expect_form_right(target, model, require_reading(model), "json"))
+        _expect_fields_of_datatypes(expect_same_answer_as_http(target, model, choose_revealing_inputs(model), "json"))
         return
     _expect_return(target, model, _choose_tensors(model, choice, shape, times), "json")
 
@@ -208,12 +208,12 @@ def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor],
     Raises:
         Blocked: another output is wrong, or the server confuses the order of inputs or outputs.
     """
-    tensors = require_reading(model)
+    tensors = choose_revealing_inputs(model)
     try:
-        expect_form_right(target, model, tensors, "binary")
+        expect_same_answer_as_http(target, model, tensors, "binary")
     except UnmetError as unmet:
         wrong = unmet.tensor
-        if len(tensors) > 1 and is_right_by_name(target, model, tensors):
+        if len(tensors) > 1 and is_call_right_in_name_order(target, model, tensors):
             raise BlockedError("in the order of their names the inputs are right", unmet) from None
         if wrong is not None and not is_own(wrong):
             raise BlockedError(f"{wrong.name} of {wrong.datatype} is wrong", unmet) from None

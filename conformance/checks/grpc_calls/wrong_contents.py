@@ -13,14 +13,14 @@ import numpy as np
 from conformance.checks.support.over_grpc import (
     NUMBERS,
     chain_edits,
-    cut_raw,
+    choose_revealing_inputs,
+    cut_raw_contents,
     expect_correct_outputs,
-    lengthen_raw,
+    lengthen_raw_contents,
     make_faulty_call,
-    require_reading,
-    set_raw,
+    set_raw_contents,
     set_shape,
-    set_typed,
+    set_typed_contents,
 )
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.refusals import expect_refusal, is_refused
@@ -83,17 +83,25 @@ def _repeat_last_element(request: Pb) -> None:
 
 def _set_strings(*data: str, count: int) -> Edit:
     """Return an edit that sets raw BYTES data, given in hex, and the number of elements."""
-    return chain_edits(set_shape(count), set_raw(bytes.fromhex("".join(data))))
+    return chain_edits(set_shape(count), set_raw_contents(bytes.fromhex("".join(data))))
 
 
 SIZES: tuple[Refusal, ...] = (
-    make_faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", cut_raw, "binary", fit=NUMBERS),
-    make_faulty_call("raw-one-byte-long", "GRPC-SIZE-WRONG", "identity_int32", lengthen_raw, "binary", fit=NUMBERS),
+    make_faulty_call(
+        "raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", cut_raw_contents, "binary", fit=NUMBERS
+    ),
+    make_faulty_call(
+        "raw-one-byte-long", "GRPC-SIZE-WRONG", "identity_int32", lengthen_raw_contents, "binary", fit=NUMBERS
+    ),
     make_faulty_call("raw-one-element-short", "GRPC-SIZE-WRONG", "identity_int32", set_shape(4), "binary"),
     make_faulty_call("raw-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2), "binary"),
-    make_faulty_call("raw-empty", "GRPC-SIZE-WRONG", "identity_fp32", set_raw(b""), "binary"),
-    make_faulty_call("raw-in-8-bytes-an-element", "GRPC-SIZE-WRONG", "identity_fp32", set_raw(bytes(24)), "binary"),
-    make_faulty_call("raw-in-2-bytes-an-element", "GRPC-SIZE-WRONG", "identity_uint64", set_raw(bytes(6)), "binary"),
+    make_faulty_call("raw-empty", "GRPC-SIZE-WRONG", "identity_fp32", set_raw_contents(b""), "binary"),
+    make_faulty_call(
+        "raw-in-8-bytes-an-element", "GRPC-SIZE-WRONG", "identity_fp32", set_raw_contents(bytes(24)), "binary"
+    ),
+    make_faulty_call(
+        "raw-in-2-bytes-an-element", "GRPC-SIZE-WRONG", "identity_uint64", set_raw_contents(bytes(6)), "binary"
+    ),
     make_faulty_call("typed-one-element-short", "GRPC-SIZE-WRONG", "identity_int32", set_shape(4)),
     make_faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
     make_faulty_call("typed-strings-one-short", "GRPC-SIZE-WRONG", "identity_bytes", set_shape(4)),
@@ -155,11 +163,19 @@ FORMS: tuple[Refusal, ...] = (
     make_faulty_call(
         "raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _give_each_another_form, "binary"
     ),
-    make_faulty_call("int8-of-300", "OIP-RANGE/grpc", "identity_int8", set_typed("int_contents", 1, 300, 3)),
-    make_faulty_call("int8-of-minus-129", "OIP-RANGE/grpc", "identity_int8", set_typed("int_contents", 1, -129, 3)),
-    make_faulty_call("int16-of-32768", "OIP-RANGE/grpc", "identity_int16", set_typed("int_contents", 1, 32768, 3)),
-    make_faulty_call("uint8-of-256", "OIP-RANGE/grpc", "identity_uint8", set_typed("uint_contents", 1, 256, 3)),
-    make_faulty_call("uint16-of-65536", "OIP-RANGE/grpc", "identity_uint16", set_typed("uint_contents", 1, 65536, 3)),
+    make_faulty_call("int8-of-300", "OIP-RANGE/grpc", "identity_int8", set_typed_contents("int_contents", 1, 300, 3)),
+    make_faulty_call(
+        "int8-of-minus-129", "OIP-RANGE/grpc", "identity_int8", set_typed_contents("int_contents", 1, -129, 3)
+    ),
+    make_faulty_call(
+        "int16-of-32768", "OIP-RANGE/grpc", "identity_int16", set_typed_contents("int_contents", 1, 32768, 3)
+    ),
+    make_faulty_call(
+        "uint8-of-256", "OIP-RANGE/grpc", "identity_uint8", set_typed_contents("uint_contents", 1, 256, 3)
+    ),
+    make_faulty_call(
+        "uint16-of-65536", "OIP-RANGE/grpc", "identity_uint16", set_typed_contents("uint_contents", 1, 65536, 3)
+    ),
 )
 
 
@@ -168,9 +184,9 @@ _STRINGS = Fit(inputs=frozenset({"BYTES"}))
 SIZES_OF_MODELS: tuple[Refusal, ...] = (
     make_faulty_call("own-typed-element-missing", "GRPC-SIZE-WRONG", None, _remove_last_element, fit=JSON),
     make_faulty_call("own-typed-element-repeated", "GRPC-SIZE-WRONG", None, _repeat_last_element, fit=JSON),
-    make_faulty_call("own-last-string-cut", "GRPC-RAW-BYTES-MISFRAMED", None, cut_raw, "binary", fit=_STRINGS),
+    make_faulty_call("own-last-string-cut", "GRPC-RAW-BYTES-MISFRAMED", None, cut_raw_contents, "binary", fit=_STRINGS),
     make_faulty_call(
-        "own-byte-behind-the-strings", "GRPC-RAW-BYTES-MISFRAMED", None, lengthen_raw, "binary", fit=_STRINGS
+        "own-byte-behind-the-strings", "GRPC-RAW-BYTES-MISFRAMED", None, lengthen_raw_contents, "binary", fit=_STRINGS
     ),
 )
 FORMS_OF_MODELS: tuple[Refusal, ...] = (
@@ -236,7 +252,7 @@ def another_field_is_refused_or_read(
 ) -> str:
     """The server refuses contents in the field of another datatype, or reads their values."""
     if field is None:
-        tensors = require_reading(model)
+        tensors = choose_revealing_inputs(model)
         message = make_infer_message(model.request(tensors, send="json"), _move_to_another_field(tensors[0]))
         return _expect_refused_or_read(target, model, message, tensors)
     (spec,) = model.role.inputs
@@ -244,7 +260,7 @@ def another_field_is_refused_or_read(
     right = Tensor.from_values(
         spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape
     )
-    message = make_infer_message(model.request([right]), chain_edits(_clear_raw, set_typed(field, *values)))
+    message = make_infer_message(model.request([right]), chain_edits(_clear_raw, set_typed_contents(field, *values)))
     return _expect_refused_or_read(target, model, message, [right])
 
 
@@ -260,7 +276,7 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
     elements = tensor.array.reshape(-1)
     if not np.array_equal(elements.astype(dtype), elements):
         raise NotApplicableError(f"{field} does not hold the elements of {tensor.name}")
-    return set_typed(field, *elements.tolist())
+    return set_typed_contents(field, *elements.tolist())
 
 
 def _expect_refused_or_read(target: GrpcTarget, model: Model, message: Message, tensors: Sequence[Tensor]) -> str:

@@ -14,7 +14,7 @@ from conformance.checks.support.deployed_models import (
     list_half_binary,
     require_json,
 )
-from conformance.checks.support.framing import WRONG_LENGTH, expect_length_fits, expect_length_given, is_cut
+from conformance.checks.support.framing import WRONG_LENGTH, expect_length_fits, expect_length_given, is_body_incomplete
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import block_if
@@ -183,7 +183,7 @@ def _describe_content_type(reply: Reply) -> str:
 def binary_answer_has_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends the inference header with binary data."""
     reply = target.infer(ask(model))
-    if not is_cut(reply):
+    if not is_body_incomplete(reply):
         expect(reply).free_of("inference-header-missing")
 
 
@@ -192,7 +192,7 @@ def binary_answer_has_inference_header(target: Target, model: Model, ask: Reques
 def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The inference header of an answer counts the bytes of its JSON, not the characters."""
     reply = target.infer(ask(model))
-    if not is_cut(reply) and expect(reply).answered().reply.answer.document is not None:
+    if not is_body_incomplete(reply) and expect(reply).answered().reply.answer.document is not None:
         expect(reply).free_of(*WRONG_LENGTH)
 
 
@@ -214,7 +214,7 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Reque
 def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends binary data with Content-Type application/octet-stream."""
     reply = target.infer(ask(model))
-    expectation = expect(reply) if is_cut(reply) else expect(reply).answered()
+    expectation = expect(reply) if is_body_incomplete(reply) else expect(reply).answered()
     if has_binary_data(reply) and find_media_type(reply) != OCTET_STREAM:
         raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _describe_content_type(reply))
 
@@ -356,7 +356,7 @@ def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
 def binary_answer_is_not_chunked(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server states the length of a binary answer in Content-Length."""
     reply = target.infer(ask(model))
-    if not is_cut(reply):
+    if not is_body_incomplete(reply):
         expect(reply).answered()
     if has_binary_data(reply):
         expect_length_given(reply)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from conformance.checks.support.changed_tensors import fill_texts
+from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.deployed_models import draw_distinguishing_inputs
 from conformance.expect.expectation import expect
@@ -90,7 +90,7 @@ AS_INTEGERS = ElementRewriting(
     frozenset({"FP32", "FP64"}), lambda value: str(int(value)), None, lambda t: replace(t, array=np.round(t.array))
 )
 ESCAPED = ElementRewriting(frozenset({"BYTES"}), write_escaped, lambda text: write_escaped(text)[1:-1])
-ESCAPED_CAPITALS = replace(ESCAPED, adapt=lambda tensor: fill_texts([tensor], [b"INPUT", b"A", b"xLz"])[0])
+ESCAPED_CAPITALS = replace(ESCAPED, adapt=lambda tensor: fill_strings([tensor], [b"INPUT", b"A", b"xLz"])[0])
 WITH_A_POINT = ElementRewriting(frozenset(INTEGERS), lambda value: f"{value}.0", lambda value: value // 10)
 
 

@@ -18,7 +18,7 @@ from conformance.checks.json_documents.coerced_elements import (
 )
 from conformance.checks.support.binary_sides import is_carried_as_binary, make_distinct_tensor
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.deployed_models import draw_distinguishing_inputs, expect_or_blame_isolation
+from conformance.checks.support.deployed_models import draw_distinguishing_inputs, expect_or_attribute_to_isolation
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
@@ -67,7 +67,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     with block_if(lambda: want == "binary" and not is_carried_as_binary(target, model, tensors, "written"), _UNCARRIED):
-        expect_or_blame_isolation(target, reply, expect_correct_outputs)
+        expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
 
 
 def _choose_inputs(model: Model) -> Sequence[Tensor]:
@@ -255,7 +255,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     def expect_correct_outputs(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
-    expect_or_blame_isolation(target, reply, expect_correct_outputs)
+    expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")

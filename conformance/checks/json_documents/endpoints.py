@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.deployed_models import expect_or_blame_isolation
+from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, list_versions
 from conformance.checks.support.versions import find_default_version, read_named_version
 from conformance.discovery.deployed_model import DeployedModel
@@ -180,7 +180,7 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
         raise UnmetError("status 200 for an inference", f"status {reply.status}", reply)
-    expect_or_blame_isolation(target, reply, lambda found: _expect_outputs(found, model))
+    expect_or_attribute_to_isolation(target, reply, lambda found: _expect_outputs(found, model))
 
 
 def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:

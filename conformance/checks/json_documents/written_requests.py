@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.json_documents.answers import expect_json
-from conformance.checks.support.binary_sides import is_right
+from conformance.checks.support.binary_sides import is_side_right
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_non_finite
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.deployed_models import expect_or_blame_isolation
+from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -219,7 +219,7 @@ def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKin
 
     reply = target.send(message)
     with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
-        expect_or_blame_isolation(target, reply, expect_correct_outputs)
+        expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
     request = request_kind.request(model)
     listed = sorted(output.name for output in request.outputs or ())
     if (found := _summarize_answer(reply)) != (request.id, listed):
@@ -373,7 +373,7 @@ def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence
     found = [item if isinstance(item, str) else format_value(item) for item in data] if isinstance(data, list) else []
     if len(found) == len(texts) == len(set(found)):
         return f"data {format_value(data)}"
-    if not is_right(target, model, [model.tensor([f"text {place}" for place in range(len(texts))])], "read"):
+    if not is_side_right(target, model, [model.tensor([f"text {place}" for place in range(len(texts))])], "read"):
         raise BlockedError("other strings are also read wrong from binary data")
     raise UnmetError(f"a refusal, or {len(texts)} strings that differ", f"data {format_value(data)}", reply)
 
@@ -406,7 +406,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if isinstance(data, list) and all(map(_is_no_number, data)):
         return f"data {format_value(data)}"
-    if not is_right(target, model, [model.tensor([1.5, -2.25])], "read"):
+    if not is_side_right(target, model, [model.tensor([1.5, -2.25])], "read"):
         raise BlockedError("1.5 and -2.25 are also read wrong from binary data")
     raise UnmetError(
         "NaN, Infinity and -Infinity", f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O"

@@ -20,7 +20,7 @@ from conformance.checks.ordering.tensors_and_orders import (
     make_sample,
     make_tensors,
 )
-from conformance.checks.support.binary_sides import expect_together, is_refused_as_json_too
+from conformance.checks.support.binary_sides import expect_several_tensors, is_refused_as_json_too
 from conformance.checks.support.deployed_models import require_several
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
@@ -47,7 +47,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
     tensors, names = _find_distinguishing_inputs(model), order(_list_output_names(model))
     reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
-    expect_together(reply, target, model, tensors, right, "written")
+    expect_several_tensors(reply, target, model, tensors, right, "written")
 
 
 @check("ordering.all-outputs-follow-the-answers-json", answers="BIN-ORDER-O")
@@ -56,7 +56,7 @@ def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """The server writes tensor bytes in the order of the answer's JSON when the request lists no outputs."""
     tensors = _find_distinguishing_inputs(model)
     reply = target.infer(model.request(tensors, send=model.sends, binary_data_output=True))
-    expect_together(reply, target, model, tensors, model.expected(tensors), "written")
+    expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
 
 
 @check("ordering.empty-output-takes-no-bytes", answers="BIN-ORDER-O", role="emit")
@@ -71,7 +71,7 @@ def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, count
     """An empty binary output takes no bytes from the output beside it."""
     tensors = [emit.tensor(counts)]
     reply = target.infer(emit.request(tensors, send="json", want="binary", outputs=order))
-    expect_together(reply, target, emit, tensors, emit.expected(tensors), "written")
+    expect_several_tensors(reply, target, emit, tensors, emit.expected(tensors), "written")
 
 
 # One output may be empty while another output has elements.
@@ -88,14 +88,14 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
     tensors = [Tensor.from_values(t.name, t.datatype, [], [0]) if t.name == empty else t for t in make_sample(multi)]
     reply = target.infer(multi.request(tensors, send="json", want="binary"))
     if not is_refused_as_json_too(target, multi, tensors, reply):
-        expect_together(reply, target, multi, tensors, multi.expected(tensors), "written")
+        expect_several_tensors(reply, target, multi, tensors, multi.expected(tensors), "written")
 
 
 def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
     """Expect the correct binary outputs of a deployed model if its second input has no elements."""
     tensors = make_empty_inputs(target, model, require_several(model)[1].name)
     reply = target.infer(model.request(tensors, send=model.sends, want="binary"))
-    expect_together(reply, target, model, tensors, model.find_outputs(tensors), "written")
+    expect_several_tensors(reply, target, model, tensors, model.find_outputs(tensors), "written")
 
 
 @check("ordering.json-outputs-take-no-bytes", answers="BIN-MIXED-O")
@@ -114,7 +114,7 @@ def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choos
     )
     doubled = bool(reply.answer.find_by_kind("data-and-size"))  # the checks of sizes judge this
     with block_if(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
-        expect_together(reply, target, model, tensors, model.expected(tensors), "written")
+        expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
 
 
 def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:

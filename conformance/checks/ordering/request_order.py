@@ -24,14 +24,14 @@ from conformance.checks.ordering.tensors_and_orders import (
 )
 from conformance.checks.support.binary_sides import (
     are_equal_inputs_right,
-    expect_together,
+    expect_several_tensors,
     is_refused_as_json_too,
-    is_right,
+    is_side_right,
 )
 from conformance.checks.support.deployed_models import (
     is_binary_misread,
     is_read_alone,
-    is_right_sorted,
+    is_right_in_name_order,
     mark_not_applicable_if,
     reassign_by_position,
     require_several,
@@ -88,7 +88,7 @@ def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]
     """Expect a correct answer to several binary inputs; block if two equal inputs get a wrong answer as well."""
     reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
     with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are also wrong"):
-        expect_together(reply, target, model, tensors, model.expected(tensors), "read")
+        expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "read")
 
 
 # --- the order of a deployed model ---
@@ -121,7 +121,7 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
     Returns False if the model reads each input correctly when only that input is binary data.
     """
     declared = model.sample()
-    if not is_binary_misread(target, model, declared) or is_right_sorted(target, model, declared):
+    if not is_binary_misread(target, model, declared) or is_right_in_name_order(target, model, declared):
         return False
     is_alone = all(is_read_alone(target, model, declared, tensor.name) for tensor in declared)
     return bool(model.sends) or not is_alone or _are_two_inputs_misread(target, model, declared)
@@ -170,12 +170,12 @@ def inputs_without_elements_change_no_order(
         return "no inputs without elements are taken, as JSON either"
     full = sort_tensors(make_tensors(multi), order)
     with block_if(
-        lambda: not is_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
+        lambda: not is_side_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
     ):
         if not reply.succeeded and not target.infer(multi.request(sort_tensors(tensors, INPUTS))).succeeded:
             expect(reply, "BIN-DATATYPES-I").answered()  # the server refuses such inputs in any order
         filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
-        expect_together(reply, target, multi, [tensor for tensor in tensors if tensor.elements], filled, "read")
+        expect_several_tensors(reply, target, multi, [tensor for tensor in tensors if tensor.elements], filled, "read")
     return None
 
 
@@ -227,7 +227,7 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
     ):
-        expect_together(reply, target, model, sent, model.expected(tensors), "read")
+        expect_several_tensors(reply, target, model, sent, model.expected(tensors), "read")
 
 
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:

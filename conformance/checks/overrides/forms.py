@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import cycle, product
 from typing import Any
 
-from conformance.checks.support.binary_sides import expect_together, is_refused_as_json_too
-from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
+from conformance.checks.support.binary_sides import expect_several_tensors, is_refused_as_json_too
+from conformance.checks.support.class_expectations import ALSO_WRONG_AS_BYTES, are_strings_written_right, expect_texts
 from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
 from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, is_binary_refused, require_json_outputs
 from conformance.checks.support.empty_inputs import make_empty_inputs
@@ -160,7 +160,7 @@ def _expect_right_output(target: Target, model: Model, reply: Reply, name: str) 
     sample = model.sample()
     right = [tensor for tensor in model.expected(sample) if tensor.name == name]
     with attribute_to("BIN-SAME-AS-JSON-O"):
-        expect_together(reply, target, model, sample, right, "written")
+        expect_several_tensors(reply, target, model, sample, right, "written")
 
 
 @check("overrides.empty-output-comes-in-its-form")
@@ -201,6 +201,6 @@ def classes_under_binary_data_output(target: Target, model: Model, values: Any) 
     wanted = [RequestedOutput(name, classification=2)]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
     right = read_texts(ask(target, model, tensors, *wanted), name)
-    with block_if(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
+    with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
         expect_texts(reply, name, right, "CLS-BINARY")
     return "binary data" if expect(reply).output(name).binary else "JSON"

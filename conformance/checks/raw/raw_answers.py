@@ -11,14 +11,14 @@ from conformance.checks.support.binary_sides import is_right_alone
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     are_different,
-    fill_either_order,
-    fill_texts,
-    halve_texts,
+    fill_byte_order_neutral,
+    fill_strings,
+    halve_strings,
 )
 from conformance.checks.support.control_sides import (
     Change,
     excuse_nondeterminism,
-    find_draw,
+    find_model_with_alterable_inputs,
     is_wrong,
     require_distinguished_inputs,
 )
@@ -169,7 +169,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
     Raises:
         Blocked: plain elements, or the unchanged input, are wrong as well.
     """
-    model = find_draw(model, fill_either_order)
+    model = find_model_with_alterable_inputs(model, fill_byte_order_neutral)
     _, taken = _expect_served_distinguishably(target, model)
     (changed,) = change([taken])
 
@@ -191,14 +191,14 @@ def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply,
     reply, tensor = expect_own_served(target, model)
     others = replace(model, salt=(model.salt + 1) % 256).items()
     require_distinguished_inputs(
-        model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape])
+        model, [tensor], halve_strings([other for other in others if other.shape == tensor.shape])
     )
     return reply, tensor
 
 
 def _expect_plain_elements(target: Target, model: Model, tensor: Tensor) -> None:
     """Expect a correct answer for elements that are equal in any byte or dimension order; strings are ASCII."""
-    (plain,) = fill_texts(fill_either_order([tensor]), [b"plain"])
+    (plain,) = fill_strings(fill_byte_order_neutral([tensor]), [b"plain"])
     _expect_sent_right(target, model, plain)
 
 

@@ -21,7 +21,7 @@ from conformance.checks.raw.raw_answers import (
     make_sample,
     send_raw,
 )
-from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike, fill_texts
+from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike, fill_strings
 from conformance.checks.support.control_sides import Change, is_wrong, make_large_inputs
 from conformance.checks.support.framing import FRAMING, expect_framed
 from conformance.expect.expectation import expect
@@ -234,7 +234,7 @@ CONTENTS = (
 def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes | None, own: bytes = b"") -> None:
     """The server passes the body of a raw request to a BYTES input of shape [1] unchanged."""
     if content is None:
-        expect_own_values(target, model, lambda tensors: fill_texts(tensors, [own]) if own else list(tensors))
+        expect_own_values(target, model, lambda tensors: fill_strings(tensors, [own]) if own else list(tensors))
     else:
         _expect_bytes_served(target, model, content)
 

@@ -9,7 +9,7 @@ from conformance.checks.support.binary_sides import are_equal_inputs_right, is_r
 from conformance.checks.support.deployed_models import (
     find_sizes,
     is_read_alone,
-    is_right_sorted,
+    is_right_in_name_order,
     list_half_binary,
     require_json_outputs,
     require_several,
@@ -58,46 +58,54 @@ EIGHT_BYTES = (
 def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
     """The server gives each binary input as many bytes as its binary_data_size says."""
     if model.is_own_oracle:
-        _expect_all_read(
+        _expect_all_inputs_read(
             target, model, model.build_salted_inputs(count, model.salt) if count else require_several(model)
         )
         return
     strings = Tensor.from_values("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
     sample = {tensor.name: tensor for tensor in model.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
 
-    def is_wrong_elsewhere() -> bool:
+    def is_simpler_request_wrong() -> bool:
         alone = (sample[name] for name in binary)
         return not (
             are_equal_inputs_right(target)
             and all(is_right_alone(target, tensor, "read") for tensor in alone)
-            and _are_kept_apart(target, model, binary)
+            and _are_equal_sizes_read_right(target, model, binary)
         )
 
-    with block_if(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are also wrong"):
+    with block_if(
+        is_simpler_request_wrong, "the server also misreads one of these inputs alone, or inputs of eight bytes each"
+    ):
         _expect_right_booleans(target, model, sample, binary)
 
 
-def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect the correct outputs if all inputs are binary data, in the declared order."""
+def _expect_all_inputs_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
+    """Send all inputs as binary data, in the declared order, and expect the correct outputs."""
     right = model.expected(tensors)
 
-    def is_wrong_otherwise() -> bool:
+    def is_order_or_single_input_wrong() -> bool:
         alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
-        return not alone or is_right_sorted(target, model, tensors)
+        return not alone or is_right_in_name_order(target, model, tensors)
 
-    with block_if(is_wrong_otherwise, "one as the only binary data is also wrong, or they are right in another order"):
+    with block_if(
+        is_order_or_single_input_wrong,
+        "the server also misreads one binary input alone, or reads the inputs correctly in another order",
+    ):
         expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(right)
 
 
 def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
-    """Expect the correct BOOL elements if these inputs are binary data, in this order and before all others."""
+    """Send the `binary` inputs first, as binary data, and the others as JSON; expect the correct BOOL output."""
     tensors = [sample[name] for name in (*binary, *[name for name in sample if name not in binary])]
     reply = target.infer(multi.request(tensors, send=binary))
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
-def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool:
-    """Say whether BOOL elements are correct if all inputs have eight bytes; IN_FP32 replaces IN_BYTES."""
+def _are_equal_sizes_read_right(target: Target, multi: Model, binary: Sequence[str]) -> bool:
+    """Say whether the BOOL output is correct if every binary input has eight bytes.
+
+    IN_FP32 replaces IN_BYTES, whose elements have no fixed size.
+    """
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
     return is_met(lambda: _expect_right_booleans(target, multi, sample, order))
@@ -153,14 +161,15 @@ def output_without_elements_states_its_size(
     Row("every-output", fit=SEVERAL_OUTPUTS),
 )
 def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
-    """The server states sizes also for outputs that are binary by binary_data_output."""
+    """The server states the size of every output if binary_data_output requests all outputs as binary data."""
     _expect_sizes(target.infer(model.request(send=model.sends, binary_data_output=True)), model)
 
 
 def _expect_sizes(reply: Reply, model: Model) -> None:
-    """Expect each size to match shape and datatype.
+    """Expect the size of each binary output to match its shape and datatype.
 
-    The size of BYTES is correct if all sizes together fill the body, or if it is the size of the expected output.
+    The size of a BYTES output is correct if the sizes of all outputs add up to the length of the binary data, or if
+    it equals the size of the expected output.
     """
     expectation = expect(reply).free_of("data-missing", "size-not-integer", "size-negative")
     binary = [output for output in reply.answer.outputs if output.binary]
@@ -170,11 +179,13 @@ def _expect_sizes(reply: Reply, model: Model) -> None:
         right = sizes.get(output.name) if output.native_size is None else output.native_size
         if output.declared_size != right and not (fills and output.native_size is None):
             field = f"outputs[{output.index}].parameters.binary_data_size"
-            raise expectation.unmet(f"{field}: {right}, the bytes of {output.name}", str(output.declared_size))
+            raise expectation.unmet(
+                f"{field}: {right}, the number of bytes of {output.name}", str(output.declared_size)
+            )
 
 
 def _expect_no_findings(expectation: Expectation, output: Output, *kinds: str) -> None:
-    """Expect an output to have no findings of these kinds."""
+    """Expect that decoding an output reported no findings of these kinds."""
     for finding in output.findings:
         if finding.kind in kinds:
             raise expectation.unmet(f"{finding.field}: {finding.expected}", finding.actual)
@@ -191,7 +202,7 @@ FORMS = (
 @check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
 @rows(*FORMS, Row("every-other-output", fit=ANY), Row("every-output", (True,), fit=ANY))
 def binary_output_has_no_data(target: Target, model: Model, is_every: bool = False) -> None:
-    """The server writes no `data` for a binary output, or the same values."""
+    """The server writes no `data` for a binary output, or `data` with the values of its binary data."""
     listed = [Wanted(spec.name, True) for spec in model.role.outputs] if is_every else list_half_binary(model)
     reply = target.infer(model.request(send=model.sends, outputs=listed))
     outputs = [expect(reply).output(output.name) for output in listed if output.binary_data]
@@ -202,7 +213,7 @@ def binary_output_has_no_data(target: Target, model: Model, is_every: bool = Fal
 
 
 def _expect_same_data(reply: Reply, output: Output) -> None:
-    """Expect that `data` beside a size hold the same tensor as the binary data."""
+    """Expect the `data` of a binary output, if present, to equal its binary data."""
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if not data or not output.binary or output.array is None or output.shape is None:
         return
@@ -210,10 +221,10 @@ def _expect_same_data(reply: Reply, output: Output) -> None:
     try:
         as_json = replace(output, array=from_json(output.datatype, output.shape, data), span=None, binary=False)
     except DecodeError as error:
-        raise must.unmet(f"{output.name} as its binary data are", error.finding.described) from None
+        raise must.unmet(f"the data of {output.name} to equal its binary data", error.finding.described) from None
     right = Tensor(output.name, output.datatype, output.shape, output.array)
     if found := find_difference(right, as_json, reply.body):
-        raise must.unmet(f"data as the binary data are: {found.expected}", found.actual)
+        raise must.unmet(f"data that equal the binary data: {found.expected}", found.actual)
 
 
 @check("sizes.json-output-has-data-and-no-size", answers="BIN-DATA-WITHOUT-SIZE")

@@ -1,9 +1,9 @@
 """Requests with a wrong `binary_data_size`, each with one fault.
 
-If a size contradicts the shape, the body has as many bytes as the size states, if possible, so that the contradiction
-is the only fault. Some sizes are right modulo 2^32 or 2^64, for servers that truncate them.
+Where possible, a body has as many bytes as the wrong size states: then the shape contradicts the size, and nothing else
+is wrong. Some sizes are right modulo 2^32 or 2^64, for servers that truncate them.
 
-If possible, sizes and bytes are defined as changes of valid ones, so that the same fault applies to deployed models.
+Where possible, a request is made by changing a valid one, so that deployed models can receive it as well.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STRINGS = bytes.fromhex("03000000 6f6e65 05000000 7468726565")
 
 @dataclass(frozen=True, slots=True)
 class InputBytes:
-    """The binary data of a valid input, and those of its first and its last element."""
+    """The binary data of a valid input, of its first element and of its last element."""
 
     data: bytes
     first: bytes
@@ -61,8 +61,11 @@ def slice_input_bytes(tensor: Tensor) -> InputBytes:
     return InputBytes(bytes(tensor.to_bytes()), *ends)
 
 
-def sample_carried_inputs(model: Model) -> list[Tensor]:
-    """Return valid inputs, which `change_size_and_bytes` sends with changed sizes."""
+def make_sample_inputs(model: Model) -> list[Tensor]:
+    """Return the valid inputs that `change_size_and_bytes` starts from.
+
+    The first input has the elements of `STRINGS` or `NUMBERS`; a deployed model receives its own sample inputs.
+    """
     strings = model.role.inputs[0].datatype == "BYTES"
     return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
 
@@ -72,20 +75,20 @@ def change_size_and_bytes(
 ) -> MessageBuilder:
     """Return a builder of a request that is valid except for the size and the bytes of its first input."""
 
-    def make(model: Model) -> Message:
-        tensor, *others = sample_carried_inputs(model)
+    def build_request(model: Model) -> Message:
+        tensor, *others = make_sample_inputs(model)
         good = slice_input_bytes(tensor)
-        return _make_sized_request(model, tensor, tensor.shape, size(good), data(good), others)
+        return _build_request_with_size(model, tensor, tensor.shape, size(good), data(good), others)
 
-    return make
+    return build_request
 
 
-def claim_size(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> MessageBuilder:
+def build_with_size(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> MessageBuilder:
     """Return a builder of a request with one input of this shape, `binary_data_size` and binary data."""
-    return lambda model: _make_sized_request(model, model.role.inputs[0], shape, size, data)
+    return lambda model: _build_request_with_size(model, model.role.inputs[0], shape, size, data)
 
 
-def _make_sized_request(
+def _build_request_with_size(
     model: Model,
     first: TensorSpec | Tensor,
     shape: Sequence[int],
@@ -96,53 +99,53 @@ def _make_sized_request(
     """Return a request whose first input has this shape, size and data; the other inputs are valid."""
     octets = Tensor.from_values(first.name, "UINT8", np.frombuffer(data, "u1"))
 
-    def edit(document: dict[str, Any]) -> None:
+    def edit_json(document: dict[str, Any]) -> None:
         document["inputs"][0] |= {
             "datatype": first.datatype,
             "shape": list(shape),
             "parameters": {"binary_data_size": size},
         }
 
-    return model.request([octets, *others], outputs=model.build_outputs_member()).encode_with(edit)
+    return model.request([octets, *others], outputs=model.build_outputs_member()).encode_with(edit_json)
 
 
 def drop_last_bytes(count: int | None) -> MessageBuilder:
     """Return a builder of a request that lacks its last `count` bytes, or, for None, all binary data."""
 
-    def make(model: Model) -> Message:
-        message = model.request(sample_carried_inputs(model), outputs=model.build_outputs_member()).message()
+    def build_request(model: Model) -> Message:
+        message = model.request(make_sample_inputs(model), outputs=model.build_outputs_member()).message()
         return message.with_body(message.body[: message.json_length if count is None else -count])
 
-    return make
+    return build_request
 
 
 def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
     """Return a builder of a valid request whose declared sizes are changed: input name -> difference in bytes."""
 
-    def make(model: Model) -> Message:
-        def edit(document: dict[str, Any]) -> None:
+    def build_request(model: Model) -> Message:
+        def edit_json(document: dict[str, Any]) -> None:
             for item in document["inputs"]:
                 item["parameters"]["binary_data_size"] += change.get(item["name"], 0)
 
-        return model.request().encode_with(edit)
+        return model.request().encode_with(edit_json)
 
-    return make
+    return build_request
 
 
-def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
-    """Return a request that is valid except for the size of the input `name`."""
+def make_wrong_size_entry(name: str, size: Any, role: str = "multi") -> Entry:
+    """Return an entry (row id, builder, role) for a request that is valid except for the size of the input `name`."""
 
-    def make(model: Model) -> Message:
-        def edit(document: dict[str, Any]) -> None:
+    def build_request(model: Model) -> Message:
+        def edit_json(document: dict[str, Any]) -> None:
             item = next(item for item in document["inputs"] if item["name"] == name)
             item["parameters"] = {} if size is None else {"binary_data_size": size}
 
-        return model.request().encode_with(edit)
+        return model.request().encode_with(edit_json)
 
     label = {None: "no-size", -1: "minus-one", 0: "size-zero"}.get(
         size, f"size-{size}" if isinstance(size, str) else "2-to-the-63"
     )
-    return f"{label}-for-{name.lower().replace('_', '-')}-of-{role.replace('_', '-')}", make, role
+    return f"{label}-for-{name.lower().replace('_', '-')}-of-{role.replace('_', '-')}", build_request, role
 
 
 def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> MessageBuilder:
@@ -151,25 +154,25 @@ def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> M
     `keep` truncates the binary data to this number of bytes.
     """
 
-    def make(model: Model) -> Message:
-        def edit(document: dict[str, Any]) -> None:
+    def build_request(model: Model) -> Message:
+        def edit_json(document: dict[str, Any]) -> None:
             item = document["inputs"][0] | dict(change)
             document["inputs"][0] = {name: value for name, value in item.items() if value is not None}
 
-        message = model.request(outputs=model.build_outputs_member()).encode_with(edit)
+        message = model.request(outputs=model.build_outputs_member()).encode_with(edit_json)
         return message if keep is None else message.with_body(message.body[: message.json_length + keep])
 
-    return make
+    return build_request
 
 
-def cut_body(count: int) -> MessageBuilder:
-    """Return a builder of a request that lacks its last `count` bytes."""
+def drop_last_bytes_of_sample(count: int) -> MessageBuilder:
+    """Return a builder of the sample request of a model without its last `count` bytes."""
 
-    def make(model: Model) -> Message:
+    def build_request(model: Model) -> Message:
         message = model.request().message()
         return message.with_body(message.body[:-count])
 
-    return make
+    return build_request
 
 
 def drop_last_tensor(model: Model) -> Message:
@@ -178,48 +181,57 @@ def drop_last_tensor(model: Model) -> Message:
     return message.with_body(message.body[: message.spans[-1][2]])
 
 
-def add_data(values: Sequence[Any]) -> MessageBuilder:
-    """Return a builder of a binary request whose first input also has `data`; a deployed model's own elements."""
+def add_json_data(values: Sequence[Any]) -> MessageBuilder:
+    """Return a builder of a binary request whose first input also has `data`.
 
-    def make(model: Model) -> Message:
+    The `data` are `values`, or the sample values of a deployed model.
+    """
+
+    def build_request(model: Model) -> Message:
         data = to_json(model, model.fill(values)[0])
         return model.request(outputs=model.build_outputs_member()).encode_with(
             lambda document: document["inputs"][0].update(data=data)
         )
 
-    return make
+    return build_request
 
 
-def drop_tail_and_header(model: Model) -> Message:
-    """Return a request without binary data and inference header, in which an input declares binary data."""
+def drop_binary_data_and_header(model: Model) -> Message:
+    """Return a request whose JSON declares binary data, but that has no binary data and no inference header."""
     return drop_last_bytes(None)(model).with_header(INFERENCE_HEADER, None)
 
 
 def _sample_ascii_inputs(model: Model) -> list[Tensor]:
-    """Return sample inputs with ASCII strings; checks of headers judge JSON with more bytes than characters."""
+    """Return sample inputs whose strings are ASCII, so that their JSON has as many characters as bytes.
+
+    The checks of the inference header cover JSON with more bytes than characters.
+    """
     names = [spec.name for spec in model.role.inputs if spec.datatype == "BYTES"]
     texts = (f"{model.salt}a", "", "bc")
     return model.fill(dict.fromkeys(names, texts))
 
 
 def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a valid request, and of this request with extra bytes; `send` names binary inputs."""
+    """Return a builder of two requests: a valid one, and the same with extra bytes at the end.
 
-    def make(model: Model) -> tuple[Message, Message]:
+    `send` is the form of all inputs, or the names of the binary inputs.
+    """
+
+    def build_both_requests(model: Model) -> tuple[Message, Message]:
         message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.build_outputs_member()).message()
         headed = message.with_header(INFERENCE_HEADER, str(message.json_length))
         return message, headed.with_header("Content-Type", OCTET_STREAM).with_body(message.body + extra)
 
-    return make
+    return build_both_requests
 
 
 SHORT_BODIES: tuple[Entry, ...] = (
     ("last-byte-missing", drop_last_bytes(1), "identity_int32"),
     ("all-bytes-missing", drop_last_bytes(None), "identity_int32"),
-    ("all-bytes-and-the-header-missing", drop_tail_and_header, "identity_int32"),
-    ("last-byte-of-four-tensors-missing", cut_body(1), "multi"),
+    ("all-bytes-and-the-header-missing", drop_binary_data_and_header, "identity_int32"),
+    ("last-byte-of-four-tensors-missing", drop_last_bytes_of_sample(1), "multi"),
     ("last-of-four-tensors-missing", drop_last_tensor, "multi"),
-    ("last-byte-of-strings-missing", claim_size(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
+    ("last-byte-of-strings-missing", build_with_size(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
 )
 SIZES_BESIDE_SHAPE: tuple[Entry, ...] = (
     (
@@ -232,14 +244,14 @@ SIZES_BESIDE_SHAPE: tuple[Entry, ...] = (
         change_size_and_bytes(lambda good: good.size + len(good.first), lambda good: good.data + good.first),
         "identity_int32",
     ),
-    ("one-byte-short", claim_size(11, NUMBERS[:-1]), "identity_int32"),
-    ("one-byte-over", claim_size(13, NUMBERS + b"\1"), "identity_int32"),
-    ("size-zero", claim_size(0, b""), "identity_int32"),
-    ("elements-of-twice-the-width", claim_size(24, NUMBERS * 2), "identity_int32"),
-    ("half-floats-of-four-bytes", claim_size(16, NUMBERS + b"\1\2\3\4", [4]), "identity_fp16"),
-    ("booleans-packed-in-bits", claim_size(1, b"\1", [8]), "identity_bool"),
-    ("booleans-of-four-bytes", claim_size(12, bytes.fromhex("01000000") * 3), "identity_bool"),
-    ("one-item-of-a-batch-of-two", claim_size(12, NUMBERS, [2, 3]), "batching"),
+    ("one-byte-short", build_with_size(11, NUMBERS[:-1]), "identity_int32"),
+    ("one-byte-over", build_with_size(13, NUMBERS + b"\1"), "identity_int32"),
+    ("size-zero", build_with_size(0, b""), "identity_int32"),
+    ("elements-of-twice-the-width", build_with_size(24, NUMBERS * 2), "identity_int32"),
+    ("half-floats-of-four-bytes", build_with_size(16, NUMBERS + b"\1\2\3\4", [4]), "identity_fp16"),
+    ("booleans-packed-in-bits", build_with_size(1, b"\1", [8]), "identity_bool"),
+    ("booleans-of-four-bytes", build_with_size(12, bytes.fromhex("01000000") * 3), "identity_bool"),
+    ("one-item-of-a-batch-of-two", build_with_size(12, NUMBERS, [2, 3]), "batching"),
 )
 # The body of a good request with another size.
 FALSE_SIZES: tuple[Entry, ...] = (
@@ -248,36 +260,36 @@ FALSE_SIZES: tuple[Entry, ...] = (
     ("sum-past-2-to-the-63", change_declared_sizes({"IN_BYTES": 2**63 - 32}), "multi"),
     ("negative-in-a-sum-that-fits", change_declared_sizes({"A": -24, "B": 24}), "add_sub"),
     *[
-        state_wrong_size(*place)
+        make_wrong_size_entry(*place)
         for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))
     ],
-    *[state_wrong_size(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
+    *[make_wrong_size_entry(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
 )
 FALSE_SINGLE_SIZES: tuple[Entry, ...] = (
     ("fraction-of-a-byte", change_size_and_bytes(lambda good: good.size + 0.5), "identity_int32"),
-    ("true-for-twelve-bytes", claim_size(True), "identity_int32"),
-    ("2-to-the-31", claim_size(2**31), "identity_int32"),
+    ("true-for-twelve-bytes", build_with_size(True), "identity_int32"),
+    ("2-to-the-31", build_with_size(2**31), "identity_int32"),
     ("right-in-32-bits", change_size_and_bytes(lambda good: good.size + 2**32), "identity_int32"),
-    ("2-to-the-63-less-1", claim_size(2**63 - 1), "identity_int32"),
-    ("2-to-the-63", claim_size(2**63), "identity_int32"),
+    ("2-to-the-63-less-1", build_with_size(2**63 - 1), "identity_int32"),
+    ("2-to-the-63", build_with_size(2**63), "identity_int32"),
     ("right-in-64-bits", change_size_and_bytes(lambda good: good.size + 2**64), "identity_int32"),
     ("minus-one", change_size_and_bytes(lambda _: -1), "identity_int32"),
     ("minus-the-size", change_size_and_bytes(lambda good: -good.size), "identity_int32"),
-    ("negative-and-right-in-32-bits", claim_size(12 - 2**32), "identity_int32"),
-    ("least-int64", claim_size(-(2**63)), "identity_int32"),
-    ("strings-of-minus-one", claim_size(-1, STRINGS, [2]), "identity_bytes"),
-    ("strings-of-2-to-the-31", claim_size(2**31, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-32-bits", claim_size(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
-    ("strings-of-2-to-the-63-less-1", claim_size(2**63 - 1, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-64-bits", claim_size(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+    ("negative-and-right-in-32-bits", build_with_size(12 - 2**32), "identity_int32"),
+    ("least-int64", build_with_size(-(2**63)), "identity_int32"),
+    ("strings-of-minus-one", build_with_size(-1, STRINGS, [2]), "identity_bytes"),
+    ("strings-of-2-to-the-31", build_with_size(2**31, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-32-bits", build_with_size(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+    ("strings-of-2-to-the-63-less-1", build_with_size(2**63 - 1, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-64-bits", build_with_size(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
 )
 SIZE_TYPES: tuple[Entry, ...] = (
     ("size-as-a-string", change_size_and_bytes(lambda good: str(good.size)), "identity_int32"),
     ("size-as-letters", change_size_and_bytes(lambda _: "twelve"), "identity_int32"),
-    ("true-for-one-byte", claim_size(True, b"\7", [1]), "identity_uint8"),
+    ("true-for-one-byte", build_with_size(True, b"\7", [1]), "identity_uint8"),
 )
 DATA_AND_SIZE: tuple[Entry, ...] = (
-    ("data-beside-its-bytes", add_data([1, 2, 3]), "identity_int32"),
+    ("data-beside-its-bytes", add_json_data([1, 2, 3]), "identity_int32"),
     (
         "data-beside-size-zero",
         edit_first_input({"data": [1, 2, 3], "parameters": {"binary_data_size": 0}}, keep=0),
@@ -295,9 +307,9 @@ NO_DATA_NOR_SIZE: tuple[Entry, ...] = (
 )
 # Wrong sizes for inputs that are not the first, or not the only one.
 WRONG_AMONG_OTHERS: Mapping[str, tuple[Entry, ...]] = {
-    "BIN-SIZE-TYPE": (state_wrong_size("IN_FP32", "12"), state_wrong_size("A", "12", "add_sub")),
+    "BIN-SIZE-TYPE": (make_wrong_size_entry("IN_FP32", "12"), make_wrong_size_entry("A", "12", "add_sub")),
     "BIN-SIZE-MISSING": tuple(
-        state_wrong_size(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
+        make_wrong_size_entry(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
     ),
 }
 # A good request, and the same with trailing bytes, which must not alter a tensor. Among several binary inputs, strings
@@ -312,7 +324,7 @@ TRAILING_BYTES = (
 )
 
 
-def _build_bad_message(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
+def _select_bad_message(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
     return lambda model: make(model)[1]
 
 
@@ -333,18 +345,20 @@ def _make_refusals(requirement: str, entries: Sequence[Entry], tensors: SampleIn
     ]
 
 
-def sample_inputs(model: Model) -> Sequence[Tensor]:
-    """Return the inputs of a valid request."""
+def get_sample_inputs(model: Model) -> Sequence[Tensor]:
+    """Return `model.sample()`: the inputs of the request before its sizes were changed."""
     return model.sample()
 
 
 REFUSALS: tuple[Refusal, ...] = (
     *_make_refusals("BIN-BODY-SHORT", SHORT_BODIES),
     *_make_refusals("BIN-SIZE-WRONG", SIZES_BESIDE_SHAPE),
-    *_make_refusals("BIN-SIZE-FALSE", FALSE_SIZES, sample_inputs),
-    *_make_refusals("BIN-SIZE-FALSE", FALSE_SINGLE_SIZES, sample_carried_inputs),
+    *_make_refusals("BIN-SIZE-FALSE", FALSE_SIZES, get_sample_inputs),
+    *_make_refusals("BIN-SIZE-FALSE", FALSE_SINGLE_SIZES, make_sample_inputs),
     *_make_refusals("BIN-SIZE-TYPE", SIZE_TYPES),
-    *_make_refusals("BIN-BODY-LONG", [(fault, _build_bad_message(make), role) for fault, make, role in TRAILING_BYTES]),
+    *_make_refusals(
+        "BIN-BODY-LONG", [(fault, _select_bad_message(make), role) for fault, make, role in TRAILING_BYTES]
+    ),
     *_make_refusals("BIN-DATA-AND-SIZE", DATA_AND_SIZE),
     *_make_refusals("BIN-SIZE-MISSING", NO_DATA_NOR_SIZE),
     *[

@@ -1,4 +1,4 @@
-"""The server refuses wrong sizes, or answers as if they were correct."""
+"""The server refuses a request with wrong sizes, or answers it as if the sizes were correct."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from conformance.checks.sizes.wrong_size_requests import (
     REFUSALS,
     TRAILING_BYTES,
     SampleInputs,
+    build_with_size,
     change_size_and_bytes,
-    claim_size,
-    sample_carried_inputs,
-    sample_inputs,
+    get_sample_inputs,
+    make_sample_inputs,
     slice_input_bytes,
 )
 from conformance.checks.support.deployed_models import require_several, to_json
@@ -39,9 +39,6 @@ from conformance.wire.tensor import Tensor
 ASCII = Tensor.from_values("IN_BYTES", "BYTES", ["one", "", "three"])
 
 
-# --- wrong sizes -------------------------------------------------------------------------------------------------
-
-
 # --- several inputs of a deployed model ------------------------------------------------------------------------------
 
 Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
@@ -50,29 +47,29 @@ Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
 def _make_several_input_refusal(
     fault: str, requirement: str, resize: Resize, tensors: SampleInputs | None = None
 ) -> Refusal:
-    """Return a refusal of a good request with wrong sizes, which `resize` sets in the inputs of its JSON."""
+    """Return a `Refusal` for a valid request in whose JSON `resize` makes sizes of inputs wrong."""
 
-    def make(model: Model) -> Message:
+    def build_request(model: Model) -> Message:
         sent = require_several(model)
         request = model.request(sent, outputs=model.build_outputs_member())
         return request.encode_with(lambda document: resize(document["inputs"], sent))
 
-    return Refusal(fault, requirement, "", make, tensors=tensors, fit=SEVERAL_INPUTS)
+    return Refusal(fault, requirement, "", build_request, tensors=tensors, fit=SEVERAL_INPUTS)
 
 
 def _move_element(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """Change two sizes so that the last element of the first input belongs to the second."""
+    """Change two sizes so that the last element of the first input counts as part of the second input."""
     count = len(slice_input_bytes(sent[0]).last)
-    for place, change in ((0, -count), (1, count)):
-        inputs[place]["parameters"]["binary_data_size"] += change
+    for position, change in ((0, -count), (1, count)):
+        inputs[position]["parameters"]["binary_data_size"] += change
 
 
-def _set_size(place: int, size: Any) -> Resize:
-    return lambda inputs, _: inputs[place].update(parameters={} if size is ABSENT else {"binary_data_size": size})
+def _set_size_at(position: int, size: Any) -> Resize:
+    return lambda inputs, _: inputs[position].update(parameters={} if size is ABSENT else {"binary_data_size": size})
 
 
-def _exceed_body(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """State a size for the last input that exceeds the body but is right modulo 2^32."""
+def _set_size_past_body(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    """Set a size for the last input that exceeds the body but is right modulo 2^32."""
     inputs[-1]["parameters"]["binary_data_size"] = sent[-1].size + 2**32
 
 
@@ -81,47 +78,47 @@ def _write_size_as_string(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) 
 
 
 SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
-    _make_several_input_refusal("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move_element, sample_inputs),
-    _make_several_input_refusal("second-input-of-minus-one", "BIN-SIZE-FALSE", _set_size(1, -1), sample_inputs),
-    _make_several_input_refusal("last-input-beyond-the-body", "BIN-SIZE-FALSE", _exceed_body, sample_inputs),
+    _make_several_input_refusal("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move_element, get_sample_inputs),
+    _make_several_input_refusal("second-input-of-minus-one", "BIN-SIZE-FALSE", _set_size_at(1, -1), get_sample_inputs),
+    _make_several_input_refusal("last-input-beyond-the-body", "BIN-SIZE-FALSE", _set_size_past_body, get_sample_inputs),
     _make_several_input_refusal("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_size_as_string),
-    _make_several_input_refusal("last-input-without-a-size", "BIN-SIZE-MISSING", _set_size(-1, ABSENT)),
+    _make_several_input_refusal("last-input-without-a-size", "BIN-SIZE-MISSING", _set_size_at(-1, ABSENT)),
 )
 
 
 # --- inputs of one byte for each element -------------------------------------------------------------------------------
 
-_OF_ONE_BYTE = frozenset({"BOOL", "INT8", "UINT8"})
+_ONE_BYTE_DATATYPES = frozenset({"BOOL", "INT8", "UINT8"})
 PACKED_COUNT = 9  # elements: more than a byte has bits
 
 
-def _make_resized_request(
-    model: Model, datatypes: Collection[str], count: int, restated: Callable[[Tensor], tuple[Any, bytes]]
+def _build_resized_request(
+    model: Model, datatypes: Collection[str], count: int, encode: Callable[[Tensor], tuple[Any, bytes]]
 ) -> Message:
-    """Return a good request with another size and other bytes for its first input of these datatypes.
+    """Return a valid request in which the first input of these datatypes gets the size and bytes from `encode`.
 
     Raises:
-        NotApplicable: the model is sent no such input, or takes it with another number of elements than `count`.
+        NotApplicable: the model has no such input, or does not accept exactly `count` elements for it.
     """
     tensors = list(model.build_salted_inputs(count, model.salt))
-    place = next((k for k, tensor in enumerate(tensors) if tensor.datatype in datatypes), None)
-    if place is None or tensors[place].elements != count:
-        raise NotApplicableError(f"{model.name} is sent no such input of {count} elements")
-    tensor = tensors[place]
-    size, data = restated(tensor)
-    tensors[place] = Tensor.from_values(tensor.name, "UINT8", np.frombuffer(data, "u1"))
+    position = next((k for k, tensor in enumerate(tensors) if tensor.datatype in datatypes), None)
+    if position is None or tensors[position].elements != count:
+        raise NotApplicableError(f"{model.name} accepts no such input of {count} elements")
+    tensor = tensors[position]
+    size, data = encode(tensor)
+    tensors[position] = Tensor.from_values(tensor.name, "UINT8", np.frombuffer(data, "u1"))
 
-    def edit(document: dict[str, Any]) -> None:
-        document["inputs"][place] |= {
+    def edit_json(document: dict[str, Any]) -> None:
+        document["inputs"][position] |= {
             "datatype": tensor.datatype,
             "shape": list(tensor.shape),
             "parameters": {"binary_data_size": size},
         }
 
-    return model.request(tensors, outputs=model.build_outputs_member()).encode_with(edit)
+    return model.request(tensors, outputs=model.build_outputs_member()).encode_with(edit_json)
 
 
-def _pack_bits(tensor: Tensor) -> tuple[int, bytes]:
+def _pack_booleans_in_bits(tensor: Tensor) -> tuple[int, bytes]:
     data = np.packbits(tensor.array.reshape(-1), bitorder="little").tobytes()
     return len(data), data
 
@@ -131,15 +128,17 @@ ONE_BYTE_REFUSALS: tuple[Refusal, ...] = (
         "booleans-of-any-model-in-bits",
         "BIN-SIZE-WRONG",
         "",
-        lambda model: _make_resized_request(model, ("BOOL",), PACKED_COUNT, _pack_bits),
+        lambda model: _build_resized_request(model, ("BOOL",), PACKED_COUNT, _pack_booleans_in_bits),
         fit=Fit(some_input=frozenset({"BOOL"})),
     ),
     Refusal(
         "true-for-one-byte-of-any-model",
         "BIN-SIZE-TYPE",
         "",
-        lambda model: _make_resized_request(model, _OF_ONE_BYTE, 1, lambda tensor: (True, bytes(tensor.to_bytes()))),
-        fit=Fit(some_input=_OF_ONE_BYTE),
+        lambda model: _build_resized_request(
+            model, _ONE_BYTE_DATATYPES, 1, lambda tensor: (True, bytes(tensor.to_bytes()))
+        ),
+        fit=Fit(some_input=_ONE_BYTE_DATATYPES),
     ),
 )
 
@@ -157,10 +156,10 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
 @check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")
 @rows(*[Row(fault, (make,), role=role, fit=FITS.get(fault)) for fault, make, role in TRAILING_BYTES])
 def bytes_left_over_alter_no_tensor(
-    target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
+    target: Target, model: Model, build_pair: Callable[[Model], tuple[Message, Message]]
 ) -> None:
-    """The server refuses bytes after the declared ones, or answers as without them."""
-    good, bad = make(model)
+    """The server refuses bytes after the last input, or answers as it does without these bytes."""
+    good, bad = build_pair(model)
     _expect_refused_or_unchanged(target, model, good, bad)
 
 
@@ -188,7 +187,7 @@ def data_beside_a_size_shifts_no_tensor(
 
 
 def _expect_refused_or_either_value(target: Target, model: Model) -> None:
-    """Expect a refusal, or the right answer for the first input's binary data or the other elements in its `data`."""
+    """Send binary data and other `data` for the first input; expect a refusal or the answer for either."""
     first, *others = require_several(model)
     other_first = replace(model, salt=model.salt + 1).sample()[0]
     request = model.request([first, *others], outputs=model.build_outputs_member())
@@ -198,39 +197,39 @@ def _expect_refused_or_either_value(target: Target, model: Model) -> None:
     )
 
 
-def _resize_input_at(place: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a valid binary request, and of this request with another size for one input."""
+def _resize_input_at(position: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
+    """Return a builder of two requests: a valid one, and the same with another size for the input at `position`."""
 
-    def make(model: Model) -> tuple[Message, Message]:
+    def build_both_requests(model: Model) -> tuple[Message, Message]:
         request = model.request(require_several(model), outputs=model.build_outputs_member())
         parameters = {} if size is ABSENT else {"binary_data_size": size}
         return request.message(), request.encode_with(
-            lambda found: found["inputs"][place].update(parameters=parameters)
+            lambda found: found["inputs"][position].update(parameters=parameters)
         )
 
-    return make
+    return build_both_requests
 
 
 def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a valid request, and of this request with another size for one input.
+    """Return a builder of two requests: a valid one, and the same with another size for the input `name`.
 
-    `size` is ABSENT for no size. `binary` names the binary inputs, in the order of the request; strings among them
-    would reveal a shift.
+    `size` is ABSENT to omit the size. `binary` names the binary inputs, in the order of the request. Leave out strings
+    where possible: a server that reads them from a wrong offset notices that.
     """
 
-    def make(model: Model) -> tuple[Message, Message]:
+    def build_both_requests(model: Model) -> tuple[Message, Message]:
         sample = {tensor.name: tensor for tensor in model.sample()}
         sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
         order = [*binary, *[key for key in sample if key not in binary]]
         request = model.request([sample[key] for key in order], send=binary)
 
-        def edit(document: dict[str, Any]) -> None:
+        def edit_json(document: dict[str, Any]) -> None:
             item = next(item for item in document["inputs"] if item["name"] == name)
             item["parameters"] = {} if size is ABSENT else {"binary_data_size": size}
 
-        return request.message(), request.encode_with(edit)
+        return request.message(), request.encode_with(edit_json)
 
-    return make
+    return build_both_requests
 
 
 @check("sizes.size-missing-or-of-another-type-alters-no-tensor", answers="BIN-SIZE-MISSING-SAFE")
@@ -254,11 +253,11 @@ def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Mode
     Row("last-of-several-null", (_resize_input_at(-1, None),), fit=SEVERAL_INPUTS),
 )
 def size_missing_or_of_another_type_alters_no_tensor(
-    target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
+    target: Target, model: Model, build_pair: Callable[[Model], tuple[Message, Message]]
 ) -> str:
-    """The server refuses a missing or mistyped size, or changes no tensor of the answer."""
-    reply = _expect_refused_or_unchanged(target, model, *make(model))
-    return "taken, with the same tensors" if reply.succeeded else "refused"
+    """The server refuses a size that is missing or of a wrong type, or still answers with the correct tensors."""
+    reply = _expect_refused_or_unchanged(target, model, *build_pair(model))
+    return "answered with the same tensors" if reply.succeeded else "refused"
 
 
 @check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY)
@@ -269,7 +268,7 @@ def size_written_with_a_point(target: Target, model: Model) -> str:
         change_size_and_bytes(lambda good: float(good.size))(model),
     )
     reply = _expect_refused_or_unchanged(target, model, plain, with_point, requirement="BIN-SIZE-I")
-    return f"taken for {sample_carried_inputs(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
+    return f"read as {make_sample_inputs(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
 
 
 def _expect_refused_or_unchanged(
@@ -288,15 +287,15 @@ def _expect_refused_or_unchanged(
     """
     right = target.infer(good)
     if not right.succeeded:
-        raise BlockedError("the same request without the fault is not answered")
+        raise BlockedError("the server does not answer the same request without the fault")
     reply = target.send(bad, fresh=True)
     if not reply.succeeded:
         expect(reply, requirement).refused()
         expect_alive(target, model)
         return reply
-    changing = {spec.name for spec in model.role.outputs} - set(model.list_comparable_outputs())
-    outputs = [output for output in right.answer.outputs if output.name not in changing]
-    tensors = [_to_tensor(output) for output in outputs if output.array is not None]
+    nondeterministic = {spec.name for spec in model.role.outputs} - set(model.list_comparable_outputs())
+    outputs = [output for output in right.answer.outputs if output.name not in nondeterministic]
+    tensors = [_convert_to_tensor(output) for output in outputs if output.array is not None]
     if not (alternatives and is_met(lambda: expect(reply).tensors(alternatives))):
         expect(reply, requirement).tensors(
             [tensor for tensor in tensors if tensor.name == (output_name or tensor.name)]
@@ -305,7 +304,7 @@ def _expect_refused_or_unchanged(
     return reply
 
 
-def _to_tensor(output: Output) -> Tensor:
+def _convert_to_tensor(output: Output) -> Tensor:
     assert output.array is not None  # noqa: S101 - the caller ensures this
     return Tensor(output.name, output.datatype, output.array.shape, output.array)
 
@@ -334,5 +333,5 @@ def _to_tensor(output: Output) -> Tensor:
 )
 def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
     """The server refuses a shape with more elements than any body holds, also if their number overflows 32 or 64 bits."""
-    message = claim_size(size, bytes(range(1, size + 1)), shape)(model)
-    expect_refusal(target, model, message, f"a shape of {list(shape)} beside {size} bytes")
+    message = build_with_size(size, bytes(range(1, size + 1)), shape)(model)
+    expect_refusal(target, model, message, f"the shape {list(shape)} with {size} bytes of data")

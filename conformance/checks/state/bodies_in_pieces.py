@@ -1,4 +1,4 @@
-"""The server reads a body the same however TCP segments or chunks split it, and however chunks are written."""
+"""The server reads the same body wherever TCP segments or chunks split it, and in every format of chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.checks.state.request_forms import (
     require_http_1_1,
     require_raw,
 )
-from conformance.checks.support.changed_tensors import fill_texts
+from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.control_sides import make_large_inputs
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -45,9 +45,9 @@ class SplitRequest:
         name: the row's id.
         role: the role of the model that receives the request; None if only deployed models receive it.
         build: returns the request and its inputs.
-        find_offsets: returns the offsets in the body.
-        form: the form of the inputs.
-        fit: the deployed models that can receive the request.
+        find_offsets: returns the offsets at which the body of a message is split.
+        form: the form of the inputs: JSON, binary data or a raw request.
+        fit: the deployed models that can receive the request; None for no deployed model.
     """
 
     name: str
@@ -72,9 +72,9 @@ def _make_json_request(model: Model, tensors: Sequence[Tensor] | None = None) ->
     return request.message(), [item.tensor for item in request.inputs]
 
 
-def _make_accents_request(model: Model) -> SaltedRequest:
-    """Return a request whose strings have a character of two bytes."""
-    return _make_json_request(model, fill_texts(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
+def _make_two_byte_characters_request(model: Model) -> SaltedRequest:
+    """Return a JSON request with a string that has a character of two bytes."""
+    return _make_json_request(model, fill_strings(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
 
 
 def _make_binary_request(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
@@ -86,7 +86,7 @@ def _make_raw_request(model: Model) -> SaltedRequest:
     return make_form_request(model, "raw", 24, 1)
 
 
-_TEXTS = Fit(some_input=frozenset({"BYTES"}), is_json=True)
+_JSON_WITH_STRINGS = Fit(some_input=frozenset({"BYTES"}), is_json=True)
 
 
 def _make_large_raw_request(model: Model) -> SaltedRequest:
@@ -94,13 +94,13 @@ def _make_large_raw_request(model: Model) -> SaltedRequest:
     return model.raw(bytes(tensors[0].to_bytes())), tensors
 
 
-def _find_first_tensor(message: Message) -> int:
-    """Return the offset of the first binary tensor."""
+def _find_binary_data_offset(message: Message) -> int:
+    """Return the offset of the first binary tensor in the body."""
     return message.spans[0][2]
 
 
 def _split_every_16_bytes(message: Message) -> Sequence[int]:
-    """Return offsets of pieces of 16 bytes; of longer pieces if there were more than `MAX_PIECES`."""
+    """Return offsets that split the JSON into pieces of 16 bytes; longer ones if there were more than `MAX_PIECES`."""
     return range(16, message.json_length, max(16, message.json_length // MAX_PIECES))
 
 
@@ -122,10 +122,10 @@ SPLITS: tuple[SplitRequest, ...] = (
     SplitRequest(
         "inside-a-character",
         "identity_bytes",
-        _make_accents_request,
+        _make_two_byte_characters_request,
         lambda m: (m.body.index(b"\xc3") + 1,),
         "json",
-        fit=_TEXTS,
+        fit=_JSON_WITH_STRINGS,
     ),
     SplitRequest(
         "inside-the-json-before-binary-data", "cast_int32_fp32", _make_binary_request, lambda m: (m.json_length // 2,)
@@ -137,15 +137,17 @@ SPLITS: tuple[SplitRequest, ...] = (
         "around-the-end-of-the-json",
         "string_length",
         _make_binary_request,
-        lambda m: (_find_first_tensor(m) - 1, _find_first_tensor(m) + 1),
+        lambda m: (_find_binary_data_offset(m) - 1, _find_binary_data_offset(m) + 1),
     ),
     SplitRequest(
-        "inside-a-length-prefix", "string_length", _make_binary_request, lambda m: (_find_first_tensor(m) + 2,)
+        "inside-a-length-prefix", "string_length", _make_binary_request, lambda m: (_find_binary_data_offset(m) + 2,)
     ),
     SplitRequest(
-        "after-a-length-prefix", "string_length", _make_binary_request, lambda m: (_find_first_tensor(m) + 4,)
+        "after-a-length-prefix", "string_length", _make_binary_request, lambda m: (_find_binary_data_offset(m) + 4,)
     ),
-    SplitRequest("inside-an-element", "cast_int32_fp32", _make_binary_request, lambda m: (_find_first_tensor(m) + 6,)),
+    SplitRequest(
+        "inside-an-element", "cast_int32_fp32", _make_binary_request, lambda m: (_find_binary_data_offset(m) + 6,)
+    ),
     SplitRequest(
         "between-tensors", "raw_two_inputs", _make_binary_request, lambda m: [start for _, _, start, _ in m.spans]
     ),
@@ -161,7 +163,7 @@ SPLITS: tuple[SplitRequest, ...] = (
         "binary-data-byte-by-byte",
         "string_length",
         lambda model: _make_binary_request(model, [model.tensor(["ab", "", "c"])]),
-        lambda m: range(_find_first_tensor(m), len(m.body)),
+        lambda m: range(_find_binary_data_offset(m), len(m.body)),
     ),
     SplitRequest(
         "json-byte-by-byte",
@@ -187,7 +189,7 @@ SPLITS: tuple[SplitRequest, ...] = (
 @check("state.body-in-segments-is-one-body", answers="HTTP-SEGMENTS")
 @rows(*make_split_rows(SPLITS))
 def body_in_segments_is_one_body(target: Target, model: Model, split: SplitRequest) -> None:
-    """The server reads a whole body, wherever TCP splits it."""
+    """The server reads the whole body of a request, wherever TCP segments split the body."""
     message, tensors = split.build(model)
     if split.form == "raw":
         require_raw(target, model, message)
@@ -198,7 +200,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, split: SplitReque
 @check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
 @rows(*make_split_rows((*WHOLE, *SPLITS)))
 def chunked_body_is_decoded(target: Target, model: Model, split: SplitRequest) -> str:
-    """The server decodes a chunked body, however it is split, or declines it (JSON: only with 411)."""
+    """The server decodes a body in chunks of any size, or refuses the request; it may refuse JSON only with 411."""
     message, tensors = split.build(model)
     reply = target.send_in_pieces(message, split.find_offsets(message), chunks=PLAIN_CHUNKS)
     return _expect_read_or_declined(target, model, split.form, reply, tensors)
@@ -207,9 +209,12 @@ def chunked_body_is_decoded(target: Target, model: Model, split: SplitRequest) -
 def _expect_read_or_declined(
     target: Target, model: Model, form: AnyForm, reply: Reply, tensors: Sequence[Tensor]
 ) -> str:
-    """Expect the server to read a chunked request or to refuse it: JSON with status 411, binary data with any."""
+    """Expect the server to read a chunked request or to refuse it, and return which.
+
+    The server may refuse JSON only with status 411, and binary data with any status of a refusal.
+    """
     if reply.status == LENGTH_REQUIRED or (form != "json" and is_refused(target, model, reply)):
-        return f"declined with {reply.status}"
+        return f"refused with {reply.status}"
     _expect_chunks_read(target, reply, model.expected(tensors), "HTTP-CHUNKED")
     return "decoded"
 
@@ -223,9 +228,9 @@ def _expect_chunks_read(target: Target, reply: Reply, expected: Sequence[Tensor]
         raise
 
 
-# --- how chunks are written -------------------------------------------------------------------------------------------
+# --- formats of chunks ------------------------------------------------------------------------------------------------
 
-SPELLINGS: Mapping[str, ChunkFormat] = {
+CHUNK_FORMATS: Mapping[str, ChunkFormat] = {
     "extension": ChunkFormat(extension=";name=value"),
     "extension-quoted": ChunkFormat(extension=';a="x; 5";b'),
     "capital-digits": ChunkFormat(capitals=True),
@@ -233,27 +238,30 @@ SPELLINGS: Mapping[str, ChunkFormat] = {
     "all-at-once": ChunkFormat(";name=value", capitals=True, zeros=6),
 }
 TRAILERS = ChunkFormat(trailers=(("X-Sum", "5f3a"),))
-PLACE, LENGTH = 0xAB, 200
+SPLIT_OFFSET, LENGTH = 0xAB, 200
 
 
-def _choose_offset(message: Message) -> int:
-    """Return an offset that gives chunks with a letter in their hexadecimal size; in a short body, only the first."""
+def _choose_split_offset(message: Message) -> int:
+    """Return the offset that splits a body into two chunks whose hexadecimal sizes contain a letter.
+
+    If the body is short, only the size of the first chunk is sure to contain a letter.
+    """
     size = len(message.body)
-    return PLACE if size > PLACE + 16 else size // 2 | 0xA
+    return SPLIT_OFFSET if size > SPLIT_OFFSET + 16 else size // 2 | 0xA
 
 
 @check("state.chunks-are-read-however-written", answers="HTTP-CHUNKED")
 @rows(
     *[
         make_form_row(f"{name}-{form}", form, chunks, fits=name == "all-at-once")
-        for name, chunks in SPELLINGS.items()
+        for name, chunks in CHUNK_FORMATS.items()
         for form in FORMS
     ]
 )
 def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm, chunks: ChunkFormat) -> str:
-    """The server skips chunk extensions and reads sizes with capitals and leading zeros."""
+    """The server ignores chunk extensions, and reads chunk sizes with capital digits and leading zeros."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
-    reply = target.send_in_pieces(message, [_choose_offset(message)], chunks=chunks, at_once=True)
+    reply = target.send_in_pieces(message, [_choose_split_offset(message)], chunks=chunks, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)
 
 
@@ -263,10 +271,10 @@ def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> Non
     """The server answers a chunked request with trailer fields as it answers one without."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
     message = message.with_header("Trailer", ", ".join(name for name, _ in TRAILERS.trailers))
-    place = _choose_offset(message)
+    place = _choose_split_offset(message)
     reply = target.send_in_pieces(message, [place], chunks=TRAILERS, at_once=True)
     if reply.is_refusal and not target.send_in_pieces(message, [place], chunks=PLAIN_CHUNKS, at_once=True).succeeded:
-        raise NotApplicableError(f"chunks are declined without trailers, too: {escape_text(reply.outcome())}")
+        raise NotApplicableError(f"the server also refuses chunks without trailers: {escape_text(reply.outcome())}")
     _expect_chunks_read(
         target, reply, model.expected(tensors), "HTTP-CHUNKED" if reply.succeeded else "HTTP-CHUNKED-TRAILER"
     )
@@ -285,7 +293,7 @@ CHUNK_COUNT = 4000  # bytes, each in a separate chunk
 def many_small_chunks_are_one_body(
     target: Target, model: Model, form: AnyForm, length: int, padding: bytes = b""
 ) -> str:
-    """The server decodes a body in thousands of chunks of one byte, or declines it."""
+    """The server decodes a body in thousands of chunks of one byte, or refuses the request."""
     message, tensors = make_form_request(model, form, length, 1)
     message = message.with_body(padding + message.body)
     reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN_CHUNKS, at_once=True)

@@ -1,6 +1,6 @@
 """Several requests on one connection: after an error, pipelined, or after a body that the server did not read.
 
-A server may close a connection after any answer; then the rest of the row is not judged.
+A server may close a connection after any answer. The suite then does not judge the other requests of the row.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from conformance.checks.state.request_forms import (
-    expect_own,
+    expect_own_answer,
     make_salted_request,
     make_salted_tensors,
     require_answer_alone,
@@ -21,7 +21,7 @@ from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import ANY, Fit
-from conformance.spec.fit import JSON as JSON_ALONE
+from conformance.spec.fit import JSON as JSON_MODELS
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
@@ -32,7 +32,7 @@ from conformance.wire.request import INFERENCE_HEADER, JSON, Form, Message
 
 UNKNOWN_MODEL = "/v2/models/there-is-no-such-model"
 UNREAD_BODY = "HTTP-UNREAD-BODY"
-LENGTH, HIDDEN = 3, 9
+ELEMENT_COUNT, HIDDEN_SALT = 3, 9
 
 
 def _make_good_request(model: Model, form: Form, salt: int) -> Message:
@@ -47,46 +47,46 @@ def _make_broken_json_request(model: Model) -> Message:
     return _make_good_request(model, "json", 9).with_body(b'{"id":"broken","inputs":[')
 
 
-def _make_short_request(model: Model) -> Message:
+def _make_missing_bytes_request(model: Model) -> Message:
     message = _make_good_request(model, "binary", 9)
     return message.with_body(message.body[:-5])
 
 
-def _make_long_header_request(model: Model) -> Message:
+def _make_long_inference_header_request(model: Model) -> Message:
     message = _make_good_request(model, "binary", 9)
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 
 # Every server refuses these; the answer to the next request shows whether the server found the end of the refused one.
 BAD_REQUESTS: tuple[Row, ...] = (
-    Row("unknown-model", (_make_unknown_model_request, "json"), fit=JSON_ALONE),
-    Row("broken-json", (_make_broken_json_request, "json"), fit=JSON_ALONE),
-    Row("missing-bytes", (_make_short_request, "binary"), needs=BINARY, fit=ANY),
-    Row("inference-header-past-the-end", (_make_long_header_request, "binary"), needs=BINARY),
+    Row("unknown-model", (_make_unknown_model_request, "json"), fit=JSON_MODELS),
+    Row("broken-json", (_make_broken_json_request, "json"), fit=JSON_MODELS),
+    Row("missing-bytes", (_make_missing_bytes_request, "binary"), needs=BINARY, fit=ANY),
+    Row("inference-header-past-the-end", (_make_long_inference_header_request, "binary"), needs=BINARY),
 )
 
 
 @check("state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "OIP-ISOLATION"), role="identity_int32")
 @rows(*BAD_REQUESTS)
 def connection_is_in_step_after_an_error(target: Target, model: Model, bad: MessageBuilder, form: Form) -> None:
-    """The server keeps a connection usable after a refusal, or announces that it closes the connection."""
+    """After a refusal, the server keeps the connection usable, or announces that it closes the connection."""
     replies = target.send_on_one_connection(
         [_make_good_request(model, form, 0), bad(model), _make_good_request(model, form, 1)]
     )
     for reply in replies[1:2]:
-        _expect_refused(reply)
+        _expect_bad_request_refused(reply)
     for reply in replies[2:]:
         if reply.is_refusal:
             require_answer_alone(target, reply)
         expect(reply, "OIP-ALIVE" if (reply.status or 0) >= 500 else None).answered()
-        expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
+        expect_own_answer(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
 AFTER_POST = "HTTP-PIPELINE-AFTER-POST"
 
 
 @check("state.pipelined-requests-are-answered-in-order", answers=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
-@rows(Row("all-good", (None, "json"), fit=JSON_ALONE), *BAD_REQUESTS)
+@rows(Row("all-good", (None, "json"), fit=JSON_MODELS), *BAD_REQUESTS)
 def pipelined_requests_are_answered_in_order(
     target: Target, model: Model, bad: MessageBuilder | None, form: Form
 ) -> None:
@@ -96,50 +96,53 @@ def pipelined_requests_are_answered_in_order(
     replies = target.send_on_one_connection(
         [_make_good_request(model, form, 0), middle, _make_good_request(model, form, 2)], pipelined=True
     )
-    for place, reply in enumerate(replies):
-        if _has_ended(reply):
+    for position, reply in enumerate(replies):
+        if _is_connection_closed(reply):
             return
         if reply.status is None and reply.has_failed(FailureKind.TIMEOUT):
-            raise expect(reply, AFTER_POST).unmet(
-                "an answer, or the end of the connection", escape_text(reply.outcome())
-            )
-        if place == 1 and bad:
-            _expect_refused(reply)
+            raise expect(reply, AFTER_POST).unmet("an answer, or a closed connection", escape_text(reply.outcome()))
+        if position == 1 and bad:
+            _expect_bad_request_refused(reply)
         else:
-            expect_own(target, reply, model, 3 + place, place, "HTTP-PIPELINE")
+            expect_own_answer(target, reply, model, 3 + position, position, "HTTP-PIPELINE")
 
 
 @check("state.pipelined-reads-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
-@rows(Row("metadata", (False,), fit=ANY), Row("an-inference-behind-them", (True,), fit=JSON_ALONE))
-def pipelined_reads_are_answered_in_order(target: Target, model: Model, infers: bool) -> None:
+@rows(Row("metadata", (False,), fit=ANY), Row("an-inference-behind-them", (True,), fit=JSON_MODELS))
+def pipelined_reads_are_answered_in_order(target: Target, model: Model, with_inference: bool) -> None:
     """The server answers pipelined metadata requests in order, and an inference after them."""
     reads = [Message(path, method="GET") for path in (model.path, "/v2", UNKNOWN_MODEL, model.path, "/v2")]
     alone = {message.path: target.send(message) for message in reads}
-    messages = [*reads, _make_good_request(model, "json", 1)] if infers else reads
+    messages = [*reads, _make_good_request(model, "json", 1)] if with_inference else reads
     for message, reply in zip(messages, target.send_on_one_connection(messages, pipelined=True), strict=False):
-        if _has_ended(reply):
+        if _is_connection_closed(reply):
             return
         if message not in reads:
-            expect_own(target, reply, model, 4, 1, "HTTP-PIPELINE")
+            expect_own_answer(target, reply, model, 4, 1, "HTTP-PIPELINE")
         elif _extract_status_and_name(reply) != _extract_status_and_name(alone[message.path]):
             expected = f"the answer to {message.path}: {escape_text(alone[message.path].outcome())}"
             raise expect(reply, "HTTP-PIPELINE").unmet(expected, escape_text(reply.outcome()))
 
 
 def _extract_status_and_name(reply: Reply) -> tuple[int | None, object]:
-    """Return the status and the member `name` of an answer, which identify answers with metadata."""
+    """Return the status and the member `name` of an answer; together they identify an answer with metadata."""
     return reply.status, (reply.answer.document or {}).get("name")
 
 
-def _has_ended(reply: Reply) -> bool:
-    """Say whether the server closed the connection instead of answering, which it may do."""
+def _is_connection_closed(reply: Reply) -> bool:
+    """Say whether the server closed the connection instead of answering; it may do so."""
     return reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
 
 
-def _expect_refused(reply: Reply) -> None:
-    """Expect the server to refuse the invalid request between valid requests."""
+def _expect_bad_request_refused(reply: Reply) -> None:
+    """Expect the server to refuse an invalid request.
+
+    Raises:
+        Unmet: the request failed, but not with a refusal.
+        Blocked: the server answered the request; other checks judge this.
+    """
     if reply.succeeded:
-        raise BlockedError("a request is answered that has to be refused")
+        raise BlockedError("the server answered an invalid request")
     expect(reply).refused()
 
 
@@ -158,13 +161,13 @@ OPAQUE_TAILS: tuple[tuple[str, bytes], ...] = (
 @check("state.binary-data-is-opaque", answers=("OIP-ISOLATION", "BIN-BODY-I"), role="identity_uint8")
 @rows(*[Row(name, (tail,), needs=BINARY) for name, tail in OPAQUE_TAILS])
 def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
-    """The server reads binary data that resemble HTTP or JSON as data."""
+    """The server reads binary data as elements, even if the bytes look like HTTP or JSON."""
     tensors = [model.tensor(list(tail))]
     replies = target.send_on_one_connection([model.request(tensors).message(), _make_good_request(model, "json", 1)])
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
     for reply in replies[1:]:
         if reply.status is not None:  # a server may close the connection without an answer
-            expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
+            expect_own_answer(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
 # --- methods beside GET and POST --------------------------------------------------------------------------------------
@@ -189,21 +192,25 @@ _METHODS: Mapping[str, str] = {"HEAD": "HTTP-HEAD", "OPTIONS": "OIP-ISOLATION"}
             f"{method.lower()}-of-{name}",
             (method, path),
             answers=(requirement,),
-            fit=JSON_ALONE if name in ("model", "unknown-model") else None,
+            fit=JSON_MODELS if name in ("model", "unknown-model") else None,
         )
         for method, requirement in _METHODS.items()
         for name, path in READ_PATHS.items()
     ]
 )
 def connection_is_in_step_after_head(target: Target, model: Model, method: str, path: str) -> str:
-    """The server answers an inference right after a HEAD, whose answer has no body, or an OPTIONS."""
-    require_distinct_answers(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (1, 2)))
+    """The server answers an inference correctly after a HEAD or OPTIONS request on the same connection."""
+    require_distinct_answers(model, *(make_salted_tensors(model, ELEMENT_COUNT, salt) for salt in (1, 2)))
     message = Message(path.format(model=model.path), method=method)
     with block_if(
-        lambda: not is_met(lambda: _expect_in_step(target, model, replace(message, method="GET"), _METHODS[method])),
-        "behind a GET the next request is also answered wrongly",
+        lambda: (
+            not is_met(
+                lambda: _expect_next_requests_right(target, model, replace(message, method="GET"), _METHODS[method])
+            )
+        ),
+        "the next request also gets a wrong answer after a GET",
     ):
-        return _expect_in_step(target, model, message, _METHODS[method])
+        return _expect_next_requests_right(target, model, message, _METHODS[method])
 
 
 # --- bodies that the server did not read ------------------------------------------------------------------------------
@@ -212,11 +219,11 @@ def connection_is_in_step_after_head(target: Target, model: Model, method: str, 
 
 
 def _make_good_json_request(model: Model, salt: int) -> Message:
-    return make_salted_request(model, "json", LENGTH, salt).message()
+    return make_salted_request(model, "json", ELEMENT_COUNT, salt).message()
 
 
-def _build_with_header(name: str, value: str, path: str | None = None) -> MessageBuilder:
-    """Return a builder of a request with one more header."""
+def _build_with_extra_header(name: str, value: str, path: str | None = None) -> MessageBuilder:
+    """Return a builder of a request without body, with one more header."""
     return lambda model: _make_empty_request(model, path).with_header(name, value)
 
 
@@ -224,8 +231,8 @@ def _make_empty_request(model: Model, path: str | None = None, method: str = "PO
     return Message(path or model.infer_path, (("Content-Type", JSON),), method=method)
 
 
-def _build_for_path(path: str) -> MessageBuilder:
-    """Return a builder of a request to a path."""
+def _build_with_path(path: str) -> MessageBuilder:
+    """Return a builder of a request without body to a path."""
     return lambda model: _make_empty_request(model, path)
 
 
@@ -233,25 +240,25 @@ INFER_UNKNOWN_MODEL = "/v2/models/nobody_has_this_model/infer"
 
 # Requests that servers refuse by their headers alone, or answer without reading the body.
 REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
-    "unknown-model": _build_for_path(INFER_UNKNOWN_MODEL),
+    "unknown-model": _build_with_path(INFER_UNKNOWN_MODEL),
     "unknown-version": lambda model: _make_empty_request(model, f"/v2/models/{model.name}/versions/87654/infer"),
-    "unknown-path": _build_for_path("/v2/there/is/nothing/here"),
+    "unknown-path": _build_with_path("/v2/there/is/nothing/here"),
     "put": lambda model: _make_empty_request(model, method="PUT"),
     "post-to-metadata": lambda model: _make_empty_request(model, model.path),
-    "inference-header-negative": _build_with_header(INFERENCE_HEADER, "-1"),
-    "inference-header-no-number": _build_with_header(INFERENCE_HEADER, "many"),
-    "inference-header-past-the-end": _build_with_header(INFERENCE_HEADER, "99999999"),
-    "unknown-coding": _build_with_header("Content-Encoding", "no-such-coding"),
-    "unknown-content-type": _build_with_header("Content-Type", "image/png"),
-    "unknown-expectation": _build_with_header("Expect", "a-miracle"),
-    "go-ahead-not-waited-for": _build_with_header("Expect", "100-continue", INFER_UNKNOWN_MODEL),
+    "inference-header-negative": _build_with_extra_header(INFERENCE_HEADER, "-1"),
+    "inference-header-no-number": _build_with_extra_header(INFERENCE_HEADER, "many"),
+    "inference-header-past-the-end": _build_with_extra_header(INFERENCE_HEADER, "99999999"),
+    "unknown-coding": _build_with_extra_header("Content-Encoding", "no-such-coding"),
+    "unknown-content-type": _build_with_extra_header("Content-Type", "image/png"),
+    "unknown-expectation": _build_with_extra_header("Expect", "a-miracle"),
+    "go-ahead-not-waited-for": _build_with_extra_header("Expect", "100-continue", INFER_UNKNOWN_MODEL),
     "no-json": _make_empty_request,
 }
 # More than servers read of a body before they give up; HTTP parsers skip empty lines before a request.
-LONG_FILLER = b"\r\n" * 200_000
-# Names in `OF_BINARY_DATA` have a header that a server without binary data ignores; `FOR_ANY_MODEL` are the rows that
-# also run on deployed models.
-OF_BINARY_DATA = ("inference-header-negative", "inference-header-no-number", "inference-header-past-the-end")
+LONG_PADDING = b"\r\n" * 200_000
+# Requests in `BINARY_DATA_NAMES` have a header that a server without binary data ignores. Rows in `FOR_ANY_MODEL` also
+# run on deployed models.
+BINARY_DATA_NAMES = ("inference-header-negative", "inference-header-no-number", "inference-header-past-the-end")
 FOR_ANY_MODEL = (
     *("unknown-model", "unknown-model-in-chunks", "unknown-model-400-KB-before-it"),
     *("put", "go-ahead-not-waited-for", "no-json", "inference-header-no-number"),
@@ -259,17 +266,17 @@ FOR_ANY_MODEL = (
 PADDED_NAMES = ("unknown-model", "unknown-path", "no-json")
 
 
-def _find_fit(identity: str) -> Fit | None:
-    return JSON_ALONE if identity in FOR_ANY_MODEL else None
+def _find_row_fit(identity: str) -> Fit | None:
+    return JSON_MODELS if identity in FOR_ANY_MODEL else None
 
 
-def _make_rows() -> list[Row]:
+def _make_unread_body_rows() -> list[Row]:
     framings = (("", False), ("-in-chunks", True))
     short = [
         Row(
             *(name + tail, (make, b"", chunked)),
-            needs=BINARY if name in OF_BINARY_DATA else (),
-            fit=_find_fit(name + tail),
+            needs=BINARY if name in BINARY_DATA_NAMES else (),
+            fit=_find_row_fit(name + tail),
         )
         for name, make in REFUSED_BY_HEAD.items()
         for tail, chunked in framings
@@ -277,7 +284,7 @@ def _make_rows() -> list[Row]:
     return [
         *short,
         *[
-            Row(identity, (REFUSED_BY_HEAD[name], LONG_FILLER, False), fit=_find_fit(identity))
+            Row(identity, (REFUSED_BY_HEAD[name], LONG_PADDING, False), fit=_find_row_fit(identity))
             for name in PADDED_NAMES
             for identity in (f"{name}-400-KB-before-it",)
         ],
@@ -285,27 +292,34 @@ def _make_rows() -> list[Row]:
 
 
 @check("state.body-is-never-the-next-request", answers=UNREAD_BODY, role="identity_int32")
-@rows(*_make_rows())
+@rows(*_make_unread_body_rows())
 def body_is_never_the_next_request(
     target: Target, model: Model, refused: MessageBuilder, padding: bytes, chunked: bool
 ) -> str:
-    """The server does not carry out a request inside the body of a refused one."""
-    require_distinct_answers(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
-    body = padding + target.as_text(_make_good_json_request(model, HIDDEN))
+    """The server does not answer a second request that is hidden in the body of a refused request."""
+    require_distinct_answers(model, *(make_salted_tensors(model, ELEMENT_COUNT, salt) for salt in (HIDDEN_SALT, 1, 2)))
+    body = padding + target.as_text(_make_good_json_request(model, HIDDEN_SALT))
     message = refused(model).with_body(body)
     with block_if(
-        lambda: not is_met(lambda: _expect_in_step(target, model, message.with_body(b""), UNREAD_BODY, chunked)),
-        "behind the same request without a body the next one is also answered wrongly",
+        lambda: (
+            not is_met(lambda: _expect_next_requests_right(target, model, message.with_body(b""), UNREAD_BODY, chunked))
+        ),
+        "the next request also gets a wrong answer after the same request without a body",
     ):
-        return _expect_in_step(target, model, message, UNREAD_BODY, chunked)
+        return _expect_next_requests_right(target, model, message, UNREAD_BODY, chunked)
 
 
-def _expect_in_step(target: Target, model: Model, message: Message, requirement: str, chunked: bool = False) -> str:
-    """Expect correct answers to two valid requests after a message, or a closed connection; return which."""
+def _expect_next_requests_right(
+    target: Target, model: Model, message: Message, requirement: str, chunked: bool = False
+) -> str:
+    """Send a message and two valid requests on one connection; expect correct answers to these, or a closed connection.
+
+    Return whether the connection was kept or closed.
+    """
     good = [_make_good_json_request(model, salt) for salt in (1, 2)]
     replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())
     for salt, reply in enumerate(replies[1:], start=1):
-        if _has_ended(reply):
+        if _is_connection_closed(reply):
             return "the connection was closed"
-        expect_own(target, reply, model, LENGTH, salt, requirement)
+        expect_own_answer(target, reply, model, ELEMENT_COUNT, salt, requirement)
     return "the connection was kept" if len(replies) > 1 else "the connection was closed"

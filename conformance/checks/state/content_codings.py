@@ -32,18 +32,18 @@ CODED_ROWS: tuple[Row, ...] = (
 @rows(*CODED_ROWS)
 def gzip_answer_is_the_answer(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """A gzip answer to a client that accepts gzip contains the correct tensors."""
-    return _judge_answer(target, model, form, length, "gzip")
+    return _expect_encoded_answer(target, model, form, length, "gzip")
 
 
 @check("state.deflate-answer-is-the-answer", answers=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
 @rows(*[make_form_row(form, form, fits=form == "json") for form in FORMS])
 def deflate_answer_is_the_answer(target: Target, model: Model, form: AnyForm) -> str:
     """A deflate answer to a client that accepts deflate contains the correct tensors."""
-    return _judge_answer(target, model, form, 200, "deflate")
+    return _expect_encoded_answer(target, model, form, 200, "deflate")
 
 
-def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, coding: str) -> str:
-    """Expect the correct answer after decoding; return its content coding."""
+def _expect_encoded_answer(target: Target, model: Model, form: AnyForm, length: int, coding: str) -> str:
+    """Request an answer in a content coding and expect the correct tensors; return the coding of the answer."""
     message, expected = send_answered_request(target, model, form, length)
     reply = target.send(message.with_header("Accept-Encoding", coding))
     try:
@@ -59,7 +59,7 @@ def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, codi
     found = reply.header("Content-Encoding") or "not compressed"
     if not is_accepted(reply, coding):
         raise UnmetError(
-            f"the coding {coding}, or none", escape_text(found, 60), reply, requirement="HTTP-CODING-ACCEPTED"
+            f"the coding {coding}, or no coding", escape_text(found, 60), reply, requirement="HTTP-CODING-ACCEPTED"
         )
     return found
 
@@ -67,8 +67,10 @@ def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, codi
 @check("state.gzip-request-is-decoded-or-refused", answers="HTTP-CODING-I")
 @rows(*CODED_ROWS)
 def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, length: int) -> str:
-    """The server decodes a compressed request, or refuses it; it reads no coded bytes as tensors."""
-    return _judge_coded(target, model, send_answered_request(target, model, form, length), "gzip", chunked=False)
+    """The server decodes a gzip request, or refuses it; it never reads compressed bytes as tensors."""
+    return _expect_decoded_or_refused(
+        target, model, send_answered_request(target, model, form, length), "gzip", chunked=False
+    )
 
 
 def _compress_in_two_members(body: bytes) -> bytes:
@@ -77,10 +79,10 @@ def _compress_in_two_members(body: bytes) -> bytes:
     return compress_gzip(body[:half]) + compress_gzip(body[half:])
 
 
-def _compress_to_whole_words(body: bytes) -> bytes:
-    """Return the body as gzip data padded to whole words by a file name (RFC 1952, 2.3).
+def _compress_to_multiple_of_word(body: bytes) -> bytes:
+    """Return the body as gzip data whose length is a multiple of `WORD_BYTES`; a file name pads it (RFC 1952, 2.3).
 
-    A server that does not decode the body can misread it as floats.
+    A server that does not decode such a body can misread it as floats.
     """
     coded = compress_gzip(body)
     name = b"n" * (-(len(coded) + 1) % WORD_BYTES) + b"\0"
@@ -98,15 +100,15 @@ CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "x-gzip": ("x-gzip", compress_gzip),
     "gzip-of-two-members": ("gzip", _compress_in_two_members),
     "gzip-twice": ("gzip, gzip", lambda body: compress_gzip(compress_gzip(body))),
-    "gzip-in-whole-words": ("gzip", _compress_to_whole_words),
-    "gzip-twice-in-whole-words": ("gzip, gzip", lambda body: compress_gzip(_compress_to_whole_words(body))),
+    "gzip-in-whole-words": ("gzip", _compress_to_multiple_of_word),
+    "gzip-twice-in-whole-words": ("gzip, gzip", lambda body: compress_gzip(_compress_to_multiple_of_word(body))),
     "deflate": ("deflate", compress_zlib),
 }
 
 
 def _encode_body(message: Message, coding: str) -> Message:
-    name, code = CODINGS[coding]
-    return message.with_body(code(message.body)).with_header("Content-Encoding", name)
+    name, compress = CODINGS[coding]
+    return message.with_body(compress(message.body)).with_header("Content-Encoding", name)
 
 
 # Rows that also run on deployed models, for bodies that are not chunked.
@@ -131,12 +133,16 @@ _FOR_ANY_MODEL = (
     ],
 )
 def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, coding: str, chunked: bool) -> str:
-    """The server decodes a whole request in any coding, chunked or not, or refuses it."""
-    return _judge_coded(target, model, send_answered_request(target, model, form, 200), coding, chunked=chunked)
+    """The server decodes a request in any content coding, chunked or not, or refuses it."""
+    return _expect_decoded_or_refused(
+        target, model, send_answered_request(target, model, form, 200), coding, chunked=chunked
+    )
 
 
-def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str, *, chunked: bool) -> str:
-    """Expect the server to decode a coded request or to refuse it, and return which."""
+def _expect_decoded_or_refused(
+    target: Target, model: Model, plain: SaltedRequest, coding: str, *, chunked: bool
+) -> str:
+    """Send a request in a content coding, expect the server to decode it or to refuse it, and return which."""
     message, expected = plain
     sent = _encode_body(message, coding)
     places = (len(sent.body) // 3,)
@@ -145,17 +151,19 @@ def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str
         expect_alive(target, model)
         return f"refused with {reply.status}"
 
-    def is_wrong_uncoded() -> bool:
+    def is_wrong_without_coding() -> bool:
         return chunked and not is_met(
             lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN_CHUNKS)).tensors(expected)
         )
 
-    with block_if(is_wrong_uncoded, "the request is also answered wrongly in chunks without the coding"):
+    with block_if(
+        is_wrong_without_coding, "the same request in chunks without a content coding also gets a wrong answer"
+    ):
         expect(reply, "HTTP-CODING-I").tensors(expected)
     return "decoded"
 
 
-# The content of a second gzip member, which makes a good body invalid.
+# The content of a second gzip member, which makes a valid body invalid.
 EXTRA_MEMBER_BYTES: Mapping[AnyForm, bytes] = {"json": b" x", "binary": b"\0"}
 
 
@@ -166,8 +174,8 @@ def second_gzip_member_is_not_dropped(target: Target, model: Model, form: AnyFor
     message, _ = send_answered_request(target, model, form, 5)
     spoiled = message.with_body(message.body + EXTRA_MEMBER_BYTES[form])
     if not target.send(spoiled, fresh=True).is_refusal:
-        raise NotApplicableError("the same body without a coding is not refused either")
+        raise NotApplicableError("the server does not refuse the same body without a content coding either")
     body = compress_gzip(message.body) + compress_gzip(EXTRA_MEMBER_BYTES[form])
     reply = target.send(spoiled.with_body(body).with_header("Content-Encoding", "gzip"), fresh=True)
     with attribute_to("HTTP-CODING-I"):
-        expect(reply).refused("what its second gzip member adds")
+        expect(reply).refused("a second gzip member that makes the body invalid")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conformance.checks.state.request_forms import (
     AnyForm,
-    expect_own,
+    expect_own_answer,
     make_form_request,
     make_salted_request,
     make_salted_tensors,
@@ -46,7 +46,7 @@ def request_after_idling_is_answered(peer: Peer, model: Model, forms: Sequence[A
         if reply.is_refusal:
             require_answer_alone(peer, reply)
         expect(reply, "OIP-ALIVE-LEGAL").answered()
-        expect_own(peer, reply, model, LENGTH, 1, "OIP-ISOLATION")
+        expect_own_answer(peer, reply, model, LENGTH, 1, "OIP-ISOLATION")
 
 
 def _make_message(peer: Peer, model: Model, form: AnyForm, salt: int) -> Message:

@@ -1,4 +1,4 @@
-"""Isolation: an answer contains nothing of an earlier or concurrent request, whatever their forms."""
+"""Isolation: an answer contains nothing of an earlier or concurrent request, in JSON, binary or raw form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conformance.checks.state.request_forms import (
     FORMS,
     AnyForm,
     expect_correct_outputs,
-    expect_own,
+    expect_own_answer,
     make_form_request,
     make_form_row,
     make_salted_request,
@@ -42,7 +42,7 @@ LARGE_COUNT = 65_536
 SMALL_COUNT = 3
 
 
-IN_FLIGHT = 32
+CONCURRENT_COUNT = 32
 OTHER_SALTS = (2, 3, 4, 5)  # salts to try until the answer differs from that for salt 1
 SHRINKING_COUNTS = (1000, 999, 100, 2, 1)
 BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
@@ -90,10 +90,10 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
     Row("shrinking-binary", (SHRINKING_COUNTS, "binary"), fit=ANY),
 )
 def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
-    """An answer contains nothing of the longer or shorter one before it."""
+    """An answer contains nothing of the longer or shorter answer before it."""
     require_distinct_answers(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
-        expect_own(
+        expect_own_answer(
             target, target.infer(make_salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
         )
 
@@ -106,10 +106,10 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
     Row("raw", ("raw",), needs=RAW, fit=RAW_FLOATS),
 )
 def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:
-    """The answer to a small request contains nothing of a large one before it."""
+    """The answer to a small request contains nothing of the large request before it."""
     large, small = make_large_inputs(model, LARGE_COUNT), _negate_floats(model.sample())
     expected = [model.expected(tensors) for tensors in (large, small)]
-    messages = [_make_form_message(model, tensors, form) for tensors in (large, small)]
+    messages = [_build_message_in_form(model, tensors, form) for tensors in (large, small)]
     if form == "raw":
         require_raw(target, model, messages[1])
     for message, right in zip(messages, expected, strict=True):
@@ -117,11 +117,11 @@ def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyFo
 
 
 def _negate_floats(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with negative floats, whose bytes differ from those of positive ones."""
+    """Return the tensors with the sign of every FP32 and FP64 element changed, which changes the bytes."""
     return [replace(each, array=-each.array) if each.datatype in WIDE_FLOATS else each for each in tensors]
 
 
-def _make_form_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
+def _build_message_in_form(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes()))
     want: Form | None = "binary" if form == "binary" else None
@@ -141,16 +141,16 @@ def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     require_distinct_answers(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
     for salt, form in enumerate(forms):
         reply = target.infer(make_salted_request(model, form, 5 + salt, salt))
-        expect_own(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
+        expect_own_answer(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
 
 
 @check("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
 def id_is_not_left_over(target: Target, model: Model) -> None:
-    """The server does not answer a request without an id with the id of the one before."""
+    """The server does not put the id of an earlier request into the answer to a request without an id."""
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
     if (expect(reply).answered().reply.answer.document or {}).get("id") == "the-one-before":
-        raise UnmetError("no id, or one of its own", 'id "the-one-before"', reply)
+        raise UnmetError("no id, or an id that the server chose", 'id "the-one-before"', reply)
 
 
 @check("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION")
@@ -167,7 +167,7 @@ def like_requests_have_answers_of_their_own(
     target: Peer, model: Model, form: Form, length: int = SMALL_COUNT, padding: bytes = b""
 ) -> None:
     """The server gives requests that differ only in their elements different answers."""
-    first, second = _find_similar_inputs(model, length)
+    first, second = _find_distinguishable_inputs(model, length)
     want: Form | None = "binary" if form == "binary" else None
     messages = [
         target.message(model.request(tensors, send=form, want=want, request_id="the-same"))
@@ -180,31 +180,36 @@ def like_requests_have_answers_of_their_own(
     try:
         expect(reply).tensors(model.expected(second))
     except UnmetError as unmet:
-        with block_if(lambda: form == "binary", "the request before is also answered wrongly"):
+        with block_if(lambda: form == "binary", "the answer to the first request is also wrong"):
             expect(before, "OIP-ANSWER").tensors(model.expected(first))
         if (reply.status, reply.body) == (before.status, before.body):
             raise
-        raise BlockedError("the second request is answered wrongly, and unlike the first", unmet) from None
+        raise BlockedError(
+            "the answer to the second request is wrong, but differs from the first answer", unmet
+        ) from None
 
 
-def _find_similar_inputs(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
-    """Return two similar sets of inputs that the model answers differently.
+def _find_distinguishable_inputs(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Return two sets of inputs from `_make_similar_inputs` that the model answers differently.
 
     Raises:
-        NotApplicable: the model answers all such inputs alike.
+        NotApplicable: the model gives the same answer to all such inputs.
     """
     first = _make_similar_inputs(model, length, 1)
-    for last in OTHER_SALTS:
-        if model.can_distinguish(first, second := _make_similar_inputs(model, length, last)):
+    for last_element in OTHER_SALTS:
+        if model.can_distinguish(first, second := _make_similar_inputs(model, length, last_element)):
             return first, second
-    raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
+    raise NotApplicableError(f"{model.name} gives the same answer to all inputs of this length")
 
 
-def _make_similar_inputs(model: Model, length: int, last: int) -> list[Tensor]:
-    """Return inputs of which only the last element depends on `last`; in short inputs, every element does."""
+def _make_similar_inputs(model: Model, length: int, last_element: int) -> list[Tensor]:
+    """Return inputs that end with `last_element`.
+
+    Inputs of up to `SMALL_COUNT` elements use it as their salt, so that every element differs.
+    """
     if length <= SMALL_COUNT:
-        return model.build_salted_inputs(length, last)
-    return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
+        return model.build_salted_inputs(length, last_element)
+    return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last_element])]
 
 
 @check("state.answers-in-flight-are-their-own", answers="OIP-ISOLATION")
@@ -229,17 +234,17 @@ def _make_similar_inputs(model: Model, length: int, last: int) -> list[Tensor]:
     Row("binary", ("binary",), fit=ANY),
 )
 def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
-    """The server gives each of 32 concurrent requests its own id and tensors."""
-    lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
+    """The server answers each of 32 concurrent requests with the id and the tensors of that request."""
+    lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(CONCURRENT_COUNT)]
     require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
-        expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")
+        expect_own_answer(target, reply, model, lengths[k], k, "OIP-ISOLATION")
 
 
 # --- interleaved bodies -----------------------------------------------------------------------------------------------
 
-IN_TURNS = 3
+CONNECTION_COUNT = 3
 PIECE_BYTES = 48
 _ENCODINGS: Mapping[str, ChunkFormat | None] = {"chunks": PLAIN_CHUNKS, "segments": None}
 
@@ -256,18 +261,18 @@ _ENCODINGS: Mapping[str, ChunkFormat | None] = {"chunks": PLAIN_CHUNKS, "segment
 def bodies_in_turns_keep_apart(
     target: Target, model: Model, form: AnyForm, chunks: ChunkFormat | None, length: int
 ) -> str:
-    """The server keeps bodies apart that arrive at the same time, piece by piece, on several connections."""
-    numbers = range(IN_TURNS)
+    """The server does not mix up bodies that arrive piece by piece on several connections at the same time."""
+    numbers = range(CONNECTION_COUNT)
     require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k in numbers))
     messages = [make_form_request(model, form, length, k)[0] for k in numbers]
-    places = range(PIECE_BYTES, max(len(message.body) for message in messages), PIECE_BYTES)
+    offsets = range(PIECE_BYTES, max(len(message.body) for message in messages), PIECE_BYTES)
     if form == "raw":
         require_raw(target, model, messages[0])
-    if chunks and not target.send_in_pieces(messages[0], places, chunks=chunks).succeeded:
-        raise NotApplicableError("the same request alone is refused in chunks")
-    for k, reply in enumerate(target.send_in_turns(messages, places, chunks=chunks)):
-        expect_own(target, reply, model, length, k, "OIP-ISOLATION")
-    return f"{len(places) + 1} pieces of each body"
+    if chunks and not target.send_in_pieces(messages[0], offsets, chunks=chunks).succeeded:
+        raise NotApplicableError("the server refuses the same request in chunks when it is sent alone")
+    for k, reply in enumerate(target.send_in_turns(messages, offsets, chunks=chunks)):
+        expect_own_answer(target, reply, model, length, k, "OIP-ISOLATION")
+    return f"{len(offsets) + 1} pieces of each body"
 
 
 # --- requests of every form together ----------------------------------------------------------------------------------
@@ -277,10 +282,10 @@ Tensors = Sequence[Tensor]
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """A form of request.
+    """How to build a request in one form, and how to judge its answer.
 
     Attributes:
-        message: builds a request from inputs and a unique number.
+        message: builds the request from a model, inputs and a unique number.
         expect: raises `UnmetError` if the answer is not correct for the inputs.
         needs: the extensions that the request uses.
     """
@@ -324,7 +329,7 @@ def _expect_top_class(reply: Reply, model: Model, tensors: Tensors) -> None:
         raise UnmetError(f"{tensor.array[place]}:{place}", f"{found.value}:{found.index}", reply)
 
 
-KINDS: Mapping[str, RequestForm] = {
+REQUEST_FORMS: Mapping[str, RequestForm] = {
     "json": RequestForm(_make_json_request, _expect_tensors),
     "gzip": RequestForm(_make_gzip_request, _expect_tensors),
     "binary": RequestForm(_make_binary_request, _expect_tensors, BINARY),
@@ -345,11 +350,11 @@ FORM_GROUPS = (
 _FITS_OF_GROUPS: Mapping[Sequence[str], Fit] = {FORMS_WITHOUT_RAW: JSON, ("raw",): RAW_FLOATS}
 
 
-def _list_needs(kinds: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for kind in kinds for name in KINDS[kind].needs))
+def _list_needed_extensions(form_names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for request_form in form_names for name in REQUEST_FORMS[request_form].needs))
 
 
-def _make_inputs(model: Model, number: int) -> Tensors:
+def _make_numbered_inputs(model: Model, number: int) -> Tensors:
     """Return inputs whose length and elements depend on the number of the request."""
     if model.is_own_oracle:
         return make_salted_tensors(model, 1 + number % 3, number)
@@ -359,47 +364,63 @@ def _make_inputs(model: Model, number: int) -> Tensors:
 
 @check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
 @rows(
-    *[Row("-".join(kinds), (kinds,), needs=_list_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS]
+    *[
+        Row(
+            "-".join(form_names),
+            (form_names,),
+            needs=_list_needed_extensions(form_names),
+            fit=_FITS_OF_GROUPS.get(form_names),
+        )
+        for form_names in FORM_GROUPS
+    ]
 )
-def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
-    """The server gives each of 32 concurrent requests, binary and JSON, its own tensors."""
-    require_distinct_answers(model, *(_make_inputs(model, k) for k in range(IN_FLIGHT)))
-    for name in kinds:
-        _expect_right_alone(target, model, name)
-    sent = [(KINDS[kinds[k % len(kinds)]], _make_inputs(model, k)) for k in range(IN_FLIGHT)]
-    messages = [kind.message(model, tensors, k) for k, (kind, tensors) in enumerate(sent)]
-    for (kind, tensors), reply in zip(sent, target.send_together(messages), strict=True):
-        _expect_own_answer(target, model, kind, tensors, reply)
+def forms_in_flight_keep_apart(target: Target, model: Model, form_names: Sequence[str]) -> None:
+    """The server answers each of 32 concurrent requests in different forms with the tensors of that request."""
+    require_distinct_answers(model, *(_make_numbered_inputs(model, k) for k in range(CONCURRENT_COUNT)))
+    for name in form_names:
+        _expect_right_when_alone(target, model, name)
+    sent = [
+        (REQUEST_FORMS[form_names[k % len(form_names)]], _make_numbered_inputs(model, k))
+        for k in range(CONCURRENT_COUNT)
+    ]
+    messages = [request_form.message(model, tensors, k) for k, (request_form, tensors) in enumerate(sent)]
+    for (request_form, tensors), reply in zip(sent, target.send_together(messages), strict=True):
+        _expect_own_answer(target, model, request_form, tensors, reply)
 
 
-def _expect_right_alone(target: Target, model: Model, name: str) -> None:
-    """Expect the correct answer to a form of request without concurrent requests.
+def _expect_right_when_alone(target: Target, model: Model, name: str) -> None:
+    """Send one request in this form, without concurrent requests, and require the correct answer.
 
     Raises:
-        NotApplicable: this form is optional, and the server does not support it.
+        NotApplicable: the server refuses the gzip request, or a deployed model may refuse the raw request.
         Blocked: the answer is wrong.
     """
-    kind, tensors = KINDS[name], _make_inputs(model, IN_FLIGHT)
-    reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)
+    request_form, tensors = REQUEST_FORMS[name], _make_numbered_inputs(model, CONCURRENT_COUNT)
+    reply = target.send(request_form.message(model, tensors, CONCURRENT_COUNT), fresh=True)
     if name == "gzip" and not reply.succeeded:
-        raise NotApplicableError("compressed requests are not taken")
+        raise NotApplicableError("the server accepts no compressed request")
     if name == "raw":
         require_raw(target, model, reply.exchange.message)
     try:
-        kind.expect(reply, model, tensors)
+        request_form.expect(reply, model, tensors)
     except UnmetError as unmet:
-        raise BlockedError(f"{name} alone is also answered wrongly", unmet) from None
+        raise BlockedError(f"one {name} request alone also gets a wrong answer", unmet) from None
 
 
-def _expect_own_answer(target: Target, model: Model, kind: RequestForm, tensors: Tensors, reply: Reply) -> None:
-    """Expect the answer to the tensors of this request; block if the request alone is answered wrong as well."""
+def _expect_own_answer(target: Target, model: Model, request_form: RequestForm, tensors: Tensors, reply: Reply) -> None:
+    """Expect the correct answer to these tensors, unless the server declined the request because of load or size.
+
+    Raises:
+        Unmet: the answer is wrong.
+        Blocked: the same request alone also gets a wrong answer.
+    """
     if reply.status in DECLINED_STATUSES:
         return
     try:
         with attribute_to("OIP-ISOLATION"):
-            kind.expect(reply, model, tensors)
+            request_form.expect(reply, model, tensors)
     except UnmetError as unmet:
         alone = target.send(reply.exchange.message, fresh=True)
-        if not is_met(lambda: kind.expect(alone, model, tensors)):
-            raise BlockedError("the same request alone is also answered wrongly", unmet) from None
+        if not is_met(lambda: request_form.expect(alone, model, tensors)):
+            raise BlockedError("the same request alone also gets a wrong answer", unmet) from None
         raise

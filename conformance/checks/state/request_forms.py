@@ -1,4 +1,4 @@
-"""Distinguishable requests in each of the three forms: JSON, binary data and raw."""
+"""Requests in three forms (JSON, binary data, raw) whose answers can be told apart, and expectations on the answers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ from conformance.wire.tensor import Tensor
 
 
 def make_salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
-    """Return a request whose tensors and id are unique to its salt."""
+    """Return a request whose tensors and id are derived from `salt`."""
     want: Form | None = "binary" if form == "binary" else None
     return model.request(make_salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
 
 
 def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
-    """Return inputs of `length` elements, or as many as a deployed model accepts; they depend on the salt."""
+    """Return inputs of `length` elements, or as many as a deployed model accepts, with values derived from `salt`."""
     return model.build_salted_inputs(model.limit_length(length), salt)
 
 
-def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
-    """Expect the correct outputs for a request, and not the id of another request."""
+def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
+    """Expect the correct outputs for the request of a salt, and not the id of another request.
+
+    An answer that declines the request because of load or size is not judged.
+    """
     if reply.status in DECLINED_STATUSES:
         return
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
@@ -43,13 +46,13 @@ def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int,
 
 
 def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
-    """Expect an answer to contain these tensors; block if the request fails in the same way when sent alone.
+    """Expect an answer to contain these tensors; after a failure, send the request again, alone and in one piece.
 
-    If it is answered correctly alone, the failure breaks `requirement`, whatever part of the answer is wrong.
+    If the second answer is correct, any fault in the first breaks `requirement`.
 
     Raises:
         Unmet: the answer is wrong.
-        Blocked: the same request, sent alone and in one piece, gets the same wrong answer.
+        Blocked: the second answer has the same fault.
     """
     tensors = list(tensors)
     try:
@@ -59,7 +62,7 @@ def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor]
         refused = not (alone.succeeded or reply.succeeded)
         same = (alone.body, alone.header(INFERENCE_HEADER)) == (reply.body, reply.header(INFERENCE_HEADER))
         if alone.status is not None and alone.status == reply.status and (refused or same):
-            reason = "the same request is answered as wrongly when it is sent alone and in one piece"
+            reason = "the same request, sent alone and in one piece, gets the same wrong answer"
             raise BlockedError(reason, unmet) from None
         if is_met(lambda: expect(alone).tensors(tensors).free_of(*WRONG_LENGTH)):
             unmet.requirement = requirement  # whatever is wrong with the answer, the other requests are the cause
@@ -70,15 +73,15 @@ def require_answer_alone(target: Peer, reply: Reply) -> None:
     """Require that the server answers a failed request if it is sent alone, on a new connection.
 
     Raises:
-        Blocked: it does not.
+        Blocked: the server does not answer the request.
     """
     alone = target.send(reply.exchange.message, fresh=True)
     if not alone.succeeded:
-        raise BlockedError(f"the same request on a new connection is not answered: {alone.outcome()}")
+        raise BlockedError(f"the server does not answer the same request on a new connection: {alone.outcome()}")
 
 
 AnyForm = Form | Literal["raw"]
-# A request and its inputs.
+# A request, and its inputs or the expected outputs.
 SaltedRequest = tuple[Message, Sequence[Tensor]]
 
 # Status of a server that refuses chunks (RFC 9110, 15.5.12).
@@ -91,13 +94,13 @@ _FITS: Mapping[AnyForm, Fit] = {"json": JSON, "binary": ANY, "raw": RAW_FLOATS}
 
 
 def make_form_row(name: str, form: AnyForm, *values: Any, fits: bool = False) -> Row:
-    """Return a row for one form, passed to the check before `values`; with `fits`, it also runs on deployed models."""
+    """Return a row whose values are `form` and then `values`; with `fits`, the row also runs on deployed models."""
     fit = _FITS[form] if fits else None
     return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], fit=fit)
 
 
 def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:
-    """Return a request with `length` elements that depend on the salt; a raw one needs a model with one input."""
+    """Return a request with inputs of `length` elements derived from `salt`; `raw` needs a model with one input."""
     tensors = make_salted_tensors(model, length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors
@@ -105,7 +108,9 @@ def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> Sa
 
 
 def send_answered_request(target: Target, model: Model, form: AnyForm, length: int) -> SaltedRequest:
-    """Send a request in the usual way and expect the correct answer; return the request and those outputs.
+    """Send a request without codings, chunks or `Expect`, and require the correct answer.
+
+    Return the request and the expected outputs.
 
     Raises:
         NotApplicable: a deployed model refuses raw requests.
@@ -115,7 +120,7 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
     expected = model.expected(tensors)
     if form == "raw":
         require_raw(target, model, message)
-    with block_if(lambda: True, "the same request in the usual manner is answered wrongly"):
+    with block_if(lambda: True, "the answer to the same request without the property under test is wrong"):
         expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
     return message, expected
 
@@ -124,10 +129,10 @@ def require_raw(target: Target, model: Model, message: Message) -> None:
     """Require an answer to a raw request to a deployed model.
 
     Raises:
-        NotApplicable: the server refuses the request; metadata do not tell whether it may do so.
+        NotApplicable: the server refuses the request; the metadata do not tell whether a refusal is allowed.
     """
     if model.is_own_oracle and target.send(message, fresh=True).is_refusal:
-        raise NotApplicableError(f"{model.name} may be refused in a raw request")
+        raise NotApplicableError(f"the server may refuse raw requests to {model.name}")
 
 
 def require_http_1_1(target: Target, reply: Reply) -> None:

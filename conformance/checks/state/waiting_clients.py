@@ -29,15 +29,15 @@ from conformance.wire.tensor import Tensor
 # Status of a server or proxy that cannot meet an `Expect` header; the client then sends the request without it.
 EXPECTATION_FAILED = 417
 
-USUAL, OTHER_CASE = "100-continue", "100-Continue"
+USUAL_VALUE, OTHER_CASE_VALUE = "100-continue", "100-Continue"
 
 
 @check("state.expect-100-continue-is-answered", answers="HTTP-EXPECT")
 @rows(
-    *[make_form_row(form, form, 3, USUAL, fits=True) for form in FORMS],
-    *[make_form_row(f"long-{form}", form, 1000, USUAL) for form in FORMS],
-    *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE, fits=form == "json") for form in FORMS],
-    make_form_row("binary-512KiB", "binary", 128 * 1024, USUAL),
+    *[make_form_row(form, form, 3, USUAL_VALUE, fits=True) for form in FORMS],
+    *[make_form_row(f"long-{form}", form, 1000, USUAL_VALUE) for form in FORMS],
+    *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE_VALUE, fits=form == "json") for form in FORMS],
+    make_form_row("binary-512KiB", "binary", 128 * 1024, USUAL_VALUE),
 )
 def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm, length: int, value: str) -> str:
     """The server answers a request with `Expect: 100-continue` as it answers one without."""
@@ -52,9 +52,9 @@ def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm,
 
 @check("state.go-ahead-comes-without-the-body", answers=("HTTP-GO-AHEAD", "HTTP-EXPECT"))
 @rows(
-    *[make_form_row(form, form, 3, USUAL, None, fits=True) for form in FORMS],
-    *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE, None) for form in FORMS],
-    make_form_row("json-in-chunks", "json", 3, USUAL, PLAIN_CHUNKS),
+    *[make_form_row(form, form, 3, USUAL_VALUE, None, fits=True) for form in FORMS],
+    *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE_VALUE, None) for form in FORMS],
+    make_form_row("json-in-chunks", "json", 3, USUAL_VALUE, PLAIN_CHUNKS),
 )
 def go_ahead_comes_without_the_body(
     target: Target, model: Model, form: AnyForm, length: int, value: str, chunks: ChunkFormat | None
@@ -62,30 +62,30 @@ def go_ahead_comes_without_the_body(
     """The server sends 100 Continue or a final answer to a client that holds its body back."""
     message, expected = send_answered_request(target, model, form, length)
     reply = target.send_after_go_ahead(message.with_header("Expect", value), chunks=chunks)
-    given = reply.exchange.go_ahead
-    if given is GoAhead.WITHHELD or reply.status is None:
+    go_ahead = reply.exchange.go_ahead
+    if go_ahead is GoAhead.WITHHELD or reply.status is None:
         require_http_1_1(target, reply)
-        actual = "neither before the body was sent" if given is GoAhead.WITHHELD else escape_text(reply.outcome())
-        raise UnmetError("100 Continue, or a final status", actual, reply, requirement="HTTP-GO-AHEAD")
+        actual = "no answer before the body was sent" if go_ahead is GoAhead.WITHHELD else escape_text(reply.outcome())
+        raise UnmetError("100 Continue or a final status before the body", actual, reply, requirement="HTTP-GO-AHEAD")
     if reply.status == EXPECTATION_FAILED:
         return "expectations are not supported"
     if chunks and reply.status == LENGTH_REQUIRED:
-        return "chunks are declined"
+        return "chunks are refused"
 
     if chunks and not reply.succeeded:
         require_http_1_1(target, reply)
 
-    def is_wrong_without() -> bool:
+    def is_wrong_without_expect() -> bool:
         return chunks is not None and not is_met(
             lambda: expect(target.send_in_pieces(message, (), chunks=chunks)).tensors(expected)
         )
 
     with (
-        block_if(is_wrong_without, "the request is also answered wrongly in chunks without Expect"),
+        block_if(is_wrong_without_expect, "the same request in chunks without Expect also gets a wrong answer"),
         attribute_to("HTTP-EXPECT"),
     ):
         expect(reply).tensors(expected)
-    return str(given)
+    return str(go_ahead)
 
 
 # --- slow readers -----------------------------------------------------------------------------------------------------
@@ -96,18 +96,22 @@ TEXT_COUNT = 50
 
 
 def _make_large_tensor(model: Model) -> Tensor:
-    """Return a tensor of `ANSWER_BYTES`, in few long strings if possible, since each element takes server time."""
+    """Return a tensor of `ANSWER_BYTES` bytes: a few long strings, which servers process fast, or many integers."""
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{k:09d} " * (ANSWER_BYTES // TEXT_COUNT // 10) for k in range(TEXT_COUNT)])
     return model.tensor(np.arange(ANSWER_BYTES) % 251)
 
 
-def _make_row(form: AnyForm, role: str) -> Row:
+def _make_slow_reader_row(form: AnyForm, role: str) -> Row:
     return Row(form, (form,), role=role, needs=NEEDS[form])
 
 
 @check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")
-@rows(_make_row("json", "identity_bytes"), _make_row("binary", "identity_bytes"), _make_row("raw", "identity_uint8"))
+@rows(
+    _make_slow_reader_row("json", "identity_bytes"),
+    _make_slow_reader_row("binary", "identity_bytes"),
+    _make_slow_reader_row("raw", "identity_uint8"),
+)
 def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyForm) -> None:
     """The server sends a large answer completely to a client that reads late."""
     tensor = _make_large_tensor(model)
@@ -117,11 +121,16 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
         message = model.request([tensor], send=form, want="binary" if form == "binary" else None).message()
     expected = model.expected([tensor])
 
-    def is_wrong_at_once() -> bool:
+    def is_wrong_without_delay() -> bool:
         return not is_met(lambda: expect(target.send(message)).tensors(expected))
 
     reply = target.send_and_read_late(message)  # no control request first: these exchanges are large in recordings
     if reply.is_refusal and reply.status not in DECLINED_STATUSES:
-        raise NotApplicableError(f"a request of {len(message.body)} bytes is refused: {escape_text(reply.outcome())}")
-    with block_if(is_wrong_at_once, "the same answer, read at once, is also wrong"), attribute_to("HTTP-SLOW-READER"):
+        raise NotApplicableError(
+            f"the server refuses a request of {len(message.body)} bytes: {escape_text(reply.outcome())}"
+        )
+    with (
+        block_if(is_wrong_without_delay, "the same answer is also wrong if the client reads at once"),
+        attribute_to("HTTP-SLOW-READER"),
+    ):
         expect(reply).tensors(expected)

@@ -1,4 +1,4 @@
-"""Helpers shared by the checks of several areas, with a table of which helper serves which claim.
+"""Helpers shared by the checks of several areas, with a table that names the helper for each kind of claim.
 
     the claim is about                         write
     -----------------------------------------  ----------------------------------------------------------------------
@@ -21,8 +21,8 @@
 
 `expect.unmet` explains how a check body attributes a failure to one requirement: `is_met`, `attribute_to`, `block_if`,
 `BlockedError`. If a server misreads and miswrites bytes in the same way, an identity model still returns the sent
-values. A claim about bytes therefore uses binary data on one side and JSON on the other, or a model that computes; see
-`binary_sides`.
+values. A claim about bytes therefore uses binary data on one side and JSON on the other (see
+`binary_sides`), or a model that does not return its inputs.
 
 A function named `expect_...` raises `UnmetError` if the claim is not met; `is_...` and `has_...` return a bool.
 """

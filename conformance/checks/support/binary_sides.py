@@ -32,7 +32,10 @@ SIDES: dict[Side, dict[str, Any]] = {
 
 
 def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, through_json: bool | None = None) -> None:
-    """Expect a reply to contain the outputs that the model computes from these inputs."""
+    """Expect a reply to contain the outputs that the model computes from these inputs.
+
+    `through_json`: see `find_difference`.
+    """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.expected(tensors)
     expect(reply).tensors(expected, through_json=through_json)
@@ -41,10 +44,10 @@ def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, thro
 def expect_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> None:
-    """Expect correct outputs if one side of the exchange, request or answer, is binary data and the other JSON.
+    """Send tensors with binary data in the directions that `side` names in `SIDES`, and expect correct outputs.
 
-    Pass the names of all outputs in `outputs` if their order matters. Tensors that JSON cannot carry are always sent as
-    binary data.
+    `outputs` lists the requested outputs; pass it if their order matters. Inputs that JSON cannot carry are always sent
+    as binary data.
     """
     arguments = SIDES[side]
     send = model.sends if arguments["send"] == "json" else "binary"
@@ -54,7 +57,7 @@ def expect_side(
 
 
 def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
-    """Say whether the server refused a request and also refuses the same tensors as plain JSON.
+    """Say whether the server refused a request and also refuses the same tensors sent as JSON.
 
     Use this for tensors without elements: no document requires a server to accept them.
     """
@@ -65,11 +68,11 @@ def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tenso
 
 
 def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
-    """Expect correct outputs as `expect_side` does, for values that a server may change when it handles JSON.
+    """Expect correct outputs as `expect_side` does, for values that a server may change when it reads or writes JSON.
 
-    If the outputs are wrong, the same tensors are sent with JSON on both sides. If that answer is correct, the binary
-    data are at fault. If it is wrong as well, the server changes these values in JSON, and a request with binary data
-    on both sides decides.
+    If the outputs are wrong, the same tensors are sent and requested as JSON. If that answer is correct, the fault is
+    in the binary data. If that answer is wrong as well, the server changes these values in JSON. Then an exchange with
+    binary data in both directions decides.
     """
     try:
         expect_side(target, model, tensors, side)
@@ -83,7 +86,7 @@ def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], sid
 def expect_both_sides(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
     """Expect correct outputs if both the request and the answer are binary data.
 
-    A failure is attributed to `written`, the requirement on outputs, if another request shows that the answer is at
+    `written` is the requirement on binary outputs. A failure is attributed to this requirement if the answer is at
     fault: the same binary inputs give correct JSON outputs, or JSON inputs give wrong binary outputs. JSON must be able
     to carry every tensor of more than one dimension.
     """
@@ -91,56 +94,62 @@ def expect_both_sides(target: Target, model: Model, tensors: Sequence[Tensor], w
     try:
         expect_values(reply, model, tensors)
     except UnmetError as unmet:
-        garbled = any(output.array is None for output in reply.answer.outputs)
-        if unmet.requirement is None and reply.succeeded and (garbled or _is_written_wrong(target, model, tensors)):
+        is_undecodable = any(output.array is None for output in reply.answer.outputs)
+        if (
+            unmet.requirement is None
+            and reply.succeeded
+            and (is_undecodable or _is_answer_at_fault(target, model, tensors))
+        ):
             unmet.requirement = written
         raise
 
 
-def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    shown = target.infer(model.request(tensors, **SIDES["read"]))
-    if is_met(lambda: expect_values(shown, model, tensors, through_json=False)):
+def _is_answer_at_fault(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    reply_as_json = target.infer(model.request(tensors, **SIDES["read"]))
+    if is_met(lambda: expect_values(reply_as_json, model, tensors, through_json=False)):
         return True
     if not model.role.is_json_capable:
         return False
-    carried = [
+    json_tensors = [
         Tensor.from_values(tensor.name, tensor.datatype, _keep_json_elements(tensor))
         if tensor.array.ndim == 1
         else tensor
         for tensor in tensors
     ]
-    reply = target.infer(model.request(carried, **SIDES["written"]))
-    return reply.succeeded and not is_met(lambda: expect_values(reply, model, carried, through_json=True))
+    reply = target.infer(model.request(json_tensors, **SIDES["written"]))
+    return reply.succeeded and not is_met(lambda: expect_values(reply, model, json_tensors, through_json=True))
 
 
 def _keep_json_elements(tensor: Tensor) -> Any:
-    """Return those elements of a tensor that JSON can carry, followed by ordinary elements."""
+    """Return the elements of a tensor that JSON can carry, followed by ordinary elements."""
     if tensor.datatype == "BYTES":
         return [item.decode(errors="ignore").encode() for item in tensor.array] + ["é猫😀".encode()]
     return [*tensor.array[np.isfinite(tensor.array)], 1.5, -2.25] if tensor.array.dtype.kind == "f" else tensor.array
 
 
-def is_right(
+def is_side_right(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> bool:
-    """Say whether the expectation of `expect_side` is met."""
+    """Say whether the server returns correct outputs in an exchange with binary data on `side`; see `expect_side`."""
     return is_met(lambda: expect_side(target, model, tensors, side, outputs))
 
 
 def expect_special_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor]
 ) -> None:
-    """Expect correct outputs for tensors with the property under test; `plain` tensors lack that property.
+    """Expect correct outputs for tensors with the property under test, such as a special value.
+
+    The `plain` tensors lack that property.
 
     Raises:
         Blocked: the outputs for the plain tensors are wrong as well, so the property is not the cause.
     """
-    reason = f"{plain[0].datatype} elements without that property are also wrong"
-    with block_if(lambda: not is_right(target, model, plain, side), reason):
+    reason = f"{plain[0].datatype} elements without that property also give wrong outputs"
+    with block_if(lambda: not is_side_right(target, model, plain, side), reason):
         expect_side(target, model, tensors, side)
 
 
-def expect_together(
+def expect_several_tensors(
     reply: Reply,
     target: Target,
     model: Model,
@@ -148,78 +157,89 @@ def expect_together(
     outputs: Sequence[Tensor],
     side: Literal["read", "written"],
 ) -> None:
-    """Expect correct outputs in a reply with several tensors; block if each wrong tensor is also wrong by itself.
+    """Expect correct outputs in a reply to a request with several tensors; after a failure, send each tensor alone.
 
     Args:
         reply: the reply to the message.
         target: the server, for requests with a single tensor.
-        model: the model of the message. Single tensors go to identity models, unless the model is its own oracle. Such
-            a model never receives a single input: callers check its binary data in declared order first.
+        model: the model of the message. Single tensors go to identity models. A deployed model always receives all its
+            inputs, so callers check its binary inputs in declared order first.
         inputs: the tensors that were sent.
         outputs: the expected outputs.
         side: whether the inputs or the outputs are binary data.
 
     Raises:
-        Blocked: every wrong tensor is also wrong by itself.
+        Blocked: the outputs are also wrong for a tensor alone, and all outputs of other datatypes are right.
     """
     try:
         expect(reply).tensors(outputs)
     except UnmetError as unmet:
-        parts = inputs if side == "read" else outputs
+        binary_tensors = inputs if side == "read" else outputs
         if model.is_own_oracle:
             _expect_written_alone(target, model, inputs, outputs if side == "written" else (), unmet)
             raise
-        wrong = {part.datatype for part in parts if not is_right_alone(target, part, side)}
+        wrong = {tensor.datatype for tensor in binary_tensors if not is_right_alone(target, tensor, side)}
         if not wrong:
             raise
         if reply.succeeded:
             expect(reply).tensors([output for output in outputs if output.datatype not in wrong])
-        raise BlockedError(f"{', '.join(sorted(wrong))} alone is also wrong", unmet) from None
+        raise BlockedError(
+            f"{', '.join(sorted(wrong))} sent or requested alone also gives wrong outputs", unmet
+        ) from None
 
 
 def _expect_written_alone(
     target: Target, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor], unmet: UnmetError
 ) -> None:
-    """Expect each of the first outputs to be right when it is the only binary output.
+    """Require that each output, up to `MAX_OUTPUTS`, is right as the only binary output.
 
     Raises:
-        Blocked: one of them is wrong; `unmet` is the cause.
+        Blocked: one of these outputs is wrong; `unmet` is the cause.
     """
     wrong = [tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_written_alone(target, model, inputs, tensor)]
     if wrong:
-        raise BlockedError(f"{', '.join(wrong)} as the only binary output is also wrong", unmet)
+        raise BlockedError(f"{', '.join(wrong)} is also wrong as the only binary output", unmet)
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
-    """Say whether the identity model of its datatype returns a tensor unchanged; True if there is no such model."""
+    """Say whether the identity model of a datatype returns a flattened tensor of this datatype unchanged.
+
+    Return True if the server has no such model.
+    """
     model = target.model(f"identity_{tensor.datatype.lower()}")
     flat = tensor.array.reshape(-1)
     if side == "written" and tensor.datatype == "BYTES":  # keep only valid UTF-8: JSON carries nothing else
         flat = np.array([item.decode(errors="ignore").encode() for item in flat] or [], object)
-    return model is None or is_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
+    return model is None or is_side_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
 
 
 def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
-    """Say whether the server handles these tensors as binary data in both directions, flattened, and row by row."""
-    weighing = target.model("weighted_sum")
+    """Say whether the server handles these tensors correctly in three simpler exchanges with binary data.
+
+    The exchanges are: the tensors in both directions, the first tensor flattened, and a matrix sent to `weighted_sum`.
+    """
+    weighted_sum = target.model("weighted_sum")
     return (
-        is_right(target, model, tensors, "both")
+        is_side_right(target, model, tensors, "both")
         and is_right_alone(target, tensors[0], side)
-        and (weighing is None or is_right(target, weighing, [make_distinct_tensor(weighing, (3, 5))], "read"))
+        and (
+            weighted_sum is None
+            or is_side_right(target, weighted_sum, [make_distinct_tensor(weighted_sum, (3, 5))], "read")
+        )
     )
 
 
 def are_equal_inputs_right(target: Target) -> bool:
-    """Say whether the server answers correctly if all binary inputs are equal: their order cannot matter then."""
+    """Say whether the server answers correctly if all binary inputs are equal, so that their order cannot matter."""
     model = target.model("add_sub")
     if model is None:
         return True
-    alike = [Tensor.from_values(spec.name, spec.datatype, [1, 2]) for spec in model.role.inputs]
-    return is_right(target, model, alike, "read")
+    equal_inputs = [Tensor.from_values(spec.name, spec.datatype, [1, 2]) for spec in model.role.inputs]
+    return is_side_right(target, model, equal_inputs, "read")
 
 
 def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
-    """Return a tensor of distinct elements without whitespace bytes; integers are equal in either byte order."""
+    """Return a tensor of distinct elements without whitespace bytes; integers read the same in either byte order."""
     count = prod(shape)
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{model.salt:03}-x" + "four" * k for k in range(count)], shape)
@@ -228,7 +248,10 @@ def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
 
 
 def make_symmetric_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs that are equal in either byte order and order of dimensions; not for FP16 and BF16."""
+    """Return inputs that read the same in either byte order, and in row-major and column-major order.
+
+    FP16 and BF16 are not supported.
+    """
     return tuple(
         _make_symmetric_tensor(
             spec.name, spec.datatype, make_sample_shape(spec.shape, 2 if model.role.batching else None)

@@ -1,4 +1,4 @@
-"""Change the inputs of a deployed model: simplify them, or alter them as a faulty server misreads them.
+"""Change the inputs of a deployed model: simplify the values, or apply the mistake of a faulty server.
 
 Integers stay within the range of the original input and floats have ordinary magnitudes: an index beyond a lookup table
 can crash a model. An input that cannot be changed within these limits stays as it is.
@@ -23,7 +23,7 @@ WIDE_FLOATS = frozenset({"FP32", "FP64"})
 LARGE_NUMBER = 1e16
 MAX_ORDINARY = 1e6  # the greatest magnitude of a float that is sent to an unknown model
 # Numbers that read the same in either byte order and either word order.
-_EITHER_ORDER: Mapping[str, Array] = {
+_BYTE_ORDER_NEUTRAL: Mapping[str, Array] = {
     "FP32": np.array([0x3F3F3F3F], "<u4").view("<f4"),
     "FP64": np.array([0x3F40403F3F40403F], "<u8").view("<f8"),
 }
@@ -38,23 +38,24 @@ LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
 }
 
 
-def fill_alike(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return each tensor filled with its number of greatest magnitude; its first element if it has no numbers."""
-    return [_fill_with_greatest(tensor) for tensor in tensors]
+def fill_with_one_element(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return each tensor filled with its number of greatest magnitude, or its first element for BYTES and BOOL."""
+    return [_fill_with_greatest_number(tensor) for tensor in tensors]
 
 
-def fill_either_order(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return each tensor filled with a single value; FP32 and FP64 values read the same in either byte order.
+def fill_byte_order_neutral(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return each tensor filled with one value, which reads the same in either byte order for FP32 and FP64.
 
-    Integers become 0 if 0 lies within the range of the tensor.
+    Integers become 0 if 0 lies within the range of the tensor. All others are filled as in `fill_with_one_element`.
     """
-    return [_fill_symmetrically(tensor) for tensor in tensors]
+    return [_fill_byte_order_neutral(tensor) for tensor in tensors]
 
 
 def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with the bytes of each FP32 and FP64 element swapped, as a big-endian server reads them.
 
-    The tensor from `plain` is returned for other datatypes, and if a swapped element is not an ordinary number.
+    The tensor from `plain` replaces a tensor of another datatype, and a tensor in which a swapped element is larger
+    than `MAX_ORDINARY` or not a number.
     """
     return [_swap_float_bytes(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
 
@@ -64,8 +65,8 @@ def shift_elements(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [_replace_elements(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flatten_tensors(tensors)]
 
 
-def read_by_columns(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with their elements read in column-major order."""
+def reorder_by_columns(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors as read by a server that takes row-major data for column-major data."""
     return [_replace_elements(each, flat.reshape(each.shape, order="F")) for each, flat in _flatten_tensors(tensors)]
 
 
@@ -81,8 +82,8 @@ def invert_booleans(tensors: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def halve_texts(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with each string cut to its first half."""
+def halve_strings(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with every string cut to its first half."""
     return [
         _replace_elements(
             each, Tensor.from_values("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array
@@ -99,7 +100,7 @@ def are_different(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
     return any(not np.array_equal(named.get(other.name, other.array), other.array) for other in others)
 
 
-def fill_texts(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor]:
+def fill_strings(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor]:
     """Return the tensors with every BYTES input filled with these strings, repeated as needed."""
     filling = Tensor.from_values("", "BYTES", list(texts)).array
     return [
@@ -109,7 +110,7 @@ def fill_texts(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor
 
 
 def fill_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
-    """Return the tensors with every FP32 and FP64 input filled with the entry `name` of `LOOKALIKES`."""
+    """Return the tensors with every FP32 and FP64 input filled with a number from `LOOKALIKES`, by name."""
     octets = LOOKALIKES[name]
     return [
         _replace_elements(each, np.resize(np.frombuffer(octets[each.datatype], flat.dtype), flat.size))
@@ -170,7 +171,7 @@ def fill_non_finite(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def round_off(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with FP32 and FP64 elements rounded to half their bits."""
+    """Return the tensors with FP32 elements rounded to FP16, and FP64 elements rounded to FP32."""
     return [
         _replace_elements(each, flat.astype(f"<f{flat.itemsize // 2}").astype(flat.dtype))
         if each.datatype in WIDE_FLOATS
@@ -187,7 +188,7 @@ def _replace_elements(tensor: Tensor, elements: Array) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, elements, tensor.shape)
 
 
-def _fill_with_greatest(tensor: Tensor) -> Tensor:
+def _fill_with_greatest_number(tensor: Tensor) -> Tensor:
     flat = tensor.array.reshape(-1)
     if not flat.size:
         return tensor
@@ -197,13 +198,13 @@ def _fill_with_greatest(tensor: Tensor) -> Tensor:
     )
 
 
-def _fill_symmetrically(tensor: Tensor) -> Tensor:
+def _fill_byte_order_neutral(tensor: Tensor) -> Tensor:
     flat = tensor.array.reshape(-1)
-    if tensor.datatype in _EITHER_ORDER:
-        return _replace_elements(tensor, np.resize(_EITHER_ORDER[tensor.datatype], flat.size))
+    if tensor.datatype in _BYTE_ORDER_NEUTRAL:
+        return _replace_elements(tensor, np.resize(_BYTE_ORDER_NEUTRAL[tensor.datatype], flat.size))
     if tensor.datatype in INTEGERS and flat.size and flat.min() <= 0 <= flat.max():
         return _replace_elements(tensor, np.zeros_like(flat))
-    return _fill_with_greatest(tensor)
+    return _fill_with_greatest_number(tensor)
 
 
 def _swap_float_bytes(tensor: Tensor, plain: Tensor) -> Tensor:

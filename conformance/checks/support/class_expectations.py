@@ -1,11 +1,11 @@
-"""Expectations on the strings of a classification: their form, as binary data or JSON, and their labels."""
+"""Expectations on the strings that describe classes: that they arrive unchanged, and that their labels are right."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from conformance.checks.support.binary_sides import is_right, is_right_alone
+from conformance.checks.support.binary_sides import is_right_alone, is_side_right
 from conformance.checks.support.classes import ClassifiedAnswer, apply_to_items, read_texts
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
@@ -24,17 +24,20 @@ from conformance.wire.tensor import Tensor
 
 # --- classes as binary data -------------------------------------------------------------------------------------------
 
-UNWRITTEN = "the same texts are also wrong as binary data, where they are no classes"
+ALSO_WRONG_AS_BYTES = "the same strings are also wrong as binary data in an output without classification"
 
 
-def are_written(target: Target, right: Sequence[str], found: Output | None) -> bool:
-    """Say whether identity models return these strings unchanged as binary data, flat and shaped like `found`."""
+def are_strings_written_right(target: Target, right: Sequence[str], found: Output | None) -> bool:
+    """Say whether identity models return these strings unchanged as binary data, as a vector and as a matrix.
+
+    The matrix has the shape of `found`; it is left out if that shape does not fit.
+    """
     octets = [text.encode("utf-8", "surrogateescape") for text in right]
-    matrices = target.model("rank2_bytes")
+    rank2_model = target.model("rank2_bytes")
     shape = found.shape if found else None
-    if matrices is not None and shape is not None and len(shape) == 2 and prod(shape) == len(octets):
-        square = matrices.tensor(octets, shape)
-        if not is_right(target, matrices, [square], "written"):
+    if rank2_model is not None and shape is not None and len(shape) == 2 and prod(shape) == len(octets):
+        square = rank2_model.tensor(octets, shape)
+        if not is_side_right(target, rank2_model, [square], "written"):
             return False
     return is_right_alone(target, Tensor.from_values("INPUT", "BYTES", octets), "written")
 
@@ -42,20 +45,20 @@ def are_written(target: Target, right: Sequence[str], found: Output | None) -> b
 def expect_texts(
     reply: Reply, name: str, right: Sequence[str], requirement: str | None = None, *, is_near: bool = False
 ) -> None:
-    """Expect the single output of an answer to hold these strings, as binary data or as JSON.
+    """Expect the only output of an answer to contain exactly these strings, as binary data or as JSON.
 
     `is_near`: scores may differ within the tolerance for repeated answers of one model.
     """
     if is_near and _are_near(found := read_texts(reply, name), right):
         right = found
-    expected = f"{_format_texts(right)}, as without binary_data"
+    expected = f"{_format_class_texts(right)}, as in the answer without binary_data"
     if expect(reply).output(name).binary:
-        tail = reply.body[reply.answer.json_end :]
-        if tail != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
-            actual = f"{len(tail)} bytes that are not these as BYTES elements: {format_element(tail, 24)}"
+        binary_data = reply.body[reply.answer.json_end :]
+        if binary_data != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
+            actual = f"{len(binary_data)} bytes that do not encode these strings: {format_element(binary_data, 24)}"
             raise UnmetError(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
     elif read_texts(reply, name) != list(right):
-        raise UnmetError(expected, _format_texts(read_texts(reply, name)), reply, requirement=requirement)
+        raise UnmetError(expected, _format_class_texts(read_texts(reply, name)), reply, requirement=requirement)
 
 
 def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
@@ -67,7 +70,7 @@ def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
     return len(found) == len(right) and all(one and other and class_texts.is_same(one, other) for one, other in pairs)
 
 
-def _format_texts(found: Sequence[str]) -> str:
+def _format_class_texts(found: Sequence[str]) -> str:
     texts = [format_element(text.encode("utf-8", "surrogateescape")) for text in found[:8]]
     return ", ".join(texts) + (", ..." if len(found) > 8 else "")
 
@@ -82,30 +85,31 @@ MAX_OUTPUTS = 4  # outputs of a deployed model that are checked for labels
 
 
 def expect_labels(case: ClassifiedAnswer) -> None:
-    """Expect each class to end with the label of its index, if the index has a label."""
+    """Expect each class to end with the label of its index, if that index has a label."""
     labels = case.labels or ()
 
-    def is_labelled(entry: ClassText, scores: Scores) -> bool:
+    def has_right_label(entry: ClassText, scores: Scores) -> bool:
         # Other checks judge a wrong index or score: accept the label of the index, and of the nearest score.
         right = {_find_label(labels, entry.index), _find_label(labels, class_texts.find_nearest(entry, scores))}
         return None in right or entry.label in right
 
     case.expect_rule(
-        apply_to_items(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)),
+        apply_to_items(lambda listed, scores: all(has_right_label(entry, scores) for entry in listed)),
         _describe_labels(labels),
     )
 
 
 def expect_no_labels(case: ClassifiedAnswer) -> None:
-    """Expect each class to end with its index, if the index has no label."""
+    """Expect each class to end with its index, if that index has no label."""
     labels = case.labels or ()
 
-    def is_bare(entry: ClassText, scores: Scores) -> bool:
-        places = (entry.index, class_texts.find_nearest(entry, scores))
-        return entry.label is None or any(_find_label(labels, place) is not None for place in places)
+    def may_have_no_label(entry: ClassText, scores: Scores) -> bool:
+        indices = (entry.index, class_texts.find_nearest(entry, scores))
+        return entry.label is None or any(_find_label(labels, index) is not None for index in indices)
 
     case.expect_rule(
-        apply_to_items(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _describe_labels(labels)
+        apply_to_items(lambda listed, scores: all(may_have_no_label(entry, scores) for entry in listed)),
+        _describe_labels(labels),
     )
 
 
@@ -115,66 +119,70 @@ def _find_label(labels: Sequence[str], index: int) -> str | None:
 
 def _describe_labels(labels: Sequence[str]) -> str:
     named = ", ".join(f"{index}:{label}" for index, label in enumerate(labels))
-    return f"classes with the labels {named}, and none for other indices" if named else "classes without labels"
+    return (
+        f"classes with the labels {named}, and without a label for any other index"
+        if named
+        else "classes without labels"
+    )
 
 
 # --- labels of a deployed model ---------------------------------------------------------------------------------------
 
 
-def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:
+def expect_same_label_everywhere(target: Peer, model: Model, send: Form) -> None:
     """Expect each index to have the same label in every answer and at every rank.
 
     Raises:
-        NotApplicable: no class has a label, or no index occurs at two ranks.
+        NotApplicable: no index that occurs at two ranks has a label.
     """
     for name in model.find_rankable()[:MAX_OUTPUTS]:
-        if any(_collect_labels(target, model, name, send, at_places=2).values()):
+        if any(_collect_labels(target, model, name, send, min_ranks=2).values()):
             return
-    raise NotApplicableError(f"no class of {model.name} has a label, as far as several places of its index show")
+    raise NotApplicableError(f"{model.name} returns no label for an index that occurs at two ranks")
 
 
-def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
-    """Expect classes without labels to end with their index, not with a colon.
+def expect_no_colon_without_label(target: Peer, model: Model, send: Form) -> None:
+    """Expect a class without a label to end with its index, not with a colon.
 
     Raises:
         NotApplicable: every class has a label.
     """
     found = [_collect_labels(target, model, name, send) for name in model.find_rankable()[:MAX_OUTPUTS]]
-    bare = [labels for labels in found if not all(labels.values())]
-    if not bare:
+    unlabelled = [labels for labels in found if not all(labels.values())]
+    if not unlabelled:
         raise NotApplicableError(f"every class of {model.name} has a label")
-    for labels in bare:
+    for labels in unlabelled:
         if set(labels.values()) == {""}:  # one of several labels may be the empty text
-            raise UnmetError("classes without labels, which end with their index", "a colon behind each index")
+            raise UnmetError("classes without labels, which end with their index", "a colon after each index")
 
 
-def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, at_places: int = 1) -> dict[int, str | None]:
-    """Return index -> label for the indices that occur at `at_places` or more different ranks.
+def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, min_ranks: int = 1) -> dict[int, str | None]:
+    """Return index -> label, or None for no label, for the indices that occur at `min_ranks` or more ranks.
 
     Raises:
         Unmet: an index has two labels, or a label at one rank and none at another (CLS-LABEL).
         Blocked: indices and scores do not match, so a label cannot be assigned to an index.
     """
     labels: dict[int, str | None] = {}
-    places: dict[int, set[int]] = {}
+    ranks: dict[int, set[int]] = {}
     for case in _request_cases(target, model, name, send):
         for listed, scores in case.split_items():
             if not class_texts.has_matching_indices(listed, scores) or len({entry.index for entry in listed}) < len(
                 listed
             ):
-                raise BlockedError(f"classes of {name} have wrong indices or values")
-            for place, entry in enumerate(listed):
+                raise BlockedError(f"the classes of {name} have wrong indices or scores")
+            for rank, entry in enumerate(listed):
                 known = labels.setdefault(entry.index, entry.label)
-                places.setdefault(entry.index, set()).add(place)
+                ranks.setdefault(entry.index, set()).add(rank)
                 if known != entry.label:
                     wanted, found = (quoted(label) if label else "none" for label in (known, entry.label))
-                    expected, actual = f"label {wanted} of index {entry.index}, as elsewhere", f"label {found}"
+                    expected, actual = f"label {wanted} of index {entry.index}, as in another class", f"label {found}"
                     raise UnmetError(expected, actual, case.reply, requirement="CLS-LABEL")
-    return {index: label for index, label in labels.items() if len(places[index]) >= at_places}
+    return {index: label for index, label in labels.items() if len(ranks[index]) >= min_ranks}
 
 
 def _request_cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
-    """Yield two answers for each of several inputs: with all classes, and with one class."""
+    """Request classes of an output twice for each of several inputs: all classes, and one class. Yield the answers."""
     for tensors in model.draw_several():
         for count in (None, 1):
             yield ClassifiedAnswer.ask(target, model, None, count, send=send, name=name, tensors=tensors)

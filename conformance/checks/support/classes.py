@@ -1,8 +1,10 @@
-"""Helpers for classification: request classes, and parse them leniently from an answer.
+"""Request classes, parse them leniently from an answer, and compare them with the expected scores.
 
-Classes are read as strings even if their datatype, shape or format is wrong, so that one fault fails only the checks on
-that fault. A list of classes is compared with the expected scores first. If the two differ, the list is compared with
-the scores that the server returns without classification: a server that misreads its inputs may still rank correctly.
+Classes are read as strings even if their datatype, shape or format is wrong: a fault then fails only the checks on that
+fault.
+
+Classes are compared with the expected scores first. If classes and scores differ, they may do so because the server
+misreads its inputs. The classes are therefore compared once more, with the scores of an answer without classification.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ from conformance.wire.tensor import Tensor
 Rule = Callable[[Sequence[Item]], bool]
 
 # Requirements that a check reports when it cannot read any classes.
-TAKEN, FORMAT = "CLS-PARAMETER", "CLS-FORMAT"
+PARAMETER_REQUIREMENT, FORMAT = "CLS-PARAMETER", "CLS-FORMAT"
 MAX_SHOWN_CHARS = 70  # a message stops after the class that exceeds this
 CLASS_FORMAT = "a class written value:index or value:index:label"
 
 
 def find_scored_output(model: Model) -> str:
-    """Return the output to classify: the first; for a deployed model, the output with most distinct scores."""
+    """Return the output to classify: the first, or the output of a deployed model with most distinct scores."""
     return model.find_rankable()[0]
 
 
@@ -47,7 +49,7 @@ def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: RequestedOutput, send: Form = "json") -> Reply:
-    """Send these tensors and request outputs with their parameters; see `request_classes`."""
+    """Send these inputs and request these outputs, with `classification` or without; see `request_classes`."""
     return request_classes(target, model.request(tensors, send=send, outputs=outputs))
 
 
@@ -64,11 +66,11 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
     # Ask for outputs in the form of the inputs: JSON cannot carry every number.
     is_binary = any(item.binary for item in request.inputs)
     plain = [RequestedOutput(output.name, True if is_binary else output.binary_data) for output in outputs]
-    usual = target.infer(replace(request, outputs=tuple(plain)))
-    if usual.is_refusal:
-        outcome = escape_text(usual.outcome(), 120)
-        cause = UnmetError("an answer to the same request without classification", outcome, usual)
-        raise BlockedError(f"without classification it is also refused: {outcome}", cause)
+    reply_without_classes = target.infer(replace(request, outputs=tuple(plain)))
+    if reply_without_classes.is_refusal:
+        outcome = escape_text(reply_without_classes.outcome(), 120)
+        cause = UnmetError("an answer to the same request without classification", outcome, reply_without_classes)
+        raise BlockedError(f"the server also refuses the same request without classification: {outcome}", cause)
     return reply
 
 
@@ -76,20 +78,21 @@ def read_texts(reply: Reply, name: str) -> list[str]:
     """Return the elements of an output as strings, whatever its datatype and shape.
 
     Raises:
-        Unmet: the request was not answered, or the output holds no strings (CLS-PARAMETER).
+        Unmet: the request was not answered, or the output contains no strings (CLS-PARAMETER).
     """
-    output = expect(reply, TAKEN).output(name)
+    output = expect(reply, PARAMETER_REQUIREMENT).output(name)
     document = reply.answer.document or {}
     if output.binary:
         data = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
-        found = _read_prefixed(data, partly=output.datatype in ("BYTES", "STRING"))
+        found = _decode_bytes_elements(data, keep_complete=output.datatype in ("BYTES", "STRING"))
     else:
         found = [
             text for text in _flatten_lists(document["outputs"][output.index].get("data")) if isinstance(text, str)
         ]
     if not found:
-        plain = f"{escape_text(name, 60)} {escape_text(output.datatype, 20)} with {format_shape(output.shape)}, without texts"
-        raise UnmetError(f"{name} as classes, which are texts", plain, reply, requirement=TAKEN)
+        datatype, shape = escape_text(output.datatype, 20), format_shape(output.shape)
+        actual = f"{escape_text(name, 60)} {datatype} with {shape}, without strings"
+        raise UnmetError(f"{name} as classes, which are strings", actual, reply, requirement=PARAMETER_REQUIREMENT)
     return found
 
 
@@ -108,10 +111,10 @@ def read_classes(reply: Reply, name: str) -> list[ClassText]:
     return found
 
 
-def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
-    """Expect that the answer lists each class exactly once and has a matching shape.
+def expect_each_class_once(reply: Reply, model: Model, right: Tensor) -> None:
+    """Expect an answer to list each class exactly once, in a shape that fits their number.
 
-    The request asked for more classes than the output has elements.
+    Use this for a request for more classes than the output has elements.
     """
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_be_classified_by_row(right) else 1
@@ -119,7 +122,9 @@ def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     available = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
     if len(listed) != available * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {describe_count(available)}" + (f" for each of {batch} items" if batch > 1 else "")
+        expected = f"a refusal, or {describe_count(available)}" + (
+            f" for each of {batch} batch items" if batch > 1 else ""
+        )
         raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)
     for part in (listed[k * available : (k + 1) * available] for k in range(batch)):
         if _has_repeats(part):
@@ -138,10 +143,10 @@ def describe_count(count: int) -> str:
 def describe_classes(listed: Sequence[ClassText], first: int = 0) -> str:
     """Return a summary for messages: up to eight classes, starting at `first`, in about a hundred characters."""
     texts = [text if len(text) <= 60 else text[:57] + "..." for text in map(format_class, listed[first : first + 8])]
-    room = next((k for k in range(2, len(texts)) if sum(map(len, texts[:k])) > MAX_SHOWN_CHARS), len(texts))
+    shown_count = next((k for k in range(2, len(texts)) if sum(map(len, texts[:k])) > MAX_SHOWN_CHARS), len(texts))
     before = f"... from class {first}: " if first else ""
-    more = ", ..." if len(listed) > first + room else ""
-    return escape_text(f"[{before}{', '.join(texts[:room])}{more}]", 500)
+    more = ", ..." if len(listed) > first + shown_count else ""
+    return escape_text(f"[{before}{', '.join(texts[:shown_count])}{more}]", 500)
 
 
 def format_class(entry: ClassText) -> str:
@@ -155,8 +160,11 @@ def rank_classes(scores: Scores, count: int) -> list[ClassText]:
     return [ClassText(str(values[place]), place) for place in class_texts.find_highest(scores, count)]
 
 
-def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
-    """Return the index at which a message starts: one before the first wrong class; 0 in a short list."""
+def find_first_shown_class(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
+    """Return the index of the first class to show in a message: the one before the first wrong class.
+
+    Return 0 if the message can show the whole list.
+    """
     wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
     wrong_index = next(wrong, 0)
     return (
@@ -168,12 +176,14 @@ def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) ->
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedAnswer:
-    """An answer with the classes of one output, and the expected scores behind that ranking.
+    """An answer that contains the classes of one output, with the request and the expected scores.
 
     Attributes:
+        tensors: the inputs of the request.
+        send: the form of the inputs.
         name: the name of the output.
         count: how many classes were requested.
-        right: the expected output without classification.
+        right: the expected output without classification, which contains the scores.
     """
 
     target: Peer
@@ -197,11 +207,11 @@ class ClassifiedAnswer:
         name: str | None = None,
         tensors: Sequence[Tensor] | None = None,
     ) -> ClassifiedAnswer:
-        """Request classes of an output, the first by default; all classes if `count` is None.
+        """Request `count` classes of the output `name` and return the answer.
 
-        `values` are the values of the model's first input, `tensors` all inputs. The default is sample inputs whose
-        scores are not in descending order, if there are any. For a deployed model, the count is limited to what the
-        model can return, whether it batches or not.
+        By default, request all classes of the output that `find_scored_output` chooses. Pass either `values` for the
+        first input or `tensors` for all inputs; by default, the inputs give scores that are not in descending order,
+        if possible. For a deployed model, the count is limited so that it is valid with and without batching.
 
         Raises:
             NotApplicable: there are no elements to classify, or the server refuses and may do so, because each element
@@ -217,12 +227,12 @@ class ClassifiedAnswer:
         count = model.limit_classes(right, count)
         reply = ask(target, model, tensors, RequestedOutput(name, classification=count), send=send)
         if reply.is_refusal and count > 1 and len(right.shape) == 1 and model.may_batch(right):
-            raise NotApplicableError(f"each element of {name} may be the only class of an item of a batch")
+            raise NotApplicableError(f"each element of {name} may be a batch item with one class")
         return cls(target, model, tuple(tensors), send, name, count, reply, right)
 
     @property
     def scores(self) -> Scores:
-        """The elements of the expected output."""
+        """The expected scores: the elements of the expected output."""
         return self.right.array
 
     @property
@@ -236,15 +246,15 @@ class ClassifiedAnswer:
 
     @property
     def labels(self) -> Sequence[str] | None:
-        """The labels of the output, by index; empty if it has no labels, None if the labels are unknown."""
+        """The labels of the output, by index; empty if the output has no labels, None if the labels are unknown."""
         return self.model.find_labels(self.name)
 
     @property
     def batch(self) -> int:
-        """The number of batch items that are ranked separately: 1 for a model that does not batch.
+        """The number of batch items, each of which has its own ranking; 1 for a model that does not batch.
 
-        If metadata do not tell whether a deployed model batches, the number of classes decides. As many classes as were
-        requested form one ranking, unless each has index 0 and the shape is (items, 1).
+        If metadata do not tell whether a deployed model batches, the number of classes decides. If the answer has as
+        many classes as were requested, they form one ranking, unless every index is 0 and the shape is (items, 1).
         """
         items = self.right.shape[0] if self.right.shape else 1
         if not self.model.may_be_classified_by_row(self.right):
@@ -254,9 +264,9 @@ class ClassifiedAnswer:
         listed = self.listed
         if len(listed) != items * min(self.count, self.right.elements // items):
             return 1
-        is_apart = {entry.index for entry in listed} == {0}
+        are_all_indices_zero = {entry.index for entry in listed} == {0}
         shape = expect(self.reply).output(self.name).shape
-        return items if len(listed) != self.count or (is_apart and shape == (items, 1)) else 1
+        return items if len(listed) != self.count or (are_all_indices_zero and shape == (items, 1)) else 1
 
     @property
     def is_batch(self) -> bool:
@@ -264,8 +274,8 @@ class ClassifiedAnswer:
         return self.model.role.batching or self.batch > 1
 
     @property
-    def right_count(self) -> int:
-        """The expected number of classes for each item."""
+    def expected_count(self) -> int:
+        """The expected number of classes for each batch item."""
         return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
 
     def require_order(self) -> None:
@@ -276,13 +286,13 @@ class ClassifiedAnswer:
         """
         if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(
-                f"the scores of {self.name} stand in their order: classes would not show a wrong one"
+                f"the scores of {self.name} are in descending order already, so classes would not show a wrong order"
             )
 
     def split_items(self, scores: Scores | None = None) -> list[Item]:
-        """Return the classes and scores of each batch item; without batching, of the whole output.
+        """Return the classes and scores of each batch item, or of the whole output if the model does not batch.
 
-        The classes are split evenly by their number; the shape in the answer is ignored.
+        The classes are split into equal parts by their number; the shape in the answer is ignored.
         """
         scores = self.scores if scores is None else scores
         listed, batch = self.listed, self.batch
@@ -291,25 +301,31 @@ class ClassifiedAnswer:
         return list(zip(parts, scores.reshape(batch, -1), strict=True))
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
-        """Raise `UnmetError` unless a rule holds for the expected scores, or for those that the server returns."""
+        """Expect a rule to hold for the classes and the expected scores, or the scores that the server returns.
+
+        Args:
+            rule: says whether the classes fit the scores of each batch item.
+            expected: describes the expected classes in the failure; by default, lists these classes.
+            requirement: the requirement of the failure; None for that of the row.
+        """
         if rule(self.split_items()):
             return
-        own = self._request_own_scores()
-        if own is None or not rule(self.split_items(own)):
+        server_scores = self._request_server_scores()
+        if server_scores is None or not rule(self.split_items(server_scores)):
             pairs = [(part, rank_classes(row, len(part))) for part, row in self.split_items()]
-            firsts = [find_first_wrong(*pair) for pair in pairs]
+            firsts = [find_first_shown_class(*pair) for pair in pairs]
             right = " and ".join(describe_classes(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
             wrong_classes = " and ".join(
                 describe_classes(part, first) for (part, _), first in zip(pairs, firsts, strict=True)
             )
             raise UnmetError(
-                expected or f"{self.name} as classes {right}", wrong_classes, self.reply, requirement=requirement
+                expected or f"{self.name} as the classes {right}", wrong_classes, self.reply, requirement=requirement
             )
 
-    def _request_own_scores(self) -> Scores | None:
-        """Return the server's output without classification; None unless shape and dtype are as expected.
+    def _request_server_scores(self) -> Scores | None:
+        """Return the scores that the server returns without classification; None if shape or dtype are wrong.
 
-        If the server refuses to send JSON, which has no infinities, the output is requested as binary data.
+        If the server refuses a request for JSON, which has no infinities, the output is requested as binary data.
         """
         plain = ask(self.target, self.model, self.tensors, RequestedOutput(self.name), send=self.send)
         if plain.is_refusal and not plain.is_over_grpc:
@@ -322,26 +338,26 @@ class ClassifiedAnswer:
 
 
 def apply_to_items(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
-    """Return a rule that applies `rule` to each item."""
+    """Return a rule that holds if `rule` holds for the classes and scores of each batch item."""
     return lambda items: all(rule(*item) for item in items)
 
 
 def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
-    """Return a rule that splits one output into `count` rows of equal size and applies `rule` to each."""
+    """Return a rule that splits one output into `count` equal rows, and holds if `rule` holds for each row."""
 
-    def is_kept(items: Sequence[Item]) -> bool:
+    def does_rule_hold(items: Sequence[Item]) -> bool:
         ((listed, scores),) = items
         size = len(listed) // count
         parts = [listed[k * size : (k + 1) * size] for k in range(count)]
         return all(rule(*pair) for pair in zip(parts, scores.reshape(count, -1), strict=True))
 
-    return is_kept
+    return does_rule_hold
 
 
-def _read_prefixed(data: bytes, *, partly: bool) -> list[str]:
-    """Return the BYTES elements of `data`.
+def _decode_bytes_elements(data: bytes, *, keep_complete: bool) -> list[str]:
+    """Decode the BYTES elements in `data`.
 
-    If the last element is incomplete, `partly` returns those before it; otherwise the result is empty.
+    If the last element is incomplete, return the complete elements with `keep_complete`, otherwise an empty list.
     """
     size, end = strings.PREFIX.size, 0
     found = []
@@ -349,7 +365,7 @@ def _read_prefixed(data: bytes, *, partly: bool) -> list[str]:
         end = start + size + int(strings.PREFIX.unpack_from(data, start)[0])
         if end <= len(data):
             found.append(data[start + size : end].decode("utf-8", "surrogateescape"))
-    return found if partly or end == len(data) else []
+    return found if keep_complete or end == len(data) else []
 
 
 def _flatten_lists(data: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Inferences and scripted answers for rows about clients, and the requirements that such rows judge.
+"""Inferences, scripted answers and requirements for the rows that judge a client.
 
 Each row derives its values and the name of its model from its id, so that a stale answer to another row is detected.
 """
@@ -33,7 +33,7 @@ CALLS: Mapping[Form, CallStyle] = {"binary": CallStyle(form="raw"), "json": Call
 
 
 def derive_salt(name: str) -> int:
-    """Return the salt, 0 .. 255, that the values of a row are derived from."""
+    """Return the number, 0 .. 255, from which the values of a row are derived."""
     return crc32(name.encode()) % 256
 
 
@@ -48,7 +48,7 @@ def make_tensor(row: str, name: str, datatype: str, shape: Sequence[int]) -> Ten
 
 
 def make_inference(row: str, inputs: Iterable[Tensor], *forms: Form, **options: Any) -> Inference:
-    """Return the inference of a row; the form of inputs defaults to binary."""
+    """Return the inference of a row, with these inputs in these forms; the default form is binary."""
     return Inference(options.pop("model", derive_model_name(row)), tuple(inputs), forms or ("binary",), **options)
 
 
@@ -58,47 +58,56 @@ def make_small_inference(row: str, form: Form = "binary", **options: Any) -> Inf
 
 
 def make_script(outputs: Tensors, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL) -> Script:
-    """Return a script that answers every request with these outputs; by default in the plain, correct style."""
+    """Return a script that answers every request with these outputs.
+
+    By default, the answers are correct and have no unusual features.
+    """
     return Script(lambda _: outputs, http, grpc)
 
 
 def make_small_script(inference: Inference) -> Script:
-    """Return a script that answers a small INT32 tensor for each requested output, or for OUT0 if none is listed."""
-    names = [one.name for one in inference.outputs] if inference.outputs else ["OUT0"]
+    """Return a script that answers with a small INT32 tensor for each requested output, by default OUT0."""
+    names = [item.name for item in inference.outputs] if inference.outputs else ["OUT0"]
     return make_script(tuple(make_tensor(inference.model, name, "INT32", (2,)) for name in names))
 
 
 def to_grpc_row(row: Row) -> Row:
     """Return the row with the gRPC ids of its requirements and the gRPC names of the forms in its id."""
     name = row.id.replace("binary", "raw").replace("json", "typed")
-    return replace(row, id=name, answers=tuple(twin for name in row.answers if (twin := ledger.find_grpc_id(name))))
+    return replace(
+        row, id=name, answers=tuple(grpc_id for name in row.answers if (grpc_id := ledger.find_grpc_id(name)))
+    )
 
 
 def to_raw_grpc_row(row: Row) -> Row:
-    """Return the row over gRPC with inputs in raw contents, for rows that do not judge the form of inputs."""
+    """Return the gRPC row with inputs in raw contents; use it for rows that do not judge the form of inputs."""
     inference, *rest = row.values
     return to_grpc_row(replace(row, values=(replace(inference, forms=("binary",)), *rest)))
 
 
 def is_json(inference: Inference) -> bool:
-    """Say whether outputs are requested as JSON (typed contents over gRPC), which rounds floats."""
-    return any(one.form == "json" for one in inference.outputs or ())
+    """Say whether any output is requested as JSON (typed contents over gRPC), which may round floats."""
+    return any(item.form == "json" for item in inference.outputs or ())
 
 
 def get_unread_requirement(client: Client, inference: Inference) -> str | None:
-    """Return the requirement to report if the client raises an error; None for the requirement of the row.
+    """Return the requirement to report if the client raises an error; None means the requirement of the row.
 
     A gRPC client may not support typed contents: then CLIENT-READS-FORM is unmet.
     """
     return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
 
 
-def expect_like_plain(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """Expect the client to read the outputs; block the row if the client cannot read a plain answer either.
+def expect_scripted_answer_read(
+    client: Client, inference: Inference, script: Script, unread: str | None = None
+) -> None:
+    """Run an inference against a scripted answer, and expect the client to return the outputs of this answer.
+
+    A failure blocks the row if the client cannot read the same outputs in a plain answer either.
 
     Args:
         client: the client under test.
-        inference: the inference that it performs.
+        inference: the inference that the client performs.
         script: the scripted answer.
         unread: the requirement to report if the client raises an error; None for the requirement of the row.
 
@@ -112,23 +121,24 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
 
 @contextmanager
 def block_if_unread(
-    client: Client, inference: Inference, outputs: Tensors, unread: str | None = None, *, apart: bool = False
+    client: Client, inference: Inference, outputs: Tensors, unread: str | None = None, *, one_output_each: bool = False
 ) -> Iterator[None]:
-    """Block the row if an expectation fails and the client does not read these outputs in a plain answer either.
+    """Block the row if an expectation in the `with` block fails and the client cannot read a plain answer either.
 
-    Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
-    does not concern reading the outputs, and never blocks. With `apart`, or if the forms of outputs differ, the plain
-    answers contain one output each.
+    The plain answers have the same outputs and no unusual features; rows of CLIENT-READS-VALUES judge such answers.
+    Each answer contains one output with `one_output_each`, or if the forms of outputs differ.
+
+    A failure attributed to a requirement other than `unread` is not about reading outputs, and never blocks.
 
     Raises:
         Blocked: the client does not read the plain answer.
-        Unmet: an expectation within the block is unmet, and the client reads the plain answer.
+        Unmet: an expectation in the `with` block is unmet, and the client reads the plain answer.
     """
     try:
         yield
     except UnmetError as unmet:
-        is_mixed = len({one.form for one in inference.outputs or ()}) > 1
-        groups = [(one,) for one in outputs] if apart or is_mixed else [outputs] if outputs else []
+        is_mixed = len({item.form for item in inference.outputs or ()}) > 1
+        groups = [(item,) for item in outputs] if one_output_each or is_mixed else [outputs] if outputs else []
         if unmet.requirement in (None, unread) and not all(
             is_plain_answer_read(client, inference, own) for own in groups
         ):
@@ -136,35 +146,37 @@ def block_if_unread(
         raise
 
 
-def expect_sent_like_plain(
-    client: Client, inference: Inference, own: Collection[str], unheard: str = SENDS_VALUES
+def expect_request_sent(
+    client: Client, inference: Inference, own: Collection[str], not_received: str = SENDS_VALUES
 ) -> None:
-    """Expect the client to send the request of an inference; block the row if it sends no plain request either.
+    """Run an inference and expect the client to send the correct request.
+
+    If no request arrives, the row is blocked if the client sends no plain request in the same forms either.
 
     Args:
         client: the client under test.
-        inference: the inference that it makes.
-        own: the requirements that the row is about.
-        unheard: the requirement to report if the client sends a plain request, but not this one.
+        inference: the inference that the client performs.
+        own: the requirements that the row judges.
+        not_received: the requirement to report if a plain request arrives, but not this one.
 
     Raises:
-        Blocked: the client sends no plain request in the forms of this one.
-        Unmet: the request breaks a requirement, or only this request was not received.
+        Blocked: the client sends no plain request in the forms of this inference.
+        Unmet: the request breaks a requirement, or only this request did not arrive.
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):
-        expect_sent(observation, own, unheard)
+        expect_sent(observation, own, not_received)
 
 
 @contextmanager
 def block_if_unsent(client: Client, observation: Observation) -> Iterator[None]:
-    """Block the row if no request was received, and the client sends no plain request in one of its forms either.
+    """Block the row if no request arrived, and the client sends no plain request in one of the forms either.
 
     Rows of CLIENT-SENDS-VALUES judge plain requests.
 
     Raises:
         Blocked: the client sends no plain request.
-        Unmet: an expectation within the block is unmet.
+        Unmet: an expectation in the `with` block is unmet, and the row is not blocked.
     """
     try:
         yield
@@ -181,44 +193,44 @@ def _is_plain_request_sent(client: Client, observation: Observation, form: Form)
 
 
 def is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
-    """Say whether the client reads these outputs in a plain answer, in the form of the first requested one."""
-    named = {one.name for one in outputs}
-    own = inference.outputs and tuple(one for one in inference.outputs if one.name in named)
+    """Say whether the client reads these outputs in a plain answer, all in the form of the first requested output."""
+    named = {item.name for item in outputs}
+    own = inference.outputs and tuple(item for item in inference.outputs if item.name in named)
     plain = make_control_inference(replace(inference, outputs=own))
     script = make_script(outputs)
     return is_met(lambda: expect_outputs(client.refresh().infer(plain, script), through_json=True))
 
 
 def make_control_inference(inference: Inference) -> Inference:
-    """Return the inference with all outputs in the form of the first, without classes, content codings and id.
+    """Return a simpler inference: all outputs in the form of the first, without classes, content codings and id.
 
-    The name of the model keeps its length, so that binary data stay at their offset in the answer: some clients read
-    them only at some offsets.
+    The new model name is as long as the old one, so that the offset of binary data in the answer stays the same: some
+    clients read binary data only at some offsets.
     """
     outputs = inference.outputs and tuple(
-        RequestedOutput(one.name, inference.outputs[0].form) for one in inference.outputs
+        RequestedOutput(item.name, inference.outputs[0].form) for item in inference.outputs
     )
     model = derive_model_name(f"{inference.model}-plain") + inference.model[len(derive_model_name("")) :]
     return replace(inference, model=model, outputs=outputs, accepts=None, id=None)
 
 
 def choose_plain_form(client: Client) -> Form:
-    """Return the form of an input that most clients can send: JSON over HTTP, raw contents over gRPC."""
+    """Return the form of inputs that most clients can send: JSON over HTTP, raw contents over gRPC."""
     return "binary" if client.is_over_grpc else "json"
 
 
-_WIDE = frozenset(name for name, known in DATATYPES.items() if (known.size or 1) > 1)
+_SEVERAL_BYTES = frozenset(name for name, known in DATATYPES.items() if (known.size or 1) > 1)
 
 
-def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
-    """Return the HTTP ids of the requirements that apply to the tensors of a request."""
-    pairs = [(one.datatype, inference.get_form(place)) for place, one in enumerate(inference.inputs)]
+def list_request_requirements(inference: Inference) -> tuple[str, ...]:
+    """Return the HTTP ids of the requirements that apply to the inputs of a request: to their forms and datatypes."""
+    pairs = [(item.datatype, inference.get_form(place)) for place, item in enumerate(inference.inputs)]
     binary = [datatype for datatype, form in pairs if form == "binary"]
     if inference.is_raw:
         return ("CLIENT-SENDS-VALUES", "CLIENT-SENDS-RAW")
     found = {
         "CLIENT-SENDS-VALUES": True,
-        "CLIENT-SENDS-LITTLE-ENDIAN": any(datatype in _WIDE for datatype in binary),
+        "CLIENT-SENDS-LITTLE-ENDIAN": any(datatype in _SEVERAL_BYTES for datatype in binary),
         "CLIENT-SENDS-SIZE": bool(binary),
         "CLIENT-SENDS-SIZES-FILL": bool(binary),
         "CLIENT-SENDS-ORDER": len(binary) > 1,
@@ -229,12 +241,12 @@ def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
         "CLIENT-SENDS-BOOL-JSON": ("BOOL", "json") in pairs,
         "CLIENT-SENDS-FP16": "FP16" in binary,
     }
-    return tuple(name for name, is_owed in found.items() if is_owed)
+    return tuple(name for name, applies in found.items() if applies)
 
 
 def make_sending_row(name: str, inference: Inference, own: Sequence[str] = ()) -> Row:
-    """Return a row that judges a request by `own` and by the requirements that apply to its tensors."""
-    requirements = tuple(dict.fromkeys((*own, *list_owed_requirements(inference))))
+    """Return a row that judges the request of an inference, by `own` and by `list_request_requirements`."""
+    requirements = tuple(dict.fromkeys((*own, *list_request_requirements(inference))))
     return Row(name, (inference, requirements), answers=requirements)
 
 
@@ -259,9 +271,9 @@ BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {
 
 
 def list_strings() -> Iterator[tuple[str, Form, Tensor]]:
-    """Yield the name of a group, a form that can carry it, and an unnamed tensor of its elements."""
+    """Yield the name of each group of strings, a form that can carry the group, and a tensor without name."""
     for group, elements in (*STRINGS.items(), *BINARY_STRINGS.items()):
-        one = Tensor.from_values("", "BYTES", list(elements))
-        yield group, "binary", one
+        item = Tensor.from_values("", "BYTES", list(elements))
+        yield group, "binary", item
         if group in STRINGS:
-            yield group, "json", one
+            yield group, "json", item

@@ -1,4 +1,4 @@
-"""Compare binary data with control requests to a deployed model, one direction and a few datatypes at a time.
+"""Judge binary data of a deployed model against control requests, one direction and a few datatypes at a time.
 
 A control request sends the same tensors to the deployed model as JSON. The inputs of other datatypes are always sent as
 JSON, and each output is requested alone, so that a server with a fault in one datatype fails only for that datatype.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.checks.support.changed_tensors import are_different, halve_texts
+from conformance.checks.support.changed_tensors import are_different, halve_strings
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.discovery.deployed_model import describe_nondeterminism
 from conformance.expect.difference import find_difference
@@ -44,7 +44,7 @@ def expect_read(
     tensors: Sequence[Tensor],
     misread: Sequence[Tensor],
     plain: Sequence[Tensor] | None = None,
-    of: Collection[str] = ANY_DATATYPE,
+    datatypes: Collection[str] = ANY_DATATYPE,
 ) -> None:
     """Expect a deployed model to answer correctly if its inputs of some datatypes are binary data.
 
@@ -54,22 +54,29 @@ def expect_read(
         tensors: all inputs.
         misread: the inputs as a server with the fault under test reads them.
         plain: inputs that a server with that fault still reads correctly; None if there are no such inputs.
-        of: datatypes of the inputs that travel as binary data.
+        datatypes: the datatypes of the inputs that are sent as binary data.
 
     Raises:
-        NotApplicable: JSON carries no input of these datatypes, or the model answers `tensors` and `misread` alike.
-        Blocked: the answers to plain inputs, or to inputs of other datatypes, are wrong as well.
+        NotApplicable: JSON carries no input of these datatypes, or the model gives the same answer to `tensors` and
+            `misread`.
+        Blocked: the answer to `plain` is wrong as well, or the answer with only the inputs of other datatypes as binary
+            data.
     """
-    names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
+    names = [tensor.name for tensor in tensors if tensor.datatype in datatypes and tensor.name not in model.sends]
     if not names:
-        raise NotApplicableError(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
+        raise NotApplicableError(
+            f"JSON cannot carry such an input of {model.name}, so no control request shows the correct answer"
+        )
     require_distinguished_inputs(model, tensors, misread)
-    with block_if(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are also wrong"):
+    with block_if(
+        lambda: _are_other_inputs_wrong(target, model, tensors, plain, names),
+        "the server also misreads inputs without the property under test",
+    ):
         _expect_correct_outputs(target, model, tensors, names)
 
 
 def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
-    """Require that a deployed model gives a readable answer to these inputs.
+    """Require that a deployed model answers these inputs, and that the suite can read the answer.
 
     Raises:
         NotApplicable: the model refuses the inputs, or JSON cannot carry the answer.
@@ -77,15 +84,15 @@ def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
     try:
         model.find_outputs(tensors)
     except BlockedError as error:
-        raise NotApplicableError(f"{model.name} gives no answer to such inputs that can be read: {error}") from None
+        raise NotApplicableError(f"{model.name} gives no readable answer to such inputs: {error}") from None
 
 
 def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor]:
-    """Return one-dimensional inputs of a deployed model of more than 64 KiB.
+    """Return one-dimensional inputs of more than 64 KiB for a deployed model.
 
     Raises:
-        NotApplicable: the model accepts no such inputs, or has an input of more than one dimension: many batch items
-            may be expensive.
+        NotApplicable: the model accepts no such inputs, or has an input of more than one dimension, which might make
+            the request an expensive large batch.
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
         raise NotApplicableError(f"{model.name} has an input of more than one dimension")
@@ -102,27 +109,27 @@ def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bo
 
 def make_other_inputs(model: Model) -> list[Tensor]:
     """Return inputs that differ from `model.sample()` but have the same shapes; strings also differ in length."""
-    return halve_texts(replace(model, salt=(model.salt + 1) % 256).sample())
+    return halve_strings(replace(model, salt=(model.salt + 1) % 256).sample())
 
 
-def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
-    """Return the model with a salt for which `change` alters its sample inputs; see `find_inputs`."""
-    models = [replace(model, salt=(model.salt + step) % 256) for step in range(MAX_DRAWS)]
+def find_model_with_alterable_inputs(model: Model, change: Change, length: int | None = None) -> Model:
+    """Return the model with a salt whose sample inputs `change` alters; the model itself if no salt has such inputs."""
+    models = [replace(model, salt=(model.salt + increment) % 256) for increment in range(MAX_DRAWS)]
     draws = (
         (drawn, drawn.sample() if length is None else drawn.build_salted_inputs(length, drawn.salt)) for drawn in models
     )
     return next((drawn for drawn, tensors in draws if are_different(tensors, change(tensors))), model)
 
 
-def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
-    """Return the first of a few draws of inputs that `change` alters; the first draw if `change` alters none.
+def find_alterable_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
+    """Return inputs that `change` alters, for the first of a few salts; the inputs of the first salt if there are none.
 
     Args:
         model: a deployed model.
-        change: the change that has to alter the inputs.
-        length: number of elements or items; None leaves it to the model.
+        change: returns changed inputs.
+        length: the number of elements or batch items; None for the sample inputs of the model.
     """
-    drawn = find_draw(model, change, length)
+    drawn = find_model_with_alterable_inputs(model, change, length)
     return drawn.sample() if length is None else drawn.build_salted_inputs(length, drawn.salt)
 
 
@@ -130,23 +137,23 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
     """Require that the model answers the inputs and the misread inputs differently.
 
     Raises:
-        NotApplicable: the model answers both alike, so a correct answer would prove nothing.
+        NotApplicable: the model gives the same answer to both, so a correct answer would prove nothing.
     """
     if not model.can_distinguish(tensors, misread):
-        raise NotApplicableError(f"{model.name} answers inputs alike that are read right and wrong")
+        raise NotApplicableError(f"{model.name} gives the same answer to inputs that are read correctly and wrongly")
 
 
 def _expect_correct_outputs(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
-    """Expect the correct answer if the named inputs, and inputs that JSON cannot carry, are binary data."""
-    rights = model.expected(tensors)
+    """Send the named inputs, and those that JSON cannot carry, as binary data; expect the correct answer."""
+    expected = model.expected(tensors)
     reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.build_outputs_member()))
-    with excuse_nondeterminism(target, rights):
-        expect(reply).tensors(rights)
+    with excuse_nondeterminism(target, expected):
+        expect(reply).tensors(expected)
 
 
 @contextmanager
-def excuse_nondeterminism(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
-    """Excuse an unmet expectation in the `with` block if the repeated request gets a different answer.
+def excuse_nondeterminism(target: Target, expected: Sequence[Tensor]) -> Iterator[None]:
+    """Turn a failure in the `with` block into NotApplicable if the repeated request gets a different answer.
 
     Use this only for claims about a single request: earlier or concurrent requests might cause the difference.
 
@@ -156,7 +163,7 @@ def excuse_nondeterminism(target: Target, rights: Sequence[Tensor]) -> Iterator[
     try:
         yield
     except UnmetError as unmet:
-        names = [right.name for right in rights]
+        names = [right.name for right in expected]
         if unmet.reply is not None and unmet.reply.succeeded:
             again = target.send(unmet.reply.exchange.message, fresh=True)
             if again.succeeded and (found := find_differing_outputs(unmet.reply, again, names)):
@@ -164,10 +171,10 @@ def excuse_nondeterminism(target: Target, rights: Sequence[Tensor]) -> Iterator[
         raise
 
 
-def _is_wrong_anyway(
+def _are_other_inputs_wrong(
     target: Target, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
-    """Say whether the answer is also wrong for plain inputs, or with only the other inputs as binary data."""
+    """Say whether the answer is wrong for `plain`, or if only the inputs that are not in `names` are binary data."""
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
     if others and not is_met(lambda: _expect_correct_outputs(target, model, tensors, others)):
         return True
@@ -187,7 +194,7 @@ def expect_written(
     model: Model,
     tensors: Sequence[Tensor],
     apply_fault: ArrayChange | None = None,
-    of: Collection[str] = ANY_DATATYPE,
+    datatypes: Collection[str] = ANY_DATATYPE,
     free_of: Sequence[str] = (),
 ) -> None:
     """Expect a deployed model to return correct outputs of some datatypes as binary data.
@@ -196,43 +203,48 @@ def expect_written(
         target: the server.
         model: a deployed model.
         tensors: all inputs.
-        apply_fault: applies the fault under test to elements, or undoes it; None if any difference counts as the fault.
-        of: datatypes of the outputs.
+        apply_fault: changes elements as the fault under test does, or undoes this change; None if any difference counts
+            as the fault.
+        datatypes: the datatypes of the outputs that are requested as binary data.
         free_of: kinds of findings that no answer may have.
 
     Raises:
         NotApplicable: JSON carries no output of these datatypes, or `apply_fault` changes no output.
-        Blocked: an output is wrong, but for another reason than the fault that `apply_fault` applies.
+        Blocked: an output is wrong, but not in the way that `apply_fault` describes.
     """
-    for right in _find_changed_outputs(model, tensors, apply_fault, of):
-        reply = ask_alone(target, model, tensors, right.name)
+    for right in _find_changed_outputs(model, tensors, apply_fault, datatypes):
+        reply = request_single_output(target, model, tensors, right.name)
         try:
             with excuse_nondeterminism(target, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
             if apply_fault is not None and not _is_wrong_by_fault(right, reply, apply_fault):
-                raise BlockedError(f"{right.name} is wrong in another way", unmet) from None
+                raise BlockedError(
+                    f"{right.name} is wrong for another reason than the fault under test", unmet
+                ) from None
             raise
 
 
-def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
-    """Request a single output as binary data; the inputs travel as in a plain request."""
+def request_single_output(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
+    """Request a single output as binary data; the inputs are JSON if JSON can carry them."""
     return target.infer(model.request(tensors, send=model.sends, outputs=[RequestedOutput(name, True)]))
 
 
 def _find_changed_outputs(
-    model: Model, tensors: Sequence[Tensor], apply_fault: ArrayChange | None, of: Collection[str]
+    model: Model, tensors: Sequence[Tensor], apply_fault: ArrayChange | None, datatypes: Collection[str]
 ) -> list[Tensor]:
     """Return up to `MAX_OUTPUTS` expected outputs of these datatypes that `apply_fault` changes."""
-    rights = model.find_outputs(tensors)
-    found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
+    expected = model.find_outputs(tensors)
+    found = [right for right in expected if right.datatype in datatypes and right.name not in model.kept_binary]
     if not found:
-        raise NotApplicableError(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
+        raise NotApplicableError(
+            f"JSON cannot carry such an output of {model.name}, so no control request shows the correct output"
+        )
     changed = [
         right for right in found if apply_fault is None or not np.array_equal(apply_fault(right.array), right.array)
     ]
     if not changed:
-        raise NotApplicableError(f"the outputs of {model.name} are the same, rightly written or not")
+        raise NotApplicableError(f"the outputs of {model.name} are the same with and without the fault")
     return changed[:MAX_OUTPUTS]
 
 

@@ -1,9 +1,9 @@
-"""Build covering arrays: small sets of steps that contain every possible pair of values of two axes.
+"""Build covering arrays: small sets of steps in which every possible pair of values of two axes occurs.
 
 An axis is one property of a request, such as its datatype. A step is one request: a value for each axis.
 `IsExcluded` rules out pairs; the first value of an axis is neutral and combines with every other value. The array is
-built greedily, step by step: each step gets, for each axis, the value that adds the most new pairs. The result depends
-only on the axes.
+built greedily: each new step gets, for each axis, the value that adds the most new pairs. The result depends only on
+the axes and a seed.
 
 Source: D. M. Cohen and others, "The AETG System: An Approach to Testing Based on Combinatorial Design" (1997).
 """
@@ -25,13 +25,13 @@ _MAX_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The number of possible pairs of values, and how many of them some steps cover."""
+    """How many pairs of values some steps cover, and how many pairs are possible."""
 
     met: int
     possible: int
 
     def __str__(self) -> str:
-        """Return the coverage in readable form."""
+        """Return, for example, "20 of 20 pairs (100.0%)"."""
         return f"{self.met} of {self.possible} pairs ({self.met / max(1, self.possible):.1%})"
 
 
@@ -49,7 +49,7 @@ class Space:
         Args:
             axes: axis -> its values, the neutral one first.
             excluded: see `IsExcluded`.
-            heavy: whether a value makes a step slow; such values are used only if they add new pairs.
+            heavy: says whether a value makes a step slow; such a value is used only if it adds new pairs.
         """
         self._named = [(axis, value) for axis, values in axes.items() for value in values]
         number = {named: k for k, named in enumerate(self._named)}
@@ -101,7 +101,7 @@ class Space:
         return steps, Coverage(possible, possible)
 
     def measure_coverage(self, steps: Sequence[Step]) -> Coverage:
-        """Return how many of the pairs in the covering array these steps cover."""
+        """Return how many of the possible pairs these steps cover."""
         possible = self.build_array()[1].possible
         number = {named: k for k, named in enumerate(self._named)}
         met = {pair for step in steps for pair in combinations(sorted(number[item] for item in step.items()), 2)}
@@ -113,23 +113,23 @@ class Space:
         return most if missing[most] else None
 
     def _build_candidates(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[list[int]]:
-        """Return candidates for a step that contains the two chosen values; empty if no attempt succeeds."""
+        """Return several steps that contain the two chosen values; an empty list if no attempt finds such a step."""
         tries = (self._complete_step(chosen, missing, random) for _ in range(_TRIES))
-        if found := [grown for grown in tries if grown]:
+        if found := [step for step in tries if step]:
             return found
         none = [0] * len(missing)
         last = (self._complete_step(chosen, none, random) for _ in range(_MAX_LAST_TRIES))
-        return [grown for grown in last if grown][:1]
+        return [step for step in last if step][:1]
 
     def _complete_step(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[int]:
-        """Complete two values to a step; return an empty list if some axis has no compatible value."""
+        """Add a value of each other axis to two chosen values; return an empty list if an axis has none that fits."""
         meets, light, draw = self._meets, self._light, random.random
         taken, allowed = 0, -1
         for v in chosen:
             taken |= 1 << v
             allowed &= meets[v]
-        closed = [self._axis_of[v] for v in chosen]
-        open_axes = [axis for axis in self._axes if axis not in closed]
+        used_axes = [self._axis_of[v] for v in chosen]
+        open_axes = [axis for axis in self._axes if axis not in used_axes]
         _shuffle(open_axes, random)
         chosen = list(chosen)
         for axis in open_axes:

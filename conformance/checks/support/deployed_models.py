@@ -1,4 +1,4 @@
-"""Helpers for rows on a deployed model, of which the suite knows only the signature and the answers."""
+"""Helpers for rows on a deployed model: the suite knows only its signature and its answers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from conformance.wire.tensor import Tensor
 
 Names = tuple[str, ...]
 
-NO_BINARY_REQUEST = "no binary request is answered"
+NO_BINARY_REQUEST = "the server answers no binary request"
 
 
 def require_json(model: Model) -> None:
-    """Require that a plain request to a deployed model uses JSON in both directions.
+    """Require that JSON can carry every input and output of a deployed model.
 
     Raises:
-        NotApplicable: JSON cannot carry every tensor of the model. The models of roles always pass.
+        NotApplicable: JSON cannot carry every tensor of the deployed model. The model of a role always passes.
     """
     if model.is_own_oracle and not model.is_json_capable:
-        raise NotApplicableError(f"JSON does not carry every tensor of {model.name}")
+        raise NotApplicableError(f"JSON cannot carry every tensor of {model.name}")
 
 
 def require_json_outputs(model: Model) -> Names:
@@ -39,19 +39,19 @@ def require_json_outputs(model: Model) -> Names:
     """
     names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.kept_binary)
     if not names:
-        raise NotApplicableError(f"JSON carries no output of {model.name}")
+        raise NotApplicableError(f"JSON cannot carry any output of {model.name}")
     return names
 
 
 def require_several(model: Model) -> tuple[Tensor, ...]:
-    """Return the sample inputs of a model; there must be at least two.
+    """Return the sample inputs of a model, and require at least two.
 
     Raises:
-        NotApplicable: the suite sends one input to this model; others may be optional.
+        NotApplicable: the suite sends one input to this model; if the model has more inputs, they are optional.
     """
     tensors = model.sample()
     if len(tensors) < 2:
-        raise NotApplicableError(f"{model.name} is sent one input")
+        raise NotApplicableError(f"the suite sends only one input to {model.name}")
     return tensors
 
 
@@ -59,32 +59,32 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
     """Return the elements of an input as a JSON value.
 
     Raises:
-        NotApplicable: JSON cannot carry them.
+        NotApplicable: JSON cannot carry the elements.
     """
     if model.is_own_oracle and tensor.name in model.sends:
-        raise NotApplicableError(f"JSON does not carry {tensor.name}")
+        raise NotApplicableError(f"JSON cannot carry {tensor.name}")
     return tensor.to_json()
 
 
 def require_no_lookup_table(model: Model) -> None:
-    """Skip deployed models that may use integers of a request as table indices, since invalid ones can crash a model.
+    """Skip a deployed model that may use integers as table indices, since an invalid index can crash the model.
 
     Raises:
         NotApplicable: the only input of the model has an integer datatype.
     """
     inputs = model.role.inputs
     if model.is_own_oracle and len(inputs) == 1 and inputs[0].datatype in INTEGERS:
-        raise NotApplicableError(f"{model.name} may look up its integers in a table")
+        raise NotApplicableError(f"{model.name} may use integers as table indices")
 
 
 def list_half_binary(model: Model) -> list[RequestedOutput]:
-    """Return all outputs to request: every other one, and those that JSON cannot carry, as binary data."""
+    """Return all outputs, with every other output requested as binary data, and all that JSON cannot carry."""
     names = [spec.name for spec in model.role.outputs]
     return [RequestedOutput(name, k % 2 == 0 or name in model.kept_binary) for k, name in enumerate(names)]
 
 
 def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return output name -> size in bytes; empty if the suite cannot predict the outputs."""
+    """Return output name -> expected size in bytes; empty if the suite cannot predict the outputs."""
     try:
         return {tensor.name: tensor.size for tensor in model.expected(tensors)}
     except NotApplicableError:
@@ -111,50 +111,53 @@ def _is_within_range(tensor: Tensor, own: Tensor) -> bool:
 
 
 @contextmanager
-def mark_not_applicable_if(is_open: Callable[[], bool], reason: str) -> Iterator[None]:
-    """Excuse an unmet or blocked expectation in the `with` block if `is_open` returns True.
+def mark_not_applicable_if(is_undecided: Callable[[], bool], reason: str) -> Iterator[None]:
+    """Turn an unmet or blocked expectation in the `with` block into NotApplicable if `is_undecided` returns True.
 
     Raises:
-        NotApplicable: the expectation failed, and `is_open` returned True: the correct result is unknown.
+        NotApplicable: the expectation failed, and `is_undecided` says that the correct result is unknown.
     """
     try:
         yield
     except (UnmetError, BlockedError):
-        if is_open():
+        if is_undecided():
             raise NotApplicableError(reason) from None
         raise
 
 
 def is_binary_refused(target: Target, model: Model) -> bool:
-    """Say whether a model that is its own oracle refuses a plain binary request; False for a role."""
+    """Say whether a deployed model refuses a plain binary request; False for the model of a role."""
     return model.is_own_oracle and not target.infer(model.request(outputs=model.build_outputs_member())).succeeded
 
 
 def is_binary_misread(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a model that is its own oracle misreads inputs as plain binary data; False for a role."""
+    """Say whether a deployed model misreads these inputs as binary data; False for the model of a role."""
     return model.is_own_oracle and not _is_read_as_binary(target, model, tensors)
 
 
-def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the server reads inputs correctly if they are sorted by name; False if they already are."""
+def is_right_in_name_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether the server reads binary inputs correctly if they are sorted by name; False if already sorted."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return [t.name for t in ordered] != [t.name for t in tensors] and _is_read_as_binary(target, model, ordered)
 
 
 def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a model answers correctly if all inputs are binary data."""
+    """Say whether the server answers correctly if all inputs are binary data."""
     request = model.request(tensors, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
-    """Say whether a model answers correctly if one input, and those that JSON cannot carry, are binary data."""
+    """Say whether the server answers correctly if only the input `name` is binary data.
+
+    Inputs that JSON cannot carry are always binary data.
+    """
     request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
-    """Say whether a model returns the expected output if only this output is requested, as binary data."""
+    """Say whether the server returns the correct output if only this output is requested, as binary data."""
     request = model.request(tensors, send=model.sends, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))
 
@@ -165,25 +168,25 @@ MisreadInputs = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence[Tensor]:
-    """Return inputs that the model answers differently when a server misreads them.
+    """Return inputs that get another answer if a server misreads them.
 
     Raises:
-        NotApplicable: for every draw, the model gives the same answer to the inputs and to the misread inputs.
+        NotApplicable: for all sets of inputs that were tried, the model gives the same answer to the misread inputs.
     """
     for tensors in model.draw_several():
         if model.can_distinguish(tensors, misread(tensors)):
             return tensors
-    raise NotApplicableError(f"{model.name} answers its inputs as it would answer them misread")
+    raise NotApplicableError(f"{model.name} gives the same answer to its inputs and to misread inputs")
 
 
 def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
     """Require that the model answers `one` and at least one of `others` differently.
 
     Raises:
-        NotApplicable: the model answers all alike, so an answer cannot be matched to its request.
+        NotApplicable: the model gives the same answer to all, so an answer cannot be matched to its request.
     """
     if not any(model.can_distinguish(one, other) for other in others):
-        raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
+        raise NotApplicableError(f"{model.name} gives the same answer to different inputs")
 
 
 # --- the same request once more ---------------------------------------------------------------------------------------
@@ -191,25 +194,25 @@ def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Seque
 ISOLATION = "OIP-ISOLATION"
 
 
-def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Reply], object]) -> None:
+def attribute_to_isolation(target: Peer, unmet: UnmetError, expect_correct: Callable[[Reply], object]) -> None:
     """Attribute a wrong HTTP answer to OIP-ISOLATION if the server answers the repeated request correctly.
 
     Args:
         target: receives the request again, on a new connection.
         unmet: the failure of the first answer; its requirement is changed.
-        right: raises `UnmetError` if an answer is wrong.
+        expect_correct: raises `UnmetError` if an answer is wrong.
     """
     reply = unmet.reply
     if reply is None or not reply.succeeded or reply.is_over_grpc:
         return
-    if is_met(lambda: right(target.send(reply.exchange.message, fresh=True))):
+    if is_met(lambda: expect_correct(target.send(reply.exchange.message, fresh=True))):
         unmet.requirement = ISOLATION
 
 
-def expect_or_blame_isolation(target: Peer, reply: Reply, right: Callable[[Reply], object]) -> None:
-    """Expect a correct answer; report OIP-ISOLATION if only the repeated request is answered correctly."""
+def expect_or_attribute_to_isolation(target: Peer, reply: Reply, expect_correct: Callable[[Reply], object]) -> None:
+    """Expect a correct answer; report OIP-ISOLATION if only the repeated request gets a correct answer."""
     try:
-        right(reply)
+        expect_correct(reply)
     except UnmetError as unmet:
-        attribute_to_isolation(target, unmet, right)
+        attribute_to_isolation(target, unmet, expect_correct)
         raise

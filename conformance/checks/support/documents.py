@@ -1,6 +1,6 @@
 """Validate inference answers and metadata against their schemas; expect answers from health endpoints.
 
-Several requirements apply to one document: the location of a fault in the document decides which of them is unmet.
+Several requirements apply to one document: the location of a fault decides which requirement is unmet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One violation of a schema.
+    """One violation of a schema in a document.
 
     Attributes:
         path: member names and array indices from the root of the document: ("outputs", 0, "name"). For a missing
@@ -53,7 +53,7 @@ class Fault:
     value: Any
 
     @property
-    def place(self) -> str:
+    def formatted_path(self) -> str:
         """The path in readable form: outputs[0].name."""
         steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path]
         return "".join(steps).lstrip(".") or "the document"
@@ -119,7 +119,7 @@ _MULTI_MIXED = (RequestedOutput("OUT_BYTES", True), RequestedOutput("OUT_INT64")
 
 
 def make_requester(**arguments: Any) -> RequestBuilder:
-    """Return a builder of JSON requests with these arguments of `Model.request`."""
+    """Return a function that builds a JSON request for a model, with these arguments of `Model.request`."""
     return lambda model: model.request(send="json", **arguments)
 
 
@@ -153,25 +153,30 @@ ANSWERS: tuple[Row, ...] = (
 )
 
 
-def expect_only(reply: Reply, listed: Sequence[str]) -> None:
-    """Expect each listed output once and no others; callers check first that none is missing."""
+def expect_only_listed_outputs(reply: Reply, listed: Sequence[str]) -> None:
+    """Expect the answer to contain each of these outputs once, and no other output (OIP-OUTPUTS-ONLY).
+
+    Callers check first that no output is missing.
+    """
     found = list(reply.answer.names())
     if sorted(found) != sorted(listed):
         wanted, actual = (f"outputs {format_value(list(names))}" for names in (listed, found))
-        raise UnmetError(f"{wanted} and no others", actual, reply, requirement="OIP-OUTPUTS-ONLY")
+        raise UnmetError(f"{wanted} and no other outputs", actual, reply, requirement="OIP-OUTPUTS-ONLY")
 
 
 def expect_no_null(reply: Reply, document: Any) -> None:
-    """Expect an answer or metadata to omit optional members without a value instead of setting them to null."""
-    for place, item in _list_document_parts(document):
+    """Expect an answer or metadata to omit an optional member that has no value, instead of setting it to null."""
+    for prefix, item in _list_document_parts(document):
         for name in _OPTIONAL:
             if name in item and item[name] is None:
-                raise UnmetError(f"{place}{name} left out, or with a value", "null", reply, requirement="OIP-NULL")
+                raise UnmetError(
+                    f"{prefix}{name} to be left out, or to have a value", "null", reply, requirement="OIP-NULL"
+                )
         parameters = item.get("parameters")
         for name, value in parameters.items() if isinstance(parameters, dict) else ():
             if value is None:
-                where = f"{place}parameters.{escape_text(name, 60)}"
-                raise UnmetError(f"{where} left out, or with a value", "null", reply, requirement="OIP-NULL")
+                path = f"{prefix}parameters.{escape_text(name, 60)}"
+                raise UnmetError(f"{path} to be left out, or to have a value", "null", reply, requirement="OIP-NULL")
 
 
 # Optional members of answers, of their outputs and of metadata.
@@ -198,18 +203,18 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
         )
     for fault in find_faults("response", document if document is not None else []):
         if _attribute_fault(fault) == requirement:
-            expected = f"{fault.place} in the answer to be {fault.expected}"
+            expected = f"{fault.formatted_path} in the answer to be {fault.expected}"
             raise UnmetError(expected, fault.actual, reply, requirement=requirement)
 
 
 def _attribute_fault(fault: Fault) -> str | None:
     """Return the requirement that a fault of an answer breaks; None if other checks judge the fault."""
-    place = re.sub(r"\[[0-9]+\]", "[]", fault.place)
-    if place == "outputs[].datatype" and isinstance(fault.value, str):
+    path = re.sub(r"\[[0-9]+\]", "[]", fault.formatted_path)
+    if path == "outputs[].datatype" and isinstance(fault.value, str):
         return None  # an unknown datatype: judged by checks that know the expected one
-    if place == "outputs[]" and fault.rule == "oneOf":
+    if path == "outputs[]" and fault.rule == "oneOf":
         return None  # `data` or `binary_data_size`: judged by the area `sizes`
-    return _REQUIREMENTS.get(place)
+    return _REQUIREMENTS.get(path)
 
 
 _REQUIREMENTS = {
@@ -225,17 +230,17 @@ _REQUIREMENTS = {
 
 
 def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
-    """Return the JSON object in an answer, after expecting the listed members to fit the schema."""
+    """Expect an answer to be a JSON object in which the listed members fit the schema; return the object."""
     expect(reply).answered()
     kind = schema.replace("_", " ")
     document, findings = parse_json(reply.body)
     if not isinstance(document, dict):
         raise UnmetError(
-            f"a JSON object as {kind}", findings[0].described if findings else format_value(document), reply
+            f"a JSON object with {kind}", findings[0].described if findings else format_value(document), reply
         )
     for fault in find_faults(schema, document):
         if fault.path[0] in members:
-            raise UnmetError(f"{fault.place} in {kind} to be {fault.expected}", fault.actual, reply)
+            raise UnmetError(f"{fault.formatted_path} in {kind} to be {fault.expected}", fault.actual, reply)
     return document
 
 
@@ -243,19 +248,20 @@ def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict
 ABSENT_STATUSES = (404, 405, 501)
 
 
-def expect_health(target: Target, model: Model, of: str) -> Reply:
-    """Expect a success status from the endpoint for a `live` server or a ready `model`.
+def expect_health(target: Target, model: Model, endpoint: str) -> Reply:
+    """Request a health endpoint, expect a success status, and return the reply.
 
-    The status for a `ready` server is not judged if the endpoint exists, since another model may not be ready.
+    `endpoint` is `live` or `ready` for the server, or `model` for the readiness of the model. The endpoint `ready` must
+    only exist; its status is not judged, since another model may not be ready.
     """
-    reply = target.get(f"{model.path}/ready" if of == "model" else f"/v2/health/{of}")
-    if of != "ready" or reply.status is None or reply.status in ABSENT_STATUSES:
+    reply = target.get(f"{model.path}/ready" if endpoint == "model" else f"/v2/health/{endpoint}")
+    if endpoint != "ready" or reply.status is None or reply.status in ABSENT_STATUSES:
         expect(reply).answered()
     return reply
 
 
 def list_versions(target: Target, model: Model) -> list[str]:
-    """Return the versions in a model's metadata; empty if the metadata list no versions."""
+    """Return the versions that a model's metadata list; an empty list if there are none."""
     listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 

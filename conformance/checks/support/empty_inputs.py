@@ -1,4 +1,4 @@
-"""Make inputs without elements for deployed models, which no document requires a model to accept."""
+"""Make inputs without elements for deployed models; no document requires a model to accept such inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conformance.wire.tensor import Tensor
 
 
 def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tensor]:
-    """Return inputs in which the input `name`, or every input if `name` is empty, has no elements where it can.
+    """Return inputs in which the input `name` has no elements; without a name, every input that can be empty.
 
     Raises:
         NotApplicable: the chosen inputs have a fixed size, or the model refuses such inputs in a plain request.
@@ -17,7 +17,7 @@ def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tens
     pairs = zip(model.sample(), model.build_salted_inputs(0, model.salt), strict=True)
     tensors = [empty if name in ("", own.name) else own for own, empty in pairs]
     if all(tensor.elements for tensor in tensors):
-        raise NotApplicableError(f"{model.name} takes inputs of one size alone")
+        raise NotApplicableError(f"{model.name} accepts only inputs of a fixed size")
     if not target.infer(model.request(tensors, send=model.sends, outputs=model.build_outputs_member())).succeeded:
-        raise NotApplicableError(f"{model.name} takes no inputs without elements")
+        raise NotApplicableError(f"{model.name} accepts no inputs without elements")
     return tensors

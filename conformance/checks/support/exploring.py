@@ -19,10 +19,12 @@ T = TypeVar("T")
 
 
 def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, shrinks: bool = True) -> None:
-    """Run an expectation on each drawn value; `shrinks=False` if the expectation itself reduces failing values.
+    """Run an expectation on each value that Hypothesis draws.
+
+    Pass `shrinks=False` if the expectation itself shrinks a failing value.
 
     Raises:
-        Unmet: the expectation fails for a value. If the server fails only sometimes, this is the first failure.
+        Unmet: the expectation fails for a value. If the failure is not reproducible, this is the first failure.
         TargetLost: the server cannot be reached any more.
     """
     from hypothesis import Phase, given, settings
@@ -34,11 +36,11 @@ def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, sh
 
     @settings(report_multiple_bugs=False, print_blob=False, phases=phases)
     @given(values)
-    def each(value: T) -> None:
+    def check_value(value: T) -> None:
         expectation(value)
 
     try:
-        each()
+        check_value()
     except (Flaky, BaseExceptionGroup) as error:
         raise next(_unpack_check_errors(error), error) from None
 

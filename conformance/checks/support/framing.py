@@ -1,4 +1,4 @@
-"""Expectations on an answer with binary data: its framing, the forms of its outputs, and its length."""
+"""Expectations on an answer with binary data: sizes, inference header, Content-Length and forms of outputs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ FRAMING: Mapping[str, tuple[str, ...]] = {
 
 
 def expect_framed(reply: Reply) -> None:
-    """Expect the binary sizes, the binary data and the inference header of an answer to match.
+    """Expect the sizes in the JSON, the binary data and the inference header of an answer to agree.
 
-    Other requirements judge answers in JSON: BIN-HEADER-ON-JSON-O the inference header of an answer without binary
-    data, BIN-DATA-WITHOUT-SIZE a binary size on a JSON output.
+    Other checks judge two related faults: an inference header on an answer without binary data (BIN-HEADER-ON-JSON-O),
+    and a size on a JSON output (BIN-DATA-WITHOUT-SIZE).
     """
     binary = [output for output in reply.answer.outputs if output.binary]
     both = any(finding.kind == "data-and-size" for output in binary for finding in output.findings)
@@ -45,31 +45,31 @@ def expect_framed(reply: Reply) -> None:
 # --- the length of the whole body -------------------------------------------------------------------------------------
 
 
-def is_cut(reply: Reply) -> bool:
-    """Say whether the body of a successful answer is incomplete; only requirements on length judge this."""
+def is_body_incomplete(reply: Reply) -> bool:
+    """Say whether a success status was received, but reading the body failed; only checks of lengths judge this."""
     return reply.exchange.failure is not None and reply.status is not None and 200 <= reply.status < 300
 
 
-def expect_length_fits(reply: Reply, least: int) -> None:
-    """Expect Content-Length, if present, to equal the length of the body, which has at least `least` bytes."""
+def expect_length_fits(reply: Reply, min_bytes: int) -> None:
+    """Expect Content-Length, if present, to equal the length of the body, and the body to have `min_bytes` or more."""
     if _describe_end_without_length(reply):
         return
-    if len(reply.body) < least:  # too small a length truncates the body; too large a one fails the read
-        raise expect(reply).unmet(f"Content-Length: {least}", escape_text(reply.header("Content-Length") or "", 60))
+    if len(reply.body) < min_bytes:  # too small a length truncates the body; too large a one fails the read
+        raise expect(reply).unmet(f"Content-Length: {min_bytes}", escape_text(reply.header("Content-Length") or "", 60))
     expect(reply).answered()
 
 
 def expect_length_given(reply: Reply) -> None:
-    """Expect an answer to have Content-Length, as advice: RFC 9112, 6.3 allows two other ways to end a body."""
-    if how := _describe_end_without_length(reply):
-        raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", how)
+    """Expect an answer to have Content-Length. This is advice: RFC 9112, 6.3 allows two other ways to end a body."""
+    if ending := _describe_end_without_length(reply):
+        raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", ending)
 
 
 def _describe_end_without_length(reply: Reply) -> str:
     """Describe how a body without Content-Length ends; return an empty string if the answer has that header."""
     if "chunked" in (reply.header("Transfer-Encoding") or "").lower():
         return "Transfer-Encoding: chunked"
-    return "" if reply.header("Content-Length") else "an answer that ends with its connection"
+    return "" if reply.header("Content-Length") else "an answer that ends when the connection closes"
 
 
 # --- forms of outputs -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Helpers for checks on generated tensors, which Hypothesis drew once: every run sends the same tensors.
+"""Helpers for checks on generated tensors: Hypothesis drew them once, and every run sends the same tensors.
 
 A row is blocked if plain elements in a plain shape fail as well. A failure shows the smallest tensor that fails.
 """
@@ -31,25 +31,25 @@ def expect_generated(model: Model, sending: Sending, expectation: Expectation) -
     """Expect every generated tensor of a model to meet an expectation.
 
     Raises:
-        Unmet: a tensor fails. The error is that of the smallest tensor found that breaks the same requirement.
-        Blocked: plain elements fail as well, or the tensor passes when it is sent again.
+        Unmet: a tensor fails. The error belongs to the smallest tensor found that breaks the same requirement.
+        Blocked: a tensor of plain elements fails as well, or the failure is not reproducible.
     """
     for tensor in load_tensors(model.role, sending):
         try:
             expectation(tensor)
         except UnmetError as unmet:
-            raise _find_smallest(model, sending, tensor, unmet, expectation) from None
+            raise _make_smallest_failure(model, sending, tensor, unmet, expectation) from None
 
 
-def _find_smallest(
+def _make_smallest_failure(
     model: Model, sending: Sending, tensor: Tensor, unmet: UnmetError, expectation: Expectation
 ) -> UnmetError | BlockedError:
     if not is_met(lambda: expectation(make_plain_tensor(model, sending))):
-        return BlockedError(f"plain {tensor.datatype} elements are also wrong", unmet)
+        return BlockedError(f"a tensor of plain {tensor.datatype} elements also fails", unmet)
     if unmet.reply is not None and unmet.reply.has_failed(FailureKind.TIMEOUT):
         return unmet
 
-    def trial(candidate: Tensor) -> UnmetError | None:
+    def try_tensor(candidate: Tensor) -> UnmetError | None:
         try:
             expectation(candidate)
         except UnmetError as found:
@@ -58,10 +58,10 @@ def _find_smallest(
             pass
         return None
 
-    again = trial(tensor)
+    again = try_tensor(tensor)
     if again is None:
-        return BlockedError("the same tensor is answered right when it is sent again", unmet)
-    smallest = shrink(tensor, again, trial, get_pattern(model.role, sending))
+        return BlockedError("the same tensor gets a correct answer when it is sent again", unmet)
+    smallest = shrink(tensor, again, try_tensor, get_pattern(model.role, sending))
     smallest.tensor = None  # a hint that it equals an earlier answer would mislead: the trials before it are alike
     return smallest
 

@@ -1,4 +1,4 @@
-"""Compare the classes in answers to golden cases, and find the requirement that a wrong list breaks.
+"""Compare the classes in answers to golden cases, and find the requirement that wrong classes break.
 
 A golden case combines several features: classes of a batch, more classes than exist, FP16 scores, binary data. If its
 classes are wrong, simpler requests with the same tensors are sent. If one of those fails as well, the row is blocked.
@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from conformance.checks.support import classes
-from conformance.checks.support.binary_sides import expect_values, is_right
+from conformance.checks.support.binary_sides import expect_values, is_side_right
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
@@ -32,10 +32,10 @@ from conformance.wire.tensor import Tensor
 # --- a list of classes -----------------------------------------------------------------------------------------------
 
 
-def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bool = True) -> None:
+def expect_classes(model: Model, reply: Reply, output: Expected, *, is_shape_advised: bool = True) -> None:
     """Expect the classes of an output, in order; the first difference decides which requirement is unmet.
 
-    `as_shown`: also follow the advice that a model without batching adds no batch dimension.
+    `is_shape_advised`: also expect that a model without batching adds no batch dimension, which is only advice.
     """
     right = output.classes or ()
     found = expect(reply, "CLS-PARAMETER").output(output.name)
@@ -45,14 +45,17 @@ def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bo
         raise UnmetError("datatype BYTES", f"datatype {escape_text(found.datatype, 40)}", reply, requirement="CLS-TYPE")
     if len(texts) != len(right):
         _raise_difference(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")
-    is_of_one = not model.role.batching and found.shape == (1, *output.shape)  # the prose adds a batch dimension of 1
-    if not (is_of_one or found.shape == output.shape) or math.prod(output.shape) != len(texts):
+    has_batch_of_one = not model.role.batching and found.shape == (
+        1,
+        *output.shape,
+    )  # the prose adds a batch dimension of 1
+    if not (has_batch_of_one or found.shape == output.shape) or math.prod(output.shape) != len(texts):
         _raise_difference(reply, format_shape(output.shape), format_shape(found.shape), shape)
     for text, wanted in zip(texts, right, strict=True):
         requirement = _attribute_class(text, wanted, right)
         if requirement:
             _raise_difference(reply, _format_class(wanted), text, requirement)
-    if is_of_one and as_shown:
+    if has_batch_of_one and is_shape_advised:
         _raise_difference(reply, format_shape(output.shape), format_shape(found.shape), "CLS-SHAPE-SHOWN")
 
 
@@ -61,13 +64,16 @@ def _raise_difference(reply: Reply, expected: str, actual: str, requirement: str
 
 
 def _attribute_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
-    """Return the requirement that one class breaks, or None; a class at the wrong rank breaks CLS-HIGHEST."""
+    """Return the requirement that one class breaks, or None if the class is right.
+
+    A class that is right but at the wrong rank breaks CLS-HIGHEST.
+    """
     try:
         found = class_texts.parse(text)
     except class_texts.ClassTextError:
         return "CLS-FORMAT"
     value, index = class_texts.is_same_value(found.value, wanted.value), found.index == wanted.index
-    if not index and any((each.index, float(each.value)) == (found.index, float(found.value)) for each in right):
+    if not index and any((item.index, float(item.value)) == (found.index, float(found.value)) for item in right):
         return "CLS-HIGHEST"
     if not (value and index):
         return "CLS-INDEX" if value else "CLS-VALUE" if index else "CLS-HIGHEST"
@@ -85,7 +91,7 @@ def _format_class(right: ExpectedClass) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CaseRequest:
-    """The request of a golden case, with methods that send simpler variants.
+    """The request of a golden case, with methods that send simpler requests.
 
     Attributes:
         classified: the outputs that the case requests as classes.
@@ -101,11 +107,11 @@ class _CaseRequest:
 
     @property
     def send(self) -> Form:
-        """The form of the inputs, which is that of the case: a server may support only JSON."""
+        """The form of the inputs in all requests: the form in the golden case, since a server may support only JSON."""
         return "binary" if self.case.parts else "json"
 
     def expect_plain(self, want: Form, other: Model | None = None) -> None:
-        """Expect correct outputs without classification, in one form; sent to the model `other` if given."""
+        """Expect correct outputs without classification in the form `want`, from the model of the case or `other`."""
         model, tensors = (self.model, self.tensors) if other is None else (other, other.sample())
         names = [spec.name for spec in model.role.outputs]
         binary = want if want == "binary" else None
@@ -114,23 +120,23 @@ class _CaseRequest:
         expect(reply).forms(dict.fromkeys(names, want))
 
     def expect_classes(self, *outputs: Expected, model: Model | None = None, tensors: Sequence[Tensor] = ()) -> None:
-        """Expect the classes of these outputs as JSON; `model` and `tensors` replace those of the case."""
+        """Expect the classes of these outputs as JSON, for the model and inputs of the case or for other ones."""
         model, tensors = model or self.model, tensors or self.tensors
-        wanted = [RequestedOutput(each.name, classification=each.shape[-1]) for each in outputs]
+        wanted = [RequestedOutput(item.name, classification=item.shape[-1]) for item in outputs]
         reply = self.target.infer(model.request(tensors, send=self.send, outputs=wanted))
         for output in outputs:
-            expect_classes(model, reply, output, as_shown=False)
+            expect_classes(model, reply, output, is_shape_advised=False)
 
-    def expect_texts_alone(self, output: Expected) -> None:
+    def expect_strings_returned(self, output: Expected) -> None:
         """Expect an identity model to return the strings of these classes unchanged as binary data."""
         model = self.target.model("identity_bytes" if len(output.shape) == 1 else "rank2_bytes")
-        array = np.array([_format_class(each).encode() for each in output.classes or ()], object).reshape(output.shape)
-        if model and not is_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
-            raise UnmetError("the texts of classes", "others")
+        array = np.array([_format_class(item).encode() for item in output.classes or ()], object).reshape(output.shape)
+        if model and not is_side_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
+            raise UnmetError("the strings of the classes", "other strings")
 
 
 def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError) -> None:
-    """Attribute a failure to the requirement on the feature that the case adds to simpler requests.
+    """Attribute a failure to the requirement on the feature that simpler requests lack.
 
     Raises:
         Blocked: the answer to a simpler request is wrong as well.
@@ -140,51 +146,54 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
     if not classified or not (unmet.requirement or "").startswith("CLS-"):
         return
     answer = unmet.reply.answer if unmet.reply else None
-    is_binary = answer is not None and any(each.binary for each in answer.outputs if each.name in names)
+    is_binary = answer is not None and any(item.binary for item in answer.outputs if item.name in names)
     case_request = _CaseRequest(target, case, model, list(list_inputs(case)), classified, is_binary)
-    for what, judge in _list_simpler_requests(case_request):
-        if not is_met(judge):
-            raise BlockedError(f"{what} wrong, too", unmet)
-    own, kinds = _find_added_feature(case_request)
-    if unmet.requirement in kinds:
-        unmet.requirement = own
+    for description, expect_correct in _list_simpler_requests(case_request):
+        if not is_met(expect_correct):
+            raise BlockedError(f"the server also gives a wrong answer to a simpler request: {description}", unmet)
+    requirement, replaced = _find_added_feature(case_request)
+    if unmet.requirement in replaced:
+        unmet.requirement = requirement
 
 
 def _list_simpler_requests(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield simpler variants of a case: a description, and a function that expects a correct answer."""
+    """Yield simpler requests than that of a case: a description, and a function that sends the request.
+
+    The function raises `UnmetError` if the answer is wrong.
+    """
     if case_request.send == "binary" or case_request.is_binary:
-        yield "outputs as binary data without classes are", partial(case_request.expect_plain, "binary")
+        yield "outputs as binary data without classes", partial(case_request.expect_plain, "binary")
     if case_request.model.role.is_json_capable:
-        yield "outputs as JSON without classes are", partial(case_request.expect_plain, "json")
+        yield "outputs as JSON without classes", partial(case_request.expect_plain, "json")
     if case_request.is_binary:
         for output in case_request.classified:
-            yield "BYTES alone are written", partial(case_request.expect_texts_alone, output)
-    yield from _list_combined_parts(case_request)
+            yield "the strings of the classes as a BYTES output", partial(case_request.expect_strings_returned, output)
+    yield from _list_simpler_classifications(case_request)
 
 
-def _list_combined_parts(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the simpler classifications that a case combines, in the form of `_list_simpler_requests`."""
+def _list_simpler_classifications(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield requests for each classification that a case combines, in the same form as `_list_simpler_requests`."""
     first, tensor = case_request.classified[0], case_request.tensors[0]
     count = first.shape[-1]
     for k in range(tensor.shape[0] if case_request.model.role.batching else 0):
         array = tensor.array[k : k + 1]
         item = Tensor(tensor.name, tensor.datatype, array.shape, array)
         alone = replace(first, shape=(1, count), classes=(first.classes or ())[k * count : (k + 1) * count])
-        yield f"the classes of item {k} alone are", partial(case_request.expect_classes, alone, tensors=[item])
+        yield f"the classes of batch item {k} alone", partial(case_request.expect_classes, alone, tensors=[item])
     if "CLS-COUNT-ABOVE" in case_request.case.requirements:
-        yield "all classes without one more are", partial(case_request.expect_classes, first)
+        yield "exactly as many classes as exist", partial(case_request.expect_classes, first)
     if "CLS-FP16" in case_request.case.requirements and (wide := case_request.target.model("identity_fp32")):
         same = Tensor.from_values(tensor.name, "FP32", tensor.array.astype("<f4"))
         yield (
-            "the classes of the same scores in FP32 are",
+            "the classes of the same scores in FP32",
             partial(case_request.expect_classes, first, model=wide, tensors=[same]),
         )
     if case_request.is_binary and len(case_request.case.outputs) > 1 and (mixed := case_request.target.model("multi")):
-        yield "several outputs as binary data are", partial(case_request.expect_plain, "binary", mixed)
+        yield "several outputs as binary data", partial(case_request.expect_plain, "binary", mixed)
     for output in case_request.classified if len(case_request.classified) > 1 else ():
-        yield f"the classes of {output.name} alone are", partial(case_request.expect_classes, output)
+        yield f"the classes of {output.name} alone", partial(case_request.expect_classes, output)
     if case_request.is_binary:
-        yield "the same classes as JSON are", lambda: case_request.expect_classes(*case_request.classified)
+        yield "the same classes as JSON", lambda: case_request.expect_classes(*case_request.classified)
 
 
 # Requirements on the members of a list of classes, and all requirements that a list can break.
@@ -202,21 +211,21 @@ _ALL_REQUIREMENTS = {
 
 
 def _find_added_feature(case_request: _CaseRequest) -> tuple[str, set[str]]:
-    """Return the requirement on the feature that a case adds, and the requirements that it replaces."""
+    """Return the requirement on the feature that simpler requests lack, and the requirements that it replaces."""
     if case_request.is_binary:
         return "CLS-BINARY", _ALL_REQUIREMENTS
-    for own, kinds in (
+    for requirement, replaced in (
         ("CLS-FP16", _ALL_REQUIREMENTS),
         ("CLS-COUNT-ABOVE", {*LIST_REQUIREMENTS, "CLS-SHAPE"}),
         ("CLS-BATCH", LIST_REQUIREMENTS),
     ):
-        if own in case_request.case.requirements:
-            return own, kinds
+        if requirement in case_request.case.requirements:
+            return requirement, replaced
     return "CLS-PARAMETER", LIST_REQUIREMENTS if len(case_request.classified) > 1 else set()
 
 
 def list_inputs(case: Case) -> Iterator[Tensor]:
-    """Yield the inputs of a case, from its JSON and the description of its binary parts."""
+    """Yield the inputs of a golden case, from the JSON in its body and the description of its binary data."""
     parts = {part.name: part for part in case.parts}
     document, _ = parse_json(case.body[: case.json_length])
     for item in document["inputs"] if isinstance(document, dict) else ():

@@ -1,4 +1,4 @@
-"""Helpers for gRPC: expectations on outputs in raw or typed contents, and calls with one fault."""
+"""Helpers for checks over gRPC: expectations on outputs in raw or typed contents, and calls with one fault."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from conformance.wire.tensor import Tensor
 
 
 def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
-    """Expect correct outputs for inputs in raw (`binary`) or typed (`json`) contents; return the reply.
+    """Send inputs in raw (`binary`) or typed (`json`) contents, expect correct outputs, and return the reply.
 
     Raises:
-        Blocked: the answer uses the other form, and a request in that form gets a wrong answer as well.
+        Blocked: the answer has contents of the other form, and a request in that form gets a wrong answer as well.
     """
     reply = target.infer(model.request(tensors, send=send))
     with block_if(lambda: _is_wrong_in_other_form(target, model, tensors, send, reply), _OTHER_FORM):
@@ -37,45 +37,47 @@ def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[
     return reply
 
 
-_OTHER_FORM = "the answer is in the other form, and tensors in that are wrong by themselves"
+_OTHER_FORM = "the answer has the other form of contents, and requests in that form also get wrong answers"
 
 
 def expect_correct_outputs(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect a reply to contain the outputs that the model computes from these inputs.
 
-    Over gRPC floats are exact in both forms, except those of deployed models. Get the inputs from `require_reading` if
-    the answer must show how the server read them.
+    Over gRPC, floats must be exact in both forms, except those of deployed models. If the answer must show how the
+    server read the inputs, get them from `choose_revealing_inputs`.
     """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.find_outputs(tensors)
     expect(reply).tensors(expected, through_json=False)
 
 
-def require_reading(
+def choose_revealing_inputs(
     model: Model, misread: Callable[[Sequence[Tensor]], Sequence[Tensor]] | None = None
 ) -> Sequence[Tensor]:
-    """Return inputs whose answer shows whether the server read them correctly.
+    """Return inputs that get another answer if the server misreads them.
 
     Args:
         model: the model.
         misread: returns the inputs as a faulty server reads them; by default, other sample inputs of the model.
 
     Raises:
-        NotApplicable: for every draw, the model gives the same answer to the inputs and to the misread inputs.
+        NotApplicable: for all sets of inputs that were tried, the model gives the same answer to the misread inputs.
     """
     others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
     for tensors in model.draw_several():
         if model.can_distinguish(tensors, misread(tensors) if misread else others):
             return tensors
-    raise NotApplicableError(f"the answers of {model.name} do not show what was read")
+    raise NotApplicableError(f"the answers of {model.name} do not show how the server read the inputs")
 
 
-def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
-    """Expect a deployed model to give the same answer over gRPC, in one form, as over HTTP; return the reply.
+def expect_same_answer_as_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
+    """Expect a call with inputs in one form to get the same outputs as a request over HTTP; return the reply.
+
+    If HTTP gives no answer, compare with a call in the other form.
 
     Raises:
-        Unmet: the answers differ; or there is no answer over HTTP, and the call is refused.
-        Blocked: there is no answer over HTTP, and the two gRPC forms get different answers: either may be wrong.
+        Unmet: the answers over gRPC and HTTP differ, or HTTP gives no answer and the call is refused.
+        Blocked: HTTP gives no answer, and the two gRPC forms get different answers, of which either may be wrong.
     """
     reply = target.infer(model.request(tensors, send=send))
     over_http = _request_over_http(target, model, tensors)
@@ -84,27 +86,30 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
         return reply
     expect(reply).answered()
     other = target.infer(model.request(tensors, send="json" if send == "binary" else "binary"))
-    with block_if(lambda: True, "contents of the other form are answered otherwise"):
-        expect(reply).tensors(_list_steady_outputs(model, other), through_json=True)
+    with block_if(lambda: True, "the same inputs in the other form of contents get another answer"):
+        expect(reply).tensors(_list_comparable_tensors(model, other), through_json=True)
     return reply
 
 
-def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the server reads raw contents correctly if the inputs are sorted by name, as it may assume."""
+def is_call_right_in_name_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether the server reads raw contents correctly if the inputs are sorted by name.
+
+    A server that expects this order assigns raw contents in declared order to the wrong inputs.
+    """
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return is_met(lambda: expect_correct_outputs(target.infer(model.request(ordered)), model, tensors))
 
 
 def _request_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the outputs of a plain request over HTTP; empty if HTTP is not tested, or the request fails."""
+    """Return the outputs of a plain request over HTTP; an empty list if HTTP is not tested or the request fails."""
     if HTTP not in target.over_http.settings.transports:
         return []
-    return _list_steady_outputs(
+    return _list_comparable_tensors(
         model, target.over_http.infer(model.request(tensors, send=(), outputs=model.build_outputs_member()))
     )
 
 
-def _list_steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
+def _list_comparable_tensors(model: Model, reply: Reply) -> list[Tensor]:
     outputs = (
         [output for output in reply.answer.outputs if output.name in model.list_comparable_outputs()]
         if reply.succeeded
@@ -116,13 +121,13 @@ def _list_steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
 def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """Return inputs as read by a server that reverses the order of inputs with equal datatype and shape.
 
-    An input stays as it is if no other has its datatype and shape. So does an integer input that would get new values:
-    integers outside the model's range can crash a server.
+    An integer input keeps its elements if it would get integers that it did not contain: such integers can crash a
+    server.
     """
     read = []
     for tensor in tensors:
-        alike = [one for one in tensors if (one.datatype, one.shape) == (tensor.datatype, tensor.shape)]
-        other = alike[::-1][[one is tensor for one in alike].index(True)]
+        similar = [one for one in tensors if (one.datatype, one.shape) == (tensor.datatype, tensor.shape)]
+        other = similar[::-1][[one is tensor for one in similar].index(True)]
         is_safe = tensor.datatype not in INTEGERS or set(np.unique(other.array)) <= set(np.unique(tensor.array))
         read.append(replace(tensor, array=other.array) if is_safe else tensor)
     return read
@@ -131,7 +136,7 @@ def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
 def _is_wrong_in_other_form(
     target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply
 ) -> bool:
-    """Say whether the answer has the other form, and a request in that form also gets a wrong answer."""
+    """Say whether the answer has contents of the other form, and a request in that form gets a wrong answer."""
     found_forms = {output.binary for output in reply.answer.outputs}
     if not model.role.is_json_capable or found_forms != {send == "json"}:
         return False
@@ -140,20 +145,20 @@ def _is_wrong_in_other_form(
 
 
 def find_answer_form(target: GrpcTarget, model: Model) -> Form:
-    """Return the form of contents that the server accepts in a plain request; typed ("json") if it accepts both."""
+    """Return a form of contents in which the server accepts a plain call: typed ("json") if possible, else raw."""
     typed = model.role.is_json_capable and target.infer(model.request(send="json")).succeeded
     return "json" if typed else "binary"
 
 
 def expect_answered_or_block(reply: Reply) -> Reply:
-    """Return the reply, provided that the request succeeded.
+    """Return the reply if the request succeeded, or block the row.
 
     Raises:
         Blocked: the request failed; other checks judge the failure.
     """
     if not reply.succeeded:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)
-        raise BlockedError(f"the request is not answered: {reply.outcome()}", unmet)
+        raise BlockedError(f"the server does not answer the request: {reply.outcome()}", unmet)
     return reply
 
 
@@ -175,11 +180,11 @@ def make_faulty_call(
     unknown: bool = False,
     fit: Fit | None = None,
 ) -> Refusal:
-    """Return a call with one fault, which has to be refused.
+    """Return a call with one fault, which the server has to refuse.
 
     Args:
         fault: names the fault, in words joined by hyphens; the row's id.
-        requirement: the ledger id of the requirement to refuse the call.
+        requirement: the id of the requirement that servers refuse the call.
         role: the role of the model that receives the call; None if only deployed models receive it.
         edit: puts the fault into the message of a valid request.
         send: the form of the inputs in that request.
@@ -189,7 +194,7 @@ def make_faulty_call(
         fit: see `Refusal.fit`.
     """
 
-    def message(model: Model) -> Message:
+    def build_call(model: Model) -> Message:
         tensors, wanted = None, None
         if classes is not None:
             name = find_scored_output(model)
@@ -197,14 +202,14 @@ def make_faulty_call(
         call = make_infer_message(model.request(tensors, send=send, outputs=wanted), edit)
         return call.with_body(body(call.body))
 
-    return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
+    return Refusal(fault, requirement, role, build_call, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
 
 
 # --- edits: changes of a ModelInferRequest -----------------------------------------------------------------------------
 
 
 def chain_edits(*edits: Edit) -> Edit:
-    """Return an edit that applies all of these in order."""
+    """Return an edit that applies several edits in order."""
 
     def edit(request: Pb) -> None:
         for one in edits:
@@ -222,18 +227,18 @@ def set_shape(*shape: int) -> Edit:
     return edit
 
 
-def cut_raw(request: Pb) -> None:
-    """Remove the last byte of the first raw contents."""
+def cut_raw_contents(request: Pb) -> None:
+    """Remove the last byte of the first entry of raw_input_contents."""
     request.raw_input_contents[0] = request.raw_input_contents[0][:-1]
 
 
-def lengthen_raw(request: Pb) -> None:
-    """Append a byte to the first raw contents."""
+def lengthen_raw_contents(request: Pb) -> None:
+    """Append a byte to the first entry of raw_input_contents."""
     request.raw_input_contents[0] += b"\0"
 
 
-def set_raw(*entries: bytes) -> Edit:
-    """Return an edit that sets raw_input_contents."""
+def set_raw_contents(*entries: bytes) -> Edit:
+    """Return an edit that replaces raw_input_contents by these entries."""
 
     def edit(request: Pb) -> None:
         request.raw_input_contents[:] = entries
@@ -241,8 +246,8 @@ def set_raw(*entries: bytes) -> Edit:
     return edit
 
 
-def set_typed(field: str, *values: Any) -> Edit:
-    """Return an edit that replaces the contents of the first input by these values in the named field."""
+def set_typed_contents(field: str, *values: Any) -> Edit:
+    """Return an edit that replaces the typed contents of the first input by these values, in the field `field`."""
 
     def edit(request: Pb) -> None:
         request.inputs[0].ClearField("contents")

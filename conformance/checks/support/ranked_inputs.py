@@ -1,8 +1,8 @@
 """Choose inputs for classification; for a deployed model, the inputs whose scores detect the most faults.
 
-Scores that are not in descending order detect a server that does not sort them; scores that all differ detect a wrong
-index. If the first dimension of an output may be a batch dimension, one item is requested: the ranking is then the same
-with and without batching. The checks on batches request several items.
+Scores that are not in descending order reveal a server that does not sort them. Scores that all differ reveal a wrong
+index. If the first dimension of an output may be a batch dimension, one batch item is requested, so that the ranking is
+the same with and without batching. The checks on batches request several items.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
 
 
 def repeat_in_both_forms(*cases: Row) -> list[Row]:
-    """Return each row twice, for gRPC: with the form "json" (typed contents) or "binary" (raw) as its last value."""
+    """Return each row twice, for gRPC: once with typed contents ("json") and once with raw contents ("binary").
+
+    The form is the last value of the row.
+    """
     named: Mapping[Form, str] = {"json": "typed", "binary": "raw"}
     return [
         replace(row, id=f"{row.id}-{name}", values=(*row.values, form)) for row in cases for form, name in named.items()
@@ -54,13 +57,14 @@ SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 
 
 def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1) -> Case:
-    """Return inputs and the expected output `name`: from `values`, or a draw whose scores detect a wrong order.
+    """Return inputs, and the expected output `name` for these inputs.
 
-    Draws with scores that are not in descending order are preferred, then draws with scores that all differ. Inputs
-    that may be a batch have `items` items, provided that the model accepts that number.
+    The first input has these `values`. Without values, several sets of inputs are tried: best are scores that are not
+    in descending order, then scores that all differ. Inputs that may be a batch have `items` batch items, if the model
+    accepts that number.
 
     Raises:
-        NotApplicable: no draw has an output with elements that can be ranked.
+        NotApplicable: no set of inputs gives an output with elements that can be ranked.
     """
     if values is not None:
         tensors = (model.tensor(values), *model.sample()[1:])
@@ -73,35 +77,37 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
 
 
 def _set_item_count(model: Model, case: Case, items: int) -> Case:
-    """Return the case with `items` batch items if the model accepts them; else the case as it is."""
-    tensors, right = case
-    given = model.with_items(tensors, items)
-    if given is tensors or len(right.shape) < 2:
+    """Return the case with `items` batch items if the model accepts that number, else the unchanged case."""
+    tensors, output = case
+    with_items = model.with_items(tensors, items)
+    if with_items is tensors or len(output.shape) < 2:
         return case
     try:
-        found = find_output(model, given, right.name)
+        found = find_output(model, with_items, output.name)
     except DeclinedError:
         return case
-    return (given, found) if found.shape == (items, *right.shape[1:]) else case
+    return (with_items, found) if found.shape == (items, *output.shape[1:]) else case
 
 
-def find_count(model: Model, right: Tensor) -> int:
-    """Return a number of classes that the output can provide: at most 2; 1 if each element may be a batch item."""
-    return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
+def choose_class_count(model: Model, output: Tensor) -> int:
+    """Return how many classes to request of an output: 2 if possible, but 1 if each element may be a batch item."""
+    return 1 if len(output.shape) == 1 and model.may_batch(output) else model.limit_classes(output, 2)
 
 
 def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs of a deployed model that give equal scores: inputs filled with one element, or samples.
+    """Return inputs of a deployed model whose output has equal scores.
+
+    Inputs filled with one element are tried first, then sample inputs.
 
     Raises:
         NotApplicable: no inputs give equal scores.
     """
     name, drawn = model.find_rankable()[0], list(model.draw_several())
     for tensors in ([_fill_with_first(tensor) for tensor in drawn[0]], *drawn):
-        right = find_output(model, tensors, name)
-        if has_classes(right) and _has_ties(right):
+        output = find_output(model, tensors, name)
+        if has_classes(output) and _has_ties(output):
             return tuple(tensors)
-    raise NotApplicableError(f"no scores of {model.name} are equal")
+    raise NotApplicableError(f"{model.name} returns no equal scores")
 
 
 def _fill_with_first(tensor: Tensor) -> Tensor:
@@ -110,16 +116,16 @@ def _fill_with_first(tensor: Tensor) -> Tensor:
 
 
 def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return the inputs of a deployed model with every other FP32 or FP64 element negated.
+    """Return the sample inputs of a deployed model, with every other FP32 or FP64 element negated.
 
     Raises:
-        NotApplicable: the model refuses them, or its output for them cannot be ranked.
+        NotApplicable: the model refuses these inputs, or its output for these inputs cannot be ranked.
     """
     tensors = tuple(
         _negate_every_other(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample()
     )
     if not has_classes(find_output(model, tensors, model.find_rankable()[0])):
-        raise NotApplicableError(f"{model.name} has no scores for numbers below 0")
+        raise NotApplicableError(f"{model.name} returns no scores for negative inputs")
     return tensors
 
 
@@ -130,28 +136,28 @@ def _negate_every_other(tensor: Tensor) -> Tensor:
 
 
 def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
-    """Return inputs of a deployed model with `count` elements that cannot be batch items.
+    """Return one-dimensional inputs of a deployed model with `count` elements, which are not a batch.
 
     Raises:
         NotApplicable: an input has several dimensions, so more elements may be more batch items.
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
-        raise NotApplicableError(f"more elements for {model.name} may be more items of a batch")
+        raise NotApplicableError(f"more elements for {model.name} may be more batch items")
     return tuple(model.build_salted_inputs(count, model.salt))
 
 
 def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
-    """Return the expected output of that name."""
+    """Return the expected output `name` of a model for these inputs."""
     return next(tensor for tensor in model.find_outputs(tensors) if tensor.name == name)
 
 
 def _split_rows(output: Tensor) -> Scores:
-    """Return an output as a matrix with one row for each index of its first dimension; one row for a vector."""
+    """Return an output as a matrix: one row for each index of its first dimension, or a single row for a vector."""
     return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
 
 
 def _has_unsorted_row(output: Tensor) -> bool:
-    """Say whether the scores of any item are not in descending order."""
+    """Say whether the scores of any batch item are not in descending order."""
     return any(map(is_unsorted, _split_rows(output)))
 
 
@@ -162,5 +168,5 @@ def is_unsorted(scores: Scores) -> bool:
 
 
 def _has_ties(output: Tensor) -> bool:
-    """Say whether some scores of an item are equal."""
+    """Say whether any batch item has equal scores."""
     return any(np.unique(row).size < row.size for row in _split_rows(output))

@@ -26,37 +26,37 @@ SUBJECTS: Mapping[str, str] = {
         for fault in ("TOO-LONG", "SPELLING", "WRONG", "WRONG-ON-JSON", "TWICE")
     },
     **dict.fromkeys(("BIN-BODY-SHORT", "BIN-SIZE-WRONG", "BIN-SIZE-FALSE", "BIN-SIZE-TYPE"), "its binary_data_size"),
-    "BIN-BODY-LONG": "bytes behind those that the inputs declare",
+    "BIN-BODY-LONG": "bytes after the data of the last input",
     "BIN-DATA-AND-SIZE": "an input with both data and binary_data_size",
     "BIN-SIZE-MISSING": "an input with neither data nor binary_data_size",
-    "BIN-BYTES-MISFRAMED": "lengths in front of its BYTES elements",
-    "BIN-PARAMETER-TYPE": "a parameter that is no boolean",
-    "RAW-SEVERAL-INPUTS": "a raw request to a model of several inputs",
-    "RAW-TWO-VARIABLES": "a raw request to several variable dimensions",
-    "RAW-BYTES-SHAPE": "a raw request to BYTES of a shape other than [1]",
+    "BIN-BYTES-MISFRAMED": "the length prefixes of its BYTES elements",
+    "BIN-PARAMETER-TYPE": "a parameter that is not a boolean",
+    "RAW-SEVERAL-INPUTS": "a raw request to a model with several inputs",
+    "RAW-TWO-VARIABLES": "a raw request to an input with several variable dimensions",
+    "RAW-BYTES-SHAPE": "a raw request to a BYTES input of another shape than [1]",
     "RAW-SIZE": "a raw body that does not fit the input",
-    "RAW-BATCH-OF-ONE": "a raw request of two items",
+    "RAW-BATCH-OF-ONE": "a raw request with two batch items",
     "CLS-COUNT-WRONG": "its parameter classification",
-    "OIP-JSON-STRICT": "what no grammar of JSON has",
-    "OIP-SIGNATURE": "an input against the model's metadata",
+    "OIP-JSON-STRICT": "syntax that is not JSON",
+    "OIP-SIGNATURE": "an input that contradicts the model's metadata",
     "OIP-DIMENSION-NEGATIVE": "a shape with a negative dimension",
-    "OIP-NESTING": "data nested in another way than their shape",
+    "OIP-NESTING": "data whose nesting does not fit their shape",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request with one fault.
+    """A request with one fault, which a server has to refuse, or should refuse if it has `tensors`.
 
     Attributes:
         fault: names the fault, in words joined by hyphens; the row's id.
-        requirement: the ledger id of the requirement to refuse the request.
+        requirement: the id of the requirement that servers refuse the request.
         role: the role of the model that receives the request; None if only deployed models receive it.
         message: builds the request.
         needs: extensions that the server must support, so that a refusal has no other cause.
-        tensors: returns the tensors of a request that a server may also answer correctly: then refusing it is advice,
-            and the requirement with the suffix -SAFE demands a refusal or a correct answer. None if the server has to
-            refuse the request.
+        tensors: returns the inputs of a request that a server may also answer correctly. For such a request, a refusal
+            is only advice; the requirement with the suffix -SAFE demands a refusal or a correct answer. None if the
+            server has to refuse the request.
         unknown: the request names something unknown, or cannot be parsed: over gRPC, codes other than INVALID_ARGUMENT
             are accepted as well.
         fit: the deployed models that can receive the request; None for none.
@@ -78,7 +78,7 @@ class Refusal:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """The extensions that the request uses: a server without them may not understand it."""
+        """The extensions that the request uses; a server without these extensions may not understand the request."""
         own = ledger.get_requirement(self.requirement).extension
         return tuple(dict.fromkeys((*((own,) if own in EXTENSIONS else ()), *self.needs)))
 
@@ -91,7 +91,7 @@ class Refusal:
         return f"{subject}: {words}" if subject else words
 
     def list_tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return the tensors in the request; empty if the server has to refuse the request."""
+        """Return the inputs whose correct outputs a server may also return; empty if it has to refuse the request."""
         return self.tensors(model) if self.tensors else ()
 
     def make_row(self) -> Row:
@@ -101,7 +101,7 @@ class Refusal:
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """Expect the server to refuse a request, or to answer it correctly if the refusal has `tensors`."""
+    """Expect the server to refuse a request; if the refusal has `tensors`, a correct answer meets the MUST as well."""
     message, fault, should = refusal.message(model), refusal.described, refusal.requirement
     if refusal.tensors is None:
         expect_refusal(target, model, message, fault)
@@ -112,5 +112,5 @@ def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
 
 
 def make_refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
-    """Return a row for each refusal; if requirements are given, only for refusals under these."""
+    """Return a row for each refusal, or only for the refusals under these requirements if any are given."""
     return [refusal.make_row() for refusal in refusals if not requirements or refusal.requirement in requirements]

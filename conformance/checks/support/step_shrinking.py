@@ -1,9 +1,11 @@
-"""Shrink a failing sequence of steps to the plainest one that still fails, to show the cause.
+"""Shrink a failing sequence of steps to the simplest sequence that still fails, to show the cause.
 
 A step is one request, described by a value for each of several axes. Earlier steps are removed as long as the last step
-still fails. Then each axis of that step is set to its neutral value, the axes farthest from the tensors first. Every
-trial starts on a new connection. Hypothesis cannot shrink these steps: they come from a covering array, and the axes
-that remain have to identify a requirement.
+still fails. Then each axis of the last step is set to its neutral value if the step still fails; axes that do not
+concern the tensors come first. Every trial starts on a new connection.
+
+Hypothesis cannot shrink these steps: they come from a covering array, and the axes that are not neutral in the end have
+to identify a requirement.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ class MinimalFailure:
     """The result of shrinking a failing sequence.
 
     Attributes:
-        earlier: the earlier steps that the failure needs.
+        earlier: the earlier steps without which the step does not fail.
         step: the failing step.
-        unmet: its failure.
+        unmet: the failure of this step.
         is_lasting: whether a trial reproduced the failure.
     """
 
@@ -48,12 +50,12 @@ class Axes:
     """The axes of the steps, with the values that shrinking tries.
 
     Attributes:
-        order: the axes, in the order in which they are tried.
-        neutral: the neutral values.
-        alone: the values of a step without concurrent requests.
-        smaller: axis -> other values to try if the neutral one does not fail, smallest first.
-        forms: values of several axes that are tried together, plainest first.
-        is_invalid: says whether a step makes no valid request.
+        order: the names of the axes, in the order in which shrinking tries them.
+        neutral: axis -> its neutral value.
+        alone: the values that turn off concurrent requests.
+        smaller: axis -> values to try if the step passes with the neutral value, smallest first.
+        forms: combinations of forms of inputs and outputs, to be tried as a whole, simplest first.
+        is_invalid: says whether the values of a step make no valid request.
     """
 
     order: Sequence[str]
@@ -65,36 +67,36 @@ class Axes:
 
 
 def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes: Axes) -> MinimalFailure:
-    """Return the plainest sequence whose last step fails.
+    """Return the simplest sequence found whose last step fails.
 
     Args:
         sequence: the steps whose requests were sent; the last one failed.
         unmet: the failure of the last step.
-        trial: sends the requests of a sequence of steps again.
+        trial: sends the requests of a sequence of steps, and returns the failure of the last step or None.
         axes: the axes of the steps.
     """
-    tries = _TrialLimiter(trial)
+    limited_trial = _TrialLimiter(trial)
     *earlier, (step, salt) = sequence
-    found = next(filter(None, (tries([(step, salt)]) for _ in range(FIRST_TRIALS))), None)
-    if found is None and (alone := {**step, **axes.alone}) != step and (found := tries([(alone, salt)])):
+    found = next(filter(None, (limited_trial([(step, salt)]) for _ in range(FIRST_TRIALS))), None)
+    if found is None and (alone := {**step, **axes.alone}) != step and (found := limited_trial([(alone, salt)])):
         step = alone
     if found is None and earlier:
-        found = tries(sequence)
-        earlier = _find_needed_steps(earlier, (step, salt), tries) if found else []
+        found = limited_trial(sequence)
+        earlier = _find_needed_steps(earlier, (step, salt), limited_trial) if found else []
     else:
         earlier = []
     if found is None:
         return MinimalFailure((), step, unmet, is_lasting=False)
-    plain = _PlainestStep(step, found)
-    for make in (_set_neutral_values, _set_plain_forms, _set_neutral_values, _set_smaller_values):
-        make(plain, axes, lambda candidate: tries([*earlier, (candidate, salt)]))
-    return MinimalFailure(tuple(earlier), plain.step, plain.unmet)
+    simplest = _SimplestStep(step, found)
+    for simplify in (_set_neutral_values, _set_simplest_forms, _set_neutral_values, _set_smaller_values):
+        simplify(simplest, axes, lambda candidate: limited_trial([*earlier, (candidate, salt)]))
+    return MinimalFailure(tuple(earlier), simplest.step, simplest.unmet)
 
 
 class _TrialLimiter:
     """Limits the number of trials, so that a server with many faults does not delay a run.
 
-    Each trial uses new salts, so that state from one trial cannot make the answer of the next one look right.
+    Each trial uses new salts, so that the server cannot answer a trial correctly with data from an earlier trial.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -103,40 +105,44 @@ class _TrialLimiter:
         self._waits_left = MAX_WAITS
 
     def __call__(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Return the failure of the last step; None if it passes, or if no trials or waits are left."""
+        """Run a trial; return the failure of the last step, or None if it passes or no trials or waits are left."""
         self._trials_left -= 1
         if self._trials_left < 0 or self._waits_left == 0:
             return None
         unmet = self._trial([(step, (salt + SALT_INCREMENT * self._trials_left) % 256) for step, salt in sequence])
-        self._waits_left -= _is_wait(unmet)
+        self._waits_left -= _has_timed_out(unmet)
         return unmet
 
 
-def _is_wait(unmet: UnmetError | None) -> bool:
+def _has_timed_out(unmet: UnmetError | None) -> bool:
     failure = unmet.reply.exchange.failure if unmet is not None and unmet.reply is not None else None
     return failure is not None and failure.kind is FailureKind.TIMEOUT
 
 
-def _find_needed_steps(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _TrialLimiter) -> list[SaltedStep]:
-    """Return the earlier steps that the failure needs, preferring a short tail of the sequence."""
-    length = next((size for size in (1, 2, 4, 8) if size < len(earlier) and tries([*earlier[-size:], last])), None)
+def _find_needed_steps(
+    earlier: Sequence[SaltedStep], last: SaltedStep, limited_trial: _TrialLimiter
+) -> list[SaltedStep]:
+    """Return the earlier steps that are needed to reproduce the failure, few of them if possible."""
+    length = next(
+        (size for size in (1, 2, 4, 8) if size < len(earlier) and limited_trial([*earlier[-size:], last])), None
+    )
     kept = list(earlier[-length:] if length else earlier)
     for step in list(kept):
-        without = [other for other in kept if other is not step]
-        if without and tries([*without, last]):
-            kept = without
+        shorter = [other for other in kept if other is not step]
+        if shorter and limited_trial([*shorter, last]):
+            kept = shorter
     return kept
 
 
 @dataclass(slots=True)
-class _PlainestStep:
-    """The plainest failing step so far, and its failure."""
+class _SimplestStep:
+    """The simplest failing step so far, and its failure."""
 
     step: Step
     unmet: UnmetError
 
     def try_step(self, candidate: Step, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> bool:
-        """Replace the step by a plainer candidate if the candidate fails as well; say whether it was replaced."""
+        """Replace the step by a simpler candidate if the candidate fails as well; return whether it does."""
         if candidate == self.step or axes.is_invalid(candidate):
             return False
         unmet = trial(candidate)
@@ -146,26 +152,26 @@ class _PlainestStep:
         return True
 
 
-def _set_neutral_values(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
+def _set_neutral_values(simplest: _SimplestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Set each axis to its neutral value if the step still fails; repeat until nothing changes."""
     before: Step = {}
-    while before != plain.step:
-        before = plain.step
+    while before != simplest.step:
+        before = simplest.step
         for axis in axes.order:
-            plain.try_step({**plain.step, axis: axes.neutral[axis]}, axes, trial)
+            simplest.try_step({**simplest.step, axis: axes.neutral[axis]}, axes, trial)
 
 
-def _set_plain_forms(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
-    """Set the plainest combination of forms with which the step still fails."""
+def _set_simplest_forms(simplest: _SimplestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
+    """Set the simplest combination of forms with which the step still fails."""
     for form in axes.forms:
-        if form.items() <= plain.step.items() or plain.try_step({**plain.step, **form}, axes, trial):
+        if form.items() <= simplest.step.items() or simplest.try_step({**simplest.step, **form}, axes, trial):
             return
 
 
-def _set_smaller_values(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
+def _set_smaller_values(simplest: _SimplestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Set axes that cannot be neutral to the smallest value with which the step still fails."""
     for axis, values in axes.smaller.items():
-        if plain.step[axis] in values:
-            for value in values[: values.index(plain.step[axis])]:
-                if plain.try_step({**plain.step, axis: value}, axes, trial):
+        if simplest.step[axis] in values:
+            for value in values[: values.index(simplest.step[axis])]:
+                if simplest.try_step({**simplest.step, axis: value}, axes, trial):
                     break

@@ -2,7 +2,7 @@
 
 Dimensions are cut first. Then each element is replaced by a plain element if the tensor still fails. The other elements
 are simplified: integers to the smallest that fails, floating-point numbers to few bits, strings to few characters.
-Hypothesis is not needed for this.
+This needs no Hypothesis.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VARIABLE = -1
 
 
 def get_plain_element(datatype: str, index: int = 0) -> Any:
-    """Return an element that every server handles: a small number, a letter, true or false."""
+    """Return an element that every server should handle: a small number, a letter, true or false."""
     kind = lookup(datatype).kind
     if kind == "text":
         return b"abcdefgh"[index % 8 : index % 8 + 1]
@@ -34,12 +34,12 @@ def get_plain_element(datatype: str, index: int = 0) -> Any:
 
 
 def shrink(tensor: Tensor, unmet: UnmetError, trial: Trial, pattern: Sequence[int]) -> UnmetError:
-    """Return the failure of the smallest tensor that still fails.
+    """Return the failure of the smallest tensor found that still fails.
 
     Args:
         tensor: a tensor that fails.
-        unmet: its failure.
-        trial: sends a tensor.
+        unmet: the failure of this tensor.
+        trial: sends a tensor, and returns its failure or None.
         pattern: the shape that the model declares, with -1 for each variable dimension.
     """
     smallest = _SmallestTensor(tensor, unmet, trial)
@@ -111,7 +111,10 @@ def _simplify_element(smallest: _SmallestTensor, index: int) -> None:
 
 
 def _approach_zero(smallest: _SmallestTensor, index: int) -> None:
-    """Find the integer of least magnitude that fails, by bisection: assume that all greater magnitudes fail."""
+    """Replace an integer by the integer closest to zero that fails, found by bisection.
+
+    Bisection assumes that all integers farther from zero fail as well.
+    """
     if smallest.replace(index, 0):
         return
     value = int(smallest.get_element(index))
@@ -126,25 +129,25 @@ def _approach_zero(smallest: _SmallestTensor, index: int) -> None:
 
 
 def _clear_bits(smallest: _SmallestTensor, index: int) -> None:
-    """Clear as many low bits of a floating-point number as possible."""
+    """Clear as many low bits of a floating-point number as possible while the tensor still fails."""
     size = smallest.tensor.array.dtype.itemsize
     bits = int(smallest.tensor.array.reshape(-1)[index : index + 1].view(f"u{size}")[0])
     kept, lost = 0, 8 * size
     while lost - kept > 1:
         middle = (kept + lost) // 2
         cleared = np.array([bits >> middle << middle], f"u{size}").view(smallest.tensor.array.dtype)
-        if cleared.tobytes() == _get_bits(smallest, index) or smallest.replace(index, cleared[0]):
+        if cleared.tobytes() == _get_element_bytes(smallest, index) or smallest.replace(index, cleared[0]):
             kept = middle
         else:
             lost = middle
 
 
-def _get_bits(smallest: _SmallestTensor, index: int) -> bytes:
+def _get_element_bytes(smallest: _SmallestTensor, index: int) -> bytes:
     return smallest.tensor.array.reshape(-1)[index : index + 1].tobytes()
 
 
 def _shorten_string(smallest: _SmallestTensor, index: int) -> None:
-    """Remove halves of a string, then single characters, or single bytes if the string is not UTF-8."""
+    """Remove halves of a string, then single characters, or bytes if it is not UTF-8, while the tensor still fails."""
     while len(parts := _split_characters(smallest.get_element(index))) > 0:
         half = len(parts) // 2
         if not any(smallest.replace(index, b"".join(part)) for part in (parts[:half], parts[half:])):

@@ -1,4 +1,4 @@
-"""Headers that common clients and proxies send with every request, and refusals that they justify.
+"""Headers that common clients and proxies send with every request, and the refusals that these headers justify.
 
 `User-Agent` is left out: `conformance.transport.client_names` varies it over all rows.
 
@@ -27,7 +27,7 @@ _TOO_MANY = 431  # a server may limit the number of headers and their size
 
 @dataclass(frozen=True, slots=True)
 class UsualHeaders:
-    """Headers of one kind of client or proxy.
+    """The headers that one kind of client or proxy sends.
 
     Attributes:
         headers: in the order in which they are sent.

@@ -1,4 +1,4 @@
-"""Find the version of a model that answers requests which name no version."""
+"""Find the default version of a model: the version that answers requests without a version."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from conformance.transport.peer import Peer
 
 
 def read_named_version(reply: Reply) -> object:
-    """Return the `model_version` of an answer; None if the answer has no such member."""
+    """Return the `model_version` in an answer; None if the answer has no such member."""
     return (reply.answer.document or {}).get("model_version")
 
 
 def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> str:
-    """Return the version that answers requests which name no version; empty if it is unknown.
+    """Return the default version of a model; an empty string if that version is unknown.
 
     Other versions may have another signature or function. The default version is the only version in the metadata, or
     else the version that an answer names.

@@ -1,7 +1,8 @@
 """Find the requirement that a failing step breaks, from the axes that are not neutral after shrinking.
 
-If an axis of HTTP remains, such as chunked framing, that axis is the cause. Otherwise the fault in the answer decides,
-which is in its framing, its id or its outputs. If this fault is not conclusive, the forms of the tensors decide.
+If an axis of HTTP is not neutral, such as the framing, that axis is the cause. Otherwise the fault in the answer
+decides: a fault in its framing, its id or its outputs. If that fault does not name a requirement, the forms of the
+tensors decide.
 """
 
 from __future__ import annotations
@@ -31,49 +32,52 @@ _AXIS_REQUIREMENTS: Mapping[str, str] = {
     "path": "OIP-ENDPOINTS",
     "header_case": "BIN-HEADER-CASE",
 }
-_NAMES = ("role", "corner")  # axes without a neutral value
-_WRITING = ("members", "escapes", "spaces", "numbers")
+_AXES_WITHOUT_NEUTRAL = ("role", "corner")  # axes without a neutral value
+_JSON_SPELLING_AXES = ("members", "escapes", "spaces", "numbers")
 # The requirements on the texts of classes, whatever their form.
 _CLASS_TEXTS = ("CLS-COUNT", "CLS-HIGHEST", "CLS-BATCH", "CLS-VALUE", "CLS-INDEX", "CLS-LABEL", "CLS-FORMAT")
-_OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
+_ENCODING_BY_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
-    """Return the requirement that a failing step breaks; None if only the first requirement of the check fits."""
+    """Return the requirement that a failing step breaks; None means the first requirement of the check."""
     reply = found.unmet.reply
     if len(found.earlier) == 1 and reply is not None and not reply.succeeded:
-        return _attribute_history(found.earlier[0][0], is_refused=reply.status is not None)
+        return _attribute_to_earlier_step(found.earlier[0][0], is_refused=reply.status is not None)
     if found.earlier or not found.is_lasting:
         return ISOLATION
     remaining = find_remaining_axes(found.step)
     if "before" in remaining:
-        is_broken_off = remaining["before"] in (*REFUSED, *ABANDONED) and not _is_answered(found.unmet)
-        return "OIP-ALIVE" if is_broken_off else ISOLATION
+        has_no_answer = remaining["before"] in (*REFUSED, *ABANDONED) and not _is_answered(found.unmet)
+        return "OIP-ALIVE" if has_no_answer else ISOLATION
     if "sender" in remaining and found.unmet.requirement == _CODING:
         return _CODING
     for axis, named in _AXIS_REQUIREMENTS.items():
         if axis in remaining:
             return _attribute_framing(remaining[axis], found.unmet) if axis == "framing" else named
-    if "media" in remaining and (media_requirement := _attribute_media(found)):
+    if "media" in remaining and (media_requirement := _attribute_media_type(found)):
         return media_requirement
-    if _is_about_class_bytes(found, remaining):
+    if _are_only_binary_classes_wrong(found, remaining):
         return "BIN-BYTES-O"
     if "unknown" in remaining and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
     return found.unmet.requirement or _attribute_contents(found, remaining, role)
 
 
-def _is_about_class_bytes(found: MinimalFailure, remaining: Step) -> bool:
-    """Say whether classes have wrong texts as binary data alone: as JSON, which shrinking tries first, they are right."""
+def _are_only_binary_classes_wrong(found: MinimalFailure, remaining: Step) -> bool:
+    """Say whether classes are wrong only as binary data.
+
+    Shrinking tries JSON first: if binary data are left, the classes are right as JSON.
+    """
     if found.step["classes"] == "none" or remaining.get("want") != "binary" or not _is_answered(found.unmet):
         return False
     return (found.unmet.requirement or "CLS-HIGHEST") in _CLASS_TEXTS
 
 
-def _attribute_history(step: Step, *, is_refused: bool) -> str:
-    """Return the requirement that an earlier step breaks, if the next request on its connection fails.
+def _attribute_to_earlier_step(step: Step, *, is_refused: bool) -> str:
+    """Return the requirement that an earlier step breaks, if the next request on the same connection fails.
 
-    A refusal of that request shows that the server took a part of the step's body for the beginning of the request.
+    If the server refuses the next request, it has read the end of the earlier body as the beginning of this request.
     """
     remaining = find_remaining_axes(step)
     axes = [axis for axis in remaining if axis in _AXIS_REQUIREMENTS]
@@ -84,8 +88,8 @@ def _attribute_history(step: Step, *, is_refused: bool) -> str:
     return _AXIS_REQUIREMENTS[axes[0]]
 
 
-def _attribute_media(found: MinimalFailure) -> str | None:
-    """Return the requirement on a media type; None if the fault in the answer decides."""
+def _attribute_media_type(found: MinimalFailure) -> str | None:
+    """Return the requirement that a media type breaks; None if the fault in the answer decides."""
     send, media = found.step["send"], found.step["media"]
     if media == "text" or send == "json":
         return "OIP-CONTENT-TYPE-OTHER"
@@ -95,16 +99,21 @@ def _attribute_media(found: MinimalFailure) -> str | None:
 
 
 def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
-    """Return the requirement on an HTTP framing; a wrong answer to trailers counts as misread chunks."""
+    """Return the requirement that an HTTP framing breaks; a wrong answer to trailers counts as misread chunks."""
     if value == "trailers" and (unmet is None or not _is_answered(unmet)):
         return "HTTP-CHUNKED-TRAILER"
     return "HTTP-SEGMENTS" if value == "segments" else _AXIS_REQUIREMENTS["framing"]
 
 
 def find_remaining_axes(step: Step) -> dict[str, str]:
-    """Return the axes of a step that are not neutral, except its role; `want: raw` counts as neutral."""
-    own = {axis: value for axis, value in step.items() if axis not in _NAMES and NEUTRAL.get(axis) != value}
-    return {axis: value for axis, value in own.items() if (axis, value) != ("want", "raw")}
+    """Return the axes of a step that are not neutral, with their values; `want: raw` counts as neutral.
+
+    The axes `role` and `corner` are left out: they have no neutral value.
+    """
+    special = {
+        axis: value for axis, value in step.items() if axis not in _AXES_WITHOUT_NEUTRAL and NEUTRAL.get(axis) != value
+    }
+    return {axis: value for axis, value in special.items() if (axis, value) != ("want", "raw")}
 
 
 def _is_answered(unmet: UnmetError) -> bool:
@@ -112,7 +121,7 @@ def _is_answered(unmet: UnmetError) -> bool:
 
 
 def _attribute_contents(found: MinimalFailure, remaining: Step, role: Role) -> str | None:
-    """Return the requirement on the tensors, their forms, or the JSON around them."""
+    """Return the requirement that the tensors, their forms or the JSON break; None for that of the check."""
     send, want = found.step["send"], found.step["want"]
     if found.step["classes"] != "none":
         return None if _is_answered(found.unmet) else "CLS-PARAMETER"
@@ -120,7 +129,7 @@ def _attribute_contents(found: MinimalFailure, remaining: Step, role: Role) -> s
         return _attribute_raw(found.unmet, remaining, role)
     if send != "json" and "members" in remaining:
         return "BIN-SIZE-I"
-    if send != "json" and any(axis in remaining for axis in (*_WRITING, "id")):
+    if send != "json" and any(axis in remaining for axis in (*_JSON_SPELLING_AXES, "id")):
         return "BIN-HEADER-I"
     if "nesting" in remaining:
         return "OIP-DATA"
@@ -157,29 +166,31 @@ def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
 
 
 def _name_encoding(tensors: tuple[object, ...]) -> str:
-    """Return the encoding to name in a requirement id: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
+    """Return the part of a requirement id that names an encoding: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
-    if len(datatypes) == 1 and (own := _OF_DATATYPE.get(min(datatypes))):
-        return own
+    if len(datatypes) == 1 and (special := _ENCODING_BY_DATATYPE.get(min(datatypes))):
+        return special
     return "ROW-MAJOR" if any(len(shape) > 1 for shape in shapes) else "DATATYPES"
 
 
 # --- permitted refusals -----------------------------------------------------------------------------------------------
 
 # If one of these axes is not neutral, a server may refuse: no document requires it to support their other values.
-_REFUSABLE = ("coding", "unknown", "http", "media")
+_AXES_THAT_MAY_BE_REFUSED = ("coding", "unknown", "http", "media")
 _LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
-_TOO_MUCH = (413, 429, 503)
-_LARGE = 64 * 1024  # bytes
+_LOAD_STATUSES = (413, 429, 503)
+_LARGE_BYTES = 64 * 1024  # bytes
 
 
 def is_declined(found: MinimalFailure, role: Role) -> bool:
-    """Say whether the server refused the shrunk step and was allowed to."""
+    """Say whether the server refused the shrunk step, and the documents allow this refusal."""
     reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:
         return False
-    if any(axis in remaining for axis in _REFUSABLE) or remaining.keys() - _list_plainest_forms(role) == {"path"}:
+    if any(axis in remaining for axis in _AXES_THAT_MAY_BE_REFUSED) or remaining.keys() - _list_forced_axes(role) == {
+        "path"
+    }:
         return True
     if "sender" in remaining and USUAL_HEADERS[remaining["sender"]].is_justified_refusal(reply):
         return True
@@ -189,28 +200,28 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
         return True
     if remaining.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
         return True
-    # It may still compute the other requests.
+    # A server may still be busy with other requests.
     is_busy = "beside" in remaining or remaining.get("before") in (*ABANDONED, CANCELLED)
-    return reply.status in _TOO_MUCH and (_is_large(reply) or is_busy)
+    return reply.status in _LOAD_STATUSES and (_is_large_request(reply) or is_busy)
 
 
-def _list_plainest_forms(role: Role) -> frozenset[str]:
-    """Return the axes that cannot be neutral for a role: JSON cannot carry FP16."""
+def _list_forced_axes(role: Role) -> frozenset[str]:
+    """Return the axes that cannot be neutral for a role, since JSON cannot carry FP16."""
     return frozenset({"send", "want"} if "FP16" in {spec.datatype for spec in role.inputs} else ())
 
 
 def is_possible_limit(found: MinimalFailure) -> bool:
-    """Say whether a refusal may be due to a limit of the server on elements, ids or bytes."""
+    """Say whether the server may have refused the step because of a limit on elements, ids or bytes."""
     reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:
         return False
     if remaining.keys() == {"id"} and (reply.status or 0) < 500:  # no document specifies the characters of an id
         return True
-    plain = remaining.keys() <= {"count", "place", "id", "send", "want", "classes"}
-    return (plain and ("count" in remaining or remaining.get("id") == "long")) or (
-        "count" in remaining and _is_large(reply)
+    has_only_sizes = remaining.keys() <= {"count", "place", "id", "send", "want", "classes"}
+    return (has_only_sizes and ("count" in remaining or remaining.get("id") == "long")) or (
+        "count" in remaining and _is_large_request(reply)
     )
 
 
-def _is_large(reply: Reply) -> bool:
-    return len(reply.exchange.message.body) >= _LARGE
+def _is_large_request(reply: Reply) -> bool:
+    return len(reply.exchange.message.body) >= _LARGE_BYTES

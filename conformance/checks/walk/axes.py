@@ -1,6 +1,6 @@
 """The axes of the walk over HTTP: the properties of an exchange, their values, and which values exclude each other.
 
-The first value of an axis is its neutral value, which is the plainest. These modules implement the values:
+The first value of an axis is its neutral value: the most common and simplest one. These modules implement the values:
 `tensors` (inputs), `requests` (requested outputs), `json_writing` (spelling of the JSON), `encoding` (HTTP framing and
 codings) and `concurrent_requests` (earlier and concurrent requests).
 """
@@ -154,24 +154,24 @@ class Rules:
     def __init__(self, roles: Mapping[str, Role]) -> None:
         """Create the rules; `roles` maps the role names in steps to roles."""
         self._roles = roles
-        self._known: dict[tuple[str, ...], bool] = {}
+        self._excluded: dict[tuple[str, ...], bool] = {}
 
-    def is_excluded(self, kind: str, a: str, v: str, b: str, w: str) -> bool:
+    def is_excluded(self, kind: str, axis: str, value: str, other_axis: str, other_value: str) -> bool:
         """Say whether two values of two axes exclude each other in a kind of request."""
-        known = kind, a, v, b, w
-        if known not in self._known:
-            both = {a: v, b: w}
-            role = self._find_role(both)
-            self._known[known] = any(rule(kind, both, role) for rule in _RULES) or self.is_invalid(both)
-        return self._known[known]
+        key = kind, axis, value, other_axis, other_value
+        if key not in self._excluded:
+            pair = {axis: value, other_axis: other_value}
+            role = self._find_role(pair)
+            self._excluded[key] = any(rule(kind, pair, role) for rule in _RULES) or self.is_invalid(pair)
+        return self._excluded[key]
 
     def is_invalid(self, step: Step) -> bool:
-        """Say whether a server may refuse every request with these values, whatever values the other axes have."""
+        """Say whether no request has these values, since each would be impossible, invalid or too slow."""
         role = self._find_role(step)
-        return _is_invalid(step) or (role is not None and _is_invalid_for_role(role, step))
+        return _is_impossible_for_all_roles(step) or (role is not None and _is_impossible_for_role(role, step))
 
     def has_no_typed_answer(self, step: Step) -> bool:
-        """Say whether a call has typed inputs but an output without typed contents, such as FP16."""
+        """Say whether a call has typed inputs and an output that typed contents cannot carry, such as FP16."""
         role = self._find_role(step)
         return step.get("send") == "json" and role is not None and not is_json_capable(role.outputs)
 
@@ -185,7 +185,7 @@ def is_heavy(axis: str, value: str) -> bool:
 
 
 def _has_values(step: Step, **values: Sequence[str]) -> bool:
-    """Say whether a step has, for every given axis, one of the listed values."""
+    """Say whether a step has one of the listed values for every axis in `values`."""
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
 
@@ -193,9 +193,9 @@ def _read_count(step: Step) -> int:
     return int(step["count"]) if step.get("count", "own") != "own" else 1
 
 
-def _is_invalid(step: Step) -> bool:
-    """Say whether values exclude each other for every role."""
-    slow = _read_count(step) >= LARGE
+def _is_impossible_for_all_roles(step: Step) -> bool:
+    """Say whether two of these values exclude each other for every role, or are too slow together."""
+    is_large = _read_count(step) >= LARGE
     return (
         _has_values(step, http=["1.0"], framing=CHUNKED)
         or _has_values(step, http=["1.0"], before=["chunked"])
@@ -203,10 +203,10 @@ def _is_invalid(step: Step) -> bool:
         or _has_values(step, answer_coding=["gzip"], sender=_WITH_CODINGS)
         or _has_values(step, sender=["nginx"], http=["1.1"])
         or _has_values(step, sender=["nginx"], connection=["kept", "fresh"])
-        or (slow and _has_values(step, beside=["many"]))
+        or (is_large and _has_values(step, beside=["many"]))
         or (_read_count(step) >= HUGE and _has_values(step, beside=["one", "other-model"]))
-        or (slow and _has_values(step, escapes=["every"]))
-        or (slow and _has_values(step, numbers=["exponents", "capitals", "long"]))
+        or (is_large and _has_values(step, escapes=["every"]))
+        or (is_large and _has_values(step, numbers=["exponents", "capitals", "long"]))
         or (
             _read_count(step) == 0
             and _has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
@@ -216,8 +216,8 @@ def _is_invalid(step: Step) -> bool:
     )
 
 
-def _is_invalid_for_role(role: Role, step: Step) -> bool:
-    """Say whether values are impossible for a role."""
+def _is_impossible_for_role(role: Role, step: Step) -> bool:
+    """Say whether one of these values is impossible for a role, or too slow."""
     variable = any(size < 0 for spec in role.inputs for size in spec.shape) or role.batching
     strings = any(spec.datatype == "BYTES" for spec in role.inputs)
     plain_rank = all(len(spec.shape) == 1 for spec in role.inputs) and not role.batching
@@ -271,7 +271,7 @@ def _has_binary_request_before(kind: str, step: Step, _: Role | None) -> bool:
 
 
 def _is_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
-    """Say whether a raw request sets the number of batch items: raw requests always have one item."""
+    """Say whether a raw step sets the number of batch items; a raw request always has one item."""
     return kind == "raw" and role is not None and role.batching and step.get("count", "own") != "own"
 
 

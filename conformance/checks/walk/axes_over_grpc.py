@@ -44,18 +44,20 @@ CALLS: Mapping[str, Mapping[str, Sequence[str]]] = {
 PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 
 
-def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = ROLE_RULES) -> bool:
+def is_excluded_call(
+    kind: str, axis: str, value: str, other_axis: str, other_value: str, rules: Rules = ROLE_RULES
+) -> bool:
     """Say whether two values of two axes exclude each other in a kind of call."""
-    both = {a: v, b: w}
-    if both.get("before") == "classes-asked" and kind == "calls":
+    pair = {axis: value, other_axis: other_value}
+    if pair.get("before") == "classes-asked" and kind == "calls":
         return True
-    if rules.has_no_typed_answer(both):
+    if rules.has_no_typed_answer(pair):
         return True
-    return rules.is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)
+    return rules.is_excluded("classes" if kind == "classified-calls" else "", axis, value, other_axis, other_value)
 
 
 def is_invalid_call(step: Step, rules: Rules = ROLE_RULES) -> bool:
-    """Say whether a server may refuse every call with these values."""
+    """Say whether no call has these values, since each would be impossible, invalid or too slow."""
     return rules.is_invalid(step) or rules.has_no_typed_answer(step)
 
 

@@ -15,7 +15,7 @@ from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING,
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.exchanges import find_other_model
-from conformance.checks.walk.expected import EARLIER_IDS, expect_own
+from conformance.checks.walk.expected import EARLIER_IDS, expect_right_answer
 from conformance.checks.walk.requests import StepRequest, make_call
 from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
 from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
@@ -42,7 +42,7 @@ BASELINES: Baselines = {
 
 @cache
 def build_steps(kind: str) -> tuple[Step, ...]:
-    """Return the steps of a kind of call, one for each row of its covering array."""
+    """Return the steps of a kind of call: the steps of its covering array, with a value for every axis."""
     return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, CALLS[kind])))
 
 
@@ -57,10 +57,10 @@ def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*make_single_value_rows(CALLS, _JUDGED, BASELINES, _build_single_value_steps))
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
-    """The server correctly answers a call that differs from a plain one in one property."""
+    """The server correctly answers a call that differs from a plain call in one property."""
     if isinstance(model, DeployedModel):
-        own = DeployedSteps(kind, model)
-        single, walk = own.list_single_value_steps(axis, BASELINES[kind][1]), _make_own_walk(target, own)
+        deployed = DeployedSteps(kind, model)
+        single, walk = deployed.list_single_value_steps(axis, BASELINES[kind][1]), _make_deployed_walk(target, deployed)
     else:
         single, walk = (
             _build_single_value_steps(kind, axis),
@@ -68,8 +68,8 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
         )
     steps = interleave_plain_steps((step for step in single if step[axis] == value), PLAIN_CALL)
     if not steps:
-        raise NotApplicableError(f"{model.name} has no such call")
-    return describe_walk(len(steps), walk.take_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
+        raise NotApplicableError(f"no call with this property is possible for {model.name}")
+    return describe_walk(len(steps), walk.send_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
@@ -77,8 +77,8 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
     """The server answers calls of every kind correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
-        own = DeployedSteps(kind, model)
-        chosen, walk = own.list_part(int(part)), _make_own_walk(target, own, with_baseline=True)
+        deployed = DeployedSteps(kind, model)
+        chosen, walk = deployed.list_steps_of_part(int(part)), _make_deployed_walk(target, deployed, with_baseline=True)
     else:
         chosen = select_part(build_steps(kind), model.role.name, part)
         walk = Walk(
@@ -87,16 +87,19 @@ def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) 
             attribution_over_grpc.find_requirement,
             _make_baseline_walker(target, model, kind),
         )
-    return describe_walk(len(chosen), walk.take_steps(salt_steps(chosen, model.salt)))
+    return describe_walk(len(chosen), walk.send_steps(salt_steps(chosen, model.salt)))
 
 
-def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: bool = False) -> Walk:
-    """Return a walk with a deployed model; `with_baseline` also finds the single values that fail."""
-    caller, forms = _make_caller(target, own.model), BASELINES[own.kind][1]
+def _make_deployed_walk(target: GrpcTarget, deployed: DeployedSteps, *, with_baseline: bool = False) -> Walk:
+    """Return a walk with a deployed model.
+
+    Pass `with_baseline` if the walk combines several values: it then finds the values that fail by themselves.
+    """
+    caller, forms = _make_caller(target, deployed.model), BASELINES[deployed.kind][1]
     baseline = (
         BaselineWalker(
             caller,
-            lambda axis: own.list_single_value_steps(axis, forms),
+            lambda axis: deployed.list_single_value_steps(axis, forms),
             PLAIN_CALL,
             _make_cache(target),
             lambda: target.over_http.has_hung,
@@ -104,19 +107,19 @@ def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: boo
         if with_baseline
         else None
     )
-    return Walk(caller, own.adapt_axes(SHRINKING), attribution_over_grpc.find_requirement, baseline)
+    return Walk(caller, deployed.adapt_axes(SHRINKING), attribution_over_grpc.find_requirement, baseline)
 
 
 def _make_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
-    """Return a function that evaluates a named condition once and caches the result, separately from HTTP."""
+    """Return a function that evaluates a named condition once and caches the result; HTTP has a separate cache."""
     return lambda name, ask: target.over_http.ask_once(f"{name} over gRPC", ask)
 
 
 def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:
-    plainest = target.model(BASELINES[kind][0], model.salt)
-    if plainest is None:
+    simplest = target.model(BASELINES[kind][0], model.salt)
+    if simplest is None:
         return None
-    caller = _make_caller(target, plainest)
+    caller = _make_caller(target, simplest)
     return BaselineWalker(
         caller,
         lambda axis: _build_single_value_steps(kind, axis),
@@ -134,7 +137,7 @@ def _make_caller(target: GrpcTarget, model: Model) -> Caller:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Sends steps to one model over gRPC; see `sending.Sender`."""
+    """Sends the calls of steps to one model over gRPC; see `sending.Sender` for the attributes."""
 
     target: GrpcTarget
     model: Model
@@ -142,8 +145,8 @@ class Caller:
     version: Callable[[], str]
     answers: set[int] = field(default_factory=set)
 
-    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
-        """Send the call of a step together with its earlier and concurrent calls, and judge the answers.
+    def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
+        """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
 
         Raises:
             Unmet: an answer is wrong.
@@ -153,17 +156,17 @@ class Caller:
         if step["before"] == CANCELLED:
             self.target.cancel(_name_earlier(concurrent_requests.make_good_request(main)), fresh=on_new_connection)
             on_new_connection = False
-        elif earlier := _make_preceding_call(step, main):
+        elif earlier := _make_earlier_call(step, main):
             self.answers.add(hash(self.target.send(earlier, fresh=on_new_connection).body))
             on_new_connection = False
-        everything = [main, *concurrent_requests.make_concurrent_requests(step, model, self.other, salt, make_call)]
-        messages = [one.message for one in everything]
+        all_requests = [main, *concurrent_requests.make_concurrent_requests(step, model, self.other, salt, make_call)]
+        messages = [request.message for request in all_requests]
         alone = len(messages) == 1
         replies = (
             [self.target.send(messages[0], fresh=on_new_connection)] if alone else self.target.send_together(messages)
         )
-        for reply, one in zip(replies, everything, strict=True):
-            expect_own(reply, one, self.answers)
+        for reply, request in zip(replies, all_requests, strict=True):
+            expect_right_answer(reply, request, self.answers)
 
     def send_plain_request(self) -> int:
         """Send a plain call on a new connection and ignore its answer; return its number in the check."""
@@ -171,31 +174,31 @@ class Caller:
         return self.target.send(plain, fresh=True).exchange.number
 
 
-# --- the call before ------------------------------------------------------------------------------------------------
+# --- earlier calls --------------------------------------------------------------------------------------------------
 
 
-def _make_preceding_call(step: Step, main: StepRequest) -> Message | None:
+def _make_earlier_call(step: Step, main: StepRequest) -> Message | None:
     """Return the call to send before the call of a step; None if the step has no earlier call."""
     kind = step["before"]
     if kind in ("near", "larger", "smaller"):
         return concurrent_requests.make_similar_request(step, main, kind, make_call)
-    make = _PRECEDING_CALLS.get(kind)
-    return make(concurrent_requests.make_good_request(main)) if make else None
+    build = _EARLIER_CALLS.get(kind)
+    return build(concurrent_requests.make_good_request(main)) if build else None
 
 
 def _set_fields(**fields: str) -> Callable[[InferRequest], Message]:
-    def edit(message: Any) -> None:
+    def set_fields(message: Any) -> None:
         for name, value in fields.items():
             setattr(message, name, value)
 
-    return lambda request: make_infer_message(request, edit)
+    return lambda request: make_infer_message(request, set_fields)
 
 
 def _use_raw_contents(request: InferRequest) -> Message:
     return make_infer_message(replace(request, inputs=tuple(replace(item, binary=True) for item in request.inputs)))
 
 
-def _list_output(**output: Any) -> Callable[[InferRequest], Message]:
+def _request_only_output(**output: Any) -> Callable[[InferRequest], Message]:
     return lambda request: make_infer_message(replace(request, outputs=(RequestedOutput(**output),), id=EARLIER_IDS[1]))
 
 
@@ -205,30 +208,30 @@ def _request_classes(request: InferRequest) -> Message:
 
 
 def _drop_contents(request: InferRequest) -> Message:
-    def empty(message: Any) -> None:
+    def clear_contents(message: Any) -> None:
         message.inputs[0].ClearField("contents")
         del message.raw_input_contents[:]
 
-    return make_infer_message(replace(request, id=EARLIER_IDS[1]), empty)
+    return make_infer_message(replace(request, id=EARLIER_IDS[1]), clear_contents)
 
 
-def _lengthen_contents(request: InferRequest) -> Message:
-    def lengthen(message: Any) -> None:
+def _lengthen_raw_contents(request: InferRequest) -> Message:
+    def append_bytes(message: Any) -> None:
         message.raw_input_contents[0] += b"\x00\x00\x00"
 
     inputs = tuple(replace(item, binary=True) for item in request.inputs)
-    return make_infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), lengthen)
+    return make_infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), append_bytes)
 
 
 _name_earlier = _set_fields(id=EARLIER_IDS[0])
 
-_PRECEDING_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
+_EARLIER_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
     "other-form": _use_raw_contents,
     "with-id": _name_earlier,
     "classes-asked": _request_classes,
     "unknown-model": _set_fields(model_name="no-such-model", id=EARLIER_IDS[1]),
-    "unknown-output": _list_output(name="NO_SUCH_OUTPUT"),
-    "wrong-size": _lengthen_contents,
+    "unknown-output": _request_only_output(name="NO_SUCH_OUTPUT"),
+    "wrong-size": _lengthen_raw_contents,
     "no-contents": _drop_contents,
 }
 

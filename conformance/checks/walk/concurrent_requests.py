@@ -1,4 +1,4 @@
-"""Make the earlier request of a step, and the requests that are in flight together with its own request."""
+"""Make the requests that a step needs besides its own: an earlier request, and concurrent requests."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from conformance.wire.request import InferRequest, Message, RequestedOutput
 OutgoingMessage = tuple[SendOptions, Message]
 # Builds a request from a step, a model, a salt, and optional tensors that replace those of the step.
 MakeRequest = Callable[..., StepRequest]
-_EARLIER, _REFUSED_EARLIER = EARLIER_IDS
+_EARLIER_ID, _REFUSED_ID = EARLIER_IDS
 
 # The number of other requests in flight at the same time as the request of a step. Rows of `state` and `grpc_calls`
 # send 32 requests of every form at once.
-BESIDE: Mapping[str, int] = {"nothing": 0, "one": 1, "other-model": 1, "many": 7}
+CONCURRENT_COUNTS: Mapping[str, int] = {"nothing": 0, "one": 1, "other-model": 1, "many": 7}
 # Values of the axis `before` whose request a server has to refuse.
 REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option", "no-contents")
 
 
-def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | None:
-    """Return the message to send before the request of a step on its connection; None if there is none."""
+def make_earlier_request(step: Step, main: StepRequest) -> OutgoingMessage | None:
+    """Return the message to send before the request of a step, with its send options; None if there is none."""
     kind = step["before"]
     if kind == "nothing":
         return None
@@ -35,7 +35,7 @@ def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | N
         return SendOptions(chunked=(1,)), make_good_request(main).message()
     if kind in ("near", "larger", "smaller"):
         return PLAIN, make_similar_request(step, main, kind)
-    return PLAIN, _PRECEDING_REQUESTS[kind](main)
+    return PLAIN, _EARLIER_REQUESTS[kind](main)
 
 
 def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
@@ -44,21 +44,21 @@ def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
         return None
     if main.is_raw:
         return main.model.raw(bytes(change_last_element(main.tensors)[0].to_bytes()))
-    return replace(make_good_request(main), id=_EARLIER).message()
+    return replace(make_good_request(main), id=_EARLIER_ID).message()
 
 
-def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequest = make_request) -> Message:
-    """Return the request of a step with other tensors: almost equal (with the same id), larger, or smaller."""
+def make_similar_request(step: Step, main: StepRequest, kind: str, build: MakeRequest = make_request) -> Message:
+    """Return the request of a step with other tensors: nearly equal ones and the same id, or more or fewer elements."""
     if kind == "near":
-        return ask(step, main.model, main.salt, change_last_element(main.tensors)).message
+        return build(step, main.model, main.salt, change_last_element(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
     if main.model.role.batching and count != "own":
         count = {"larger": "4", "smaller": "1"}[kind]
-    return ask({**step, "count": count, "place": "every", "values": "ramp"}, main.model, 91).message
+    return build({**step, "count": count, "place": "every", "values": "ramp"}, main.model, 91).message
 
 
 def make_good_request(main: StepRequest) -> InferRequest:
-    """Return the plainest request to the same model, with other tensors."""
+    """Return a plain request to the same model, with other tensors."""
     model = replace(main.model, salt=(main.model.salt + 59) % 256)
     return model.request(send=model.plain_send, want=model.plain_want)
 
@@ -69,7 +69,7 @@ def _make_binary_request(main: StepRequest) -> Message:
 
 
 def _make_request_with_id(main: StepRequest) -> Message:
-    return replace(make_good_request(main), id=_EARLIER).message()
+    return replace(make_good_request(main), id=_EARLIER_ID).message()
 
 
 def _request_all_binary(main: StepRequest) -> Message:
@@ -88,7 +88,7 @@ def _request_unknown_model(main: StepRequest) -> Message:
 
 
 def _request_unknown_output(main: StepRequest) -> Message:
-    return replace(make_good_request(main), outputs=(RequestedOutput("NO_SUCH_OUTPUT"),), id=_REFUSED_EARLIER).message()
+    return replace(make_good_request(main), outputs=(RequestedOutput("NO_SUCH_OUTPUT"),), id=_REFUSED_ID).message()
 
 
 def _make_broken_json_request(main: StepRequest) -> Message:
@@ -97,17 +97,17 @@ def _make_broken_json_request(main: StepRequest) -> Message:
 
 
 def _make_wrong_size_request(main: StepRequest) -> Message:
-    message = main.model.request(send="binary", binary_data_output=True, request_id=_REFUSED_EARLIER).message()
+    message = main.model.request(send="binary", binary_data_output=True, request_id=_REFUSED_ID).message()
     return message.with_body(message.body + b"\x00\x00\x00")
 
 
-def _make_refused_request(main: StepRequest) -> Message:
-    """Return a request that sets every option, and that a server has to refuse only because of an unknown input."""
-    request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_EARLIER)
+def _make_request_with_refused_options(main: StepRequest) -> Message:
+    """Return a request with an id, `binary_data_output` and an unknown input, which is the only reason to refuse it."""
+    request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_ID)
     return request.encode_with(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
-_PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
+_EARLIER_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
     "other-form": _make_binary_request,
     "with-id": _make_request_with_id,
     "all-binary-asked": _request_all_binary,
@@ -116,19 +116,22 @@ _PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
     "unknown-output": _request_unknown_output,
     "broken-json": _make_broken_json_request,
     "wrong-size": _make_wrong_size_request,
-    "refused-option": _make_refused_request,
+    "refused-option": _make_request_with_refused_options,
 }
 
 
 def make_concurrent_requests(
-    step: Step, model: Model, other: Model | None, salt: int, ask: MakeRequest = make_request
+    step: Step, model: Model, other: Model | None, salt: int, build: MakeRequest = make_request
 ) -> list[StepRequest]:
-    """Return the requests to send together with the request of a step: similar requests with other tensors."""
-    number = BESIDE[step["beside"]]
+    """Return the requests to send at the same time as the request of a step, with other tensors and ids.
+
+    Otherwise they equal the request of the step, but a request to another model has the simplest form.
+    """
+    number = CONCURRENT_COUNTS[step["beside"]]
     if step["beside"] == "other-model" and other is not None:
         plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}
-        return [ask({**plain, **_PLAIN_FORMS, "id": "none"}, other, salt + 1)]
-    return [ask({**step, "values": "ramp"}, model, salt + 1 + k) for k in range(number)]
+        return [build({**plain, **_PLAIN_FORMS, "id": "none"}, other, salt + 1)]
+    return [build({**step, "values": "ramp"}, model, salt + 1 + k) for k in range(number)]
 
 
 _PLAIN_FORMS = {"send": "json", "want": "nothing", "classes": "none", "numbers": "usual", "nesting": "flat"}

@@ -1,4 +1,4 @@
-"""The covering arrays of the walk with the suite's own models.
+"""The covering arrays of the walk with the models of roles.
 
 Run `python -m tests.support.covering_arrays` to recompute the arrays when axes or rules change; `tests/walk` compares
 them. Computing them at each start of a run would take most of a second.
@@ -24,7 +24,7 @@ def _load_file() -> Mapping[str, Sequence[str]]:
 
 
 def load_array(kind: str, axes: Mapping[str, Sequence[str]]) -> list[Step]:
-    """Return the covering array of a kind of request or call: steps with a value of each axis."""
+    """Return the steps of the covering array of a kind of request or call; each step has a value for each axis."""
     return [
         {axis: values[DIGITS.index(digit)] for (axis, values), digit in zip(axes.items(), digits, strict=True)}
         for digits in _load_file()[kind]

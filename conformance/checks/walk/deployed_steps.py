@@ -27,7 +27,7 @@ FITS: Mapping[str, Fit] = {
 PARTS = 4  # the number of rows among which the steps of a kind are divided
 # Deployed models receive no tensors without elements and no very large tensors.
 _COUNTS = ("own", "1", "2", "3", "7", "8", "9", "16", "17", "33", "64", "65", "257")
-_OWN_AXES = ("send", "want", "count")  # axes whose values depend on the model
+_MODEL_AXES = ("send", "want", "count")  # axes whose values depend on the model
 _VALUES = ("ramp", "equal")  # a deployed model may not accept others
 _Forms = Sequence[Step]
 IsExcluded = Callable[[str, str, str, str], bool]
@@ -37,8 +37,8 @@ class DeployedSteps:
     """The steps of one kind with one deployed model.
 
     Attributes:
-        model: the model; for kinds about classes, its first output is the classified output.
-        neutral: the plainest step.
+        model: the model. For kinds about classes, its outputs are reordered: the first one is classified.
+        neutral: the simplest step that the model accepts.
     """
 
     def __init__(self, kind: str, model: DeployedModel) -> None:
@@ -48,13 +48,13 @@ class DeployedSteps:
             NotApplicable: the kind is about classes, and the model has no output that can be ranked.
         """
         self.kind = kind
-        self.model = _put_ranked_output_first(model) if "class" in kind else model
+        self.model = _put_rankable_output_first(model) if "class" in kind else model
         self.rules = Rules({model.name: self.model.role})
-        plainest = PLAIN_CALL if kind in CALLS else NEUTRAL
-        self.neutral: Step = {**plainest, **self._find_plainest_form(), "role": model.name}
+        simplest = PLAIN_CALL if kind in CALLS else NEUTRAL
+        self.neutral: Step = {**simplest, **self._find_simplest_forms(), "role": model.name}
 
-    def _find_plainest_form(self) -> Step:
-        """Return the forms of tensors that the model needs, where they differ from the neutral step."""
+    def _find_simplest_forms(self) -> Step:
+        """Return the forms of tensors that differ from the neutral step because the model needs them."""
         if self.kind in CALLS:
             return {}
         if self.kind == "raw":
@@ -68,7 +68,7 @@ class DeployedSteps:
         possible = [step for step in plain if not self._is_invalid(step)]
         return tuple(list_single_values(self._list_axes(), axis, possible, self._is_excluded))
 
-    def list_part(self, part: int) -> tuple[Step, ...]:
+    def list_steps_of_part(self, part: int) -> tuple[Step, ...]:
         """Return the steps of one of the `PARTS` parts of a covering array over the model's axes."""
         model = self.model
         forms = (tuple(model.sends), tuple(model.kept_binary), model.takes_counts, model.by_place)
@@ -78,34 +78,34 @@ class DeployedSteps:
         return tuple(whole[part::PARTS])
 
     def adapt_axes(self, axes: Axes) -> Axes:
-        """Return the axes for shrinking, adapted to this model."""
+        """Return the axes for shrinking with the neutral values and the invalid steps of this model."""
         return replace(axes, neutral=self.neutral, is_invalid=self._is_invalid)
 
     def _list_axes(self) -> Mapping[str, Sequence[str]]:
         axes = {**(CALLS if self.kind in CALLS else KINDS)[self.kind], "role": (self.model.name,)}
         takes_counts = self.model.takes_counts and self.kind != "raw"
-        own: dict[str, Sequence[str]] = {
+        model_values: dict[str, Sequence[str]] = {
             "count": _COUNTS if takes_counts else ("own",),
             "values": _VALUES,
             "place": ("every",),
             "classified": ("first",),  # other outputs may have no scores
         }
         if self.kind not in CALLS and self.model.sends:
-            own["send"] = ("binary",)
+            model_values["send"] = ("binary",)
         if self.kind not in CALLS and self.model.kept_binary:
-            own["want"] = ("binary", "all-binary")
+            model_values["want"] = ("binary", "all-binary")
         if self.model.by_place:
-            own["order"] = ("declared",)
-        return {axis: own.get(axis, values) for axis, values in axes.items()}
+            model_values["order"] = ("declared",)
+        return {axis: model_values.get(axis, values) for axis, values in axes.items()}
 
-    def _is_excluded(self, a: str, v: str, b: str, w: str) -> bool:
+    def _is_excluded(self, axis: str, value: str, other_axis: str, other_value: str) -> bool:
         if self.kind in CALLS:
-            return is_excluded_call(self.kind, a, v, b, w, self.rules)
-        return self.rules.is_excluded(self.kind, a, v, b, w)
+            return is_excluded_call(self.kind, axis, value, other_axis, other_value, self.rules)
+        return self.rules.is_excluded(self.kind, axis, value, other_axis, other_value)
 
     def _is_invalid(self, step: Step) -> bool:
         # Shrinking may propose counts that this model must not receive: classes of no elements have crashed servers.
-        if any(step[axis] not in values for axis, values in self._list_axes().items() if axis in _OWN_AXES):
+        if any(step[axis] not in values for axis, values in self._list_axes().items() if axis in _MODEL_AXES):
             return True
         return is_invalid_call(step, self.rules) if self.kind in CALLS else self.rules.is_invalid(step)
 
@@ -116,7 +116,7 @@ _ARRAYS: dict[tuple[object, ...], tuple[Step, ...]] = {}
 def _build_array(
     key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: IsExcluded
 ) -> tuple[Step, ...]:
-    """Return the covering array for a key, from a cache."""
+    """Return the covering array over these axes; build it once for each key."""
     if key not in _ARRAYS:
         space = Space(axes(), excluded, is_heavy)
         space.exclude_impossible_pairs()
@@ -124,19 +124,21 @@ def _build_array(
     return _ARRAYS[key]
 
 
-def _put_ranked_output_first(model: DeployedModel) -> DeployedModel:
-    """Return the model with its outputs reordered, so that the first can be ranked.
+def _put_rankable_output_first(model: DeployedModel) -> DeployedModel:
+    """Return the model with its outputs reordered, so that the elements of the first output can be ranked.
 
     Raises:
         NotApplicable: the model has no rankable output whose values can be compared.
     """
-    steady = model.list_comparable_outputs()
+    comparable = model.list_comparable_outputs()
     outputs = model.role.outputs
-    ranked = [
+    rankable = [
         spec
         for spec in outputs
-        if spec.datatype in SCORE_DATATYPES and spec.name in steady and spec.name in model.json_capable
+        if spec.datatype in SCORE_DATATYPES and spec.name in comparable and spec.name in model.json_capable
     ]
-    if not ranked:
-        raise NotApplicableError(f"{model.name} has no output whose classes are known")
-    return replace(model, role=replace(model.role, outputs=(ranked[0], *(s for s in outputs if s is not ranked[0]))))
+    if not rankable:
+        raise NotApplicableError(f"{model.name} has no output whose classes the suite can predict")
+    return replace(
+        model, role=replace(model.role, outputs=(rankable[0], *(s for s in outputs if s is not rankable[0])))
+    )

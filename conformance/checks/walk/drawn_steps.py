@@ -31,7 +31,7 @@ def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
 
 
 def _make_valid_step(kind: str, role: str, values: Step) -> Step:
-    """Return a step with these values; if two exclude each other, the later one is replaced."""
+    """Return a step with these values; if two values exclude each other, the one of the later axis is replaced."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     chosen: dict[str, str] = {"role": role}
     for axis, value in values.items():
@@ -50,7 +50,7 @@ def _make_valid_step(kind: str, role: str, values: Step) -> Step:
     return {**NEUTRAL, **form, "role": role} if is_invalid(step) and kind != "binary" else step
 
 
-def _make_rows() -> Sequence[Row]:
+def _make_drawn_rows() -> Sequence[Row]:
     return [
         Row(f"{kind}-{role}", (kind, role), role=role, **list_common_fields(JUDGED[kind]))
         for kind, axes in KINDS.items()
@@ -59,8 +59,8 @@ def _make_rows() -> Sequence[Row]:
 
 
 @check("walk.drawn-exchanges-are-right", answers="OIP-ANSWER", explores=True)
-@rows(*_make_rows())
+@rows(*_make_drawn_rows())
 def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
     """The server answers any request of any kind correctly, after any earlier requests."""
     walk = make_http_walk(target, model, kind)
-    explore(draw_steps(kind, role), lambda steps: walk.take_steps(salt_steps(steps, model.salt)), shrinks=False)
+    explore(draw_steps(kind, role), lambda steps: walk.send_steps(salt_steps(steps, model.salt)), shrinks=False)

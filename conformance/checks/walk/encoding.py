@@ -24,7 +24,7 @@ _CHUNKED: Mapping[str, tuple[int, ChunkFormat]] = {
 
 
 # media -> the Content-Type of a request; None for no such header
-_MEDIA: Mapping[str, str | None] = {
+_MEDIA_TYPES: Mapping[str, str | None] = {
     "json": JSON,
     "json-charset": "Application/JSON; charset=utf-8",
     "octets": OCTET_STREAM,
@@ -34,10 +34,10 @@ _MEDIA: Mapping[str, str | None] = {
 
 
 def encode_message(message: Message, step: Step, settings: Settings) -> Message:
-    """Return the message with its body in the content coding of the step, and with the headers of the step."""
+    """Return the message with the content coding, media type and further headers of the step."""
     coding, body = step["coding"], message.body
     if step["media"] != "own":
-        message = message.with_header("Content-Type", _MEDIA[step["media"]])
+        message = message.with_header("Content-Type", _MEDIA_TYPES[step["media"]])
     if step["sender"] != "plain":
         message = USUAL_HEADERS[step["sender"]].add_to(message, settings)
     if step["answer_coding"] != "identity":
@@ -45,22 +45,22 @@ def encode_message(message: Message, step: Step, settings: Settings) -> Message:
     if coding == "none":
         return message
     half = len(body) // 2
-    packed = {
+    encoded = {
         "gzip": lambda: compress_gzip(body),
         "gzip-members": lambda: compress_gzip(body[:half]) + compress_gzip(body[half:]),
         "deflate": lambda: zlib.compress(body),
     }[coding]()
-    return message.with_body(packed).with_header("Content-Encoding", coding.partition("-")[0])
+    return message.with_body(encoded).with_header("Content-Encoding", coding.partition("-")[0])
 
 
 def choose_send_options(message: Message, step: Step) -> SendOptions:
-    """Return the options for sending an encoded message: HTTP version, chunks, segments, closing."""
+    """Return how to send an encoded message: HTTP version, chunks, segments, and whether the connection is closed."""
     size, framing = len(message.body), step["framing"]
-    parts, written = _CHUNKED.get(framing, (0, PLAIN_CHUNKS))
+    parts, chunk_format = _CHUNKED.get(framing, (0, PLAIN_CHUNKS))
     return SendOptions(
         version=step["http"],
         chunked=tuple(_find_offsets(size, parts)) if parts else None,
-        chunk_format=written,
+        chunk_format=chunk_format,
         segments=tuple(_find_offsets(size, _SEGMENTS)) if framing == "segments" else (),
         closing=step["connection"] == "closing",
     )

@@ -44,7 +44,7 @@ _OTHER_MODELS = ("identity_uint8", "identity_int32")
 
 @cache
 def build_steps(kind: str) -> tuple[Step, ...]:
-    """Return the steps of a kind of request, one for each row of its covering array."""
+    """Return the steps of a kind of request: the steps of its covering array, with a value for every axis."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, KINDS[kind])))
 
@@ -60,16 +60,16 @@ def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
 @rows(*make_single_value_rows(KINDS, JUDGED, BASELINES, _build_single_value_steps))
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
-    """The server correctly answers a request that differs from a plain one in one property."""
+    """The server correctly answers a request that differs from a plain request in one property."""
     if isinstance(model, DeployedModel):
-        own = DeployedSteps(kind, model)
-        single, walk = own.list_single_value_steps(axis, BASELINES[kind][1]), _make_own_walk(target, own)
+        deployed = DeployedSteps(kind, model)
+        single, walk = deployed.list_single_value_steps(axis, BASELINES[kind][1]), _make_deployed_walk(target, deployed)
     else:
         single, walk = _build_single_value_steps(kind, axis), Walk(_make_sender(target, model))
     steps = interleave_plain_steps((step for step in single if step[axis] == value), NEUTRAL)
     if not steps:
-        raise NotApplicableError(f"{model.name} has no such request")
-    return describe_walk(len(steps), walk.take_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
+        raise NotApplicableError(f"no request with this property is possible for {model.name}")
+    return describe_walk(len(steps), walk.send_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
@@ -77,20 +77,20 @@ def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str
 def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) -> str:
     """The server answers requests of every kind and encoding correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
-        own = DeployedSteps(kind, model)
-        steps, walk = own.list_part(int(part)), _make_own_walk(target, own, with_baseline=True)
+        deployed = DeployedSteps(kind, model)
+        steps, walk = deployed.list_steps_of_part(int(part)), _make_deployed_walk(target, deployed, with_baseline=True)
     else:
         steps, walk = select_part(build_steps(kind), model.role.name, part), make_http_walk(target, model, kind)
-    return describe_walk(len(steps), walk.take_steps(salt_steps(steps, model.salt)))
+    return describe_walk(len(steps), walk.send_steps(salt_steps(steps, model.salt)))
 
 
 def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
     """Return a walk that sends steps of a kind to the model of a role."""
     sender = _make_sender(target, model)
-    plainest = target.model(BASELINES[kind][0], model.salt)
-    if plainest is None:
+    simplest = target.model(BASELINES[kind][0], model.salt)
+    if simplest is None:
         return Walk(sender)
-    baseline_sender = replace(_make_sender(target, plainest), answers=sender.answers)
+    baseline_sender = replace(_make_sender(target, simplest), answers=sender.answers)
     return Walk(
         sender,
         baseline=BaselineWalker(
@@ -103,22 +103,24 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
     )
 
 
-def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = False) -> Walk:
-    """Return a walk with a deployed model; `with_baseline` also finds the single values that fail.
+def _make_deployed_walk(target: Target, deployed: DeployedSteps, *, with_baseline: bool = False) -> Walk:
+    """Return a walk with a deployed model.
+
+    Pass `with_baseline` if the walk combines several values: it then finds the values that fail by themselves.
 
     Raises:
         NotApplicable: the model refuses a raw request; the checks of raw requests judge this refusal.
     """
     if (
-        own.kind == "raw"
-        and not target.send(own.model.raw(encode_raw_body(own.model.items()[0])), fresh=True).succeeded
+        deployed.kind == "raw"
+        and not target.send(deployed.model.raw(encode_raw_body(deployed.model.items()[0])), fresh=True).succeeded
     ):
-        raise NotApplicableError(f"a raw request to {own.model.name} is refused")
-    sender, forms = _make_sender(target, own.model), BASELINES[own.kind][1]
+        raise NotApplicableError(f"the server refuses a raw request to {deployed.model.name}")
+    sender, forms = _make_sender(target, deployed.model), BASELINES[deployed.kind][1]
     baseline = (
         BaselineWalker(
             sender,
-            lambda axis: own.list_single_value_steps(axis, forms),
+            lambda axis: deployed.list_single_value_steps(axis, forms),
             NEUTRAL,
             target.ask_once,
             lambda: target.has_hung,
@@ -126,7 +128,7 @@ def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = 
         if with_baseline
         else None
     )
-    return Walk(sender, own.adapt_axes(SHRINKING), baseline=baseline)
+    return Walk(sender, deployed.adapt_axes(SHRINKING), baseline=baseline)
 
 
 def _make_sender(target: Target, model: Model) -> Sender:
@@ -146,6 +148,6 @@ def _find_version(target: Target, model: Model) -> str:
     reply = target.send(Message(model.path, method="GET"))
     document = parse_json(reply.body).value if reply.succeeded else None
     listed = document.get("versions") if isinstance(document, dict) else None
-    versions = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    versions = [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
     found = find_default_version(target, model, versions)
     return found if found.isalnum() else ""

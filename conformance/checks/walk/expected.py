@@ -1,6 +1,6 @@
-"""Expectations on the answer to a step: everything that the documents require of any answer.
+"""Expectations on the answer to a step: all that the documents require of every answer.
 
-The order is: an answer arrived, its framing, its outputs, their forms, the id, and the tensors.
+The expectations come in this order: an answer, its framing, its outputs, their forms, its id, its tensors.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from conformance.wire.tensor import Tensor
 EARLIER_IDS = ("the-one-before", "refused-before")
 
 
-def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> None:
-    """Expect the correct answer to a request; a wrong answer that equals an earlier answer breaks OIP-ISOLATION.
+def expect_right_answer(reply: Reply, step_request: StepRequest, answers: set[int]) -> None:
+    """Expect the correct answer to a request; if a wrong answer repeats an earlier one, report OIP-ISOLATION.
 
     Args:
         reply: the reply to the request, with its content coding removed.
@@ -33,10 +33,10 @@ def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> No
         answers: hashes of the bodies of earlier answers; a correct answer is added.
 
     Raises:
-        Unmet: the answer is wrong; see `expect_correct_outputs`.
+        Unmet: the answer is wrong; see `expect_correct_answer`.
     """
     try:
-        expect_correct_outputs(reply, step_request)
+        expect_correct_answer(reply, step_request)
     except UnmetError as unmet:
         if reply.succeeded and hash(reply.body) in answers and any(tensor.elements for tensor in step_request.expected):
             unmet.requirement = "OIP-ISOLATION"
@@ -44,11 +44,11 @@ def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> No
     answers.add(hash(reply.body))
 
 
-def expect_correct_outputs(reply: Reply, step_request: StepRequest) -> None:
+def expect_correct_answer(reply: Reply, step_request: StepRequest) -> None:
     """Expect the correct answer to a request.
 
     Raises:
-        Unmet: the answer is wrong; `requirement` is set if the answer alone shows which requirement it breaks.
+        Unmet: the answer is wrong. Its `requirement` is set if the answer alone shows which requirement is broken.
     """
     expect(reply).answered()
     if not reply.is_over_grpc:
@@ -68,7 +68,7 @@ def expect_correct_outputs(reply: Reply, step_request: StepRequest) -> None:
 
 
 def _expect_outputs(reply: Reply, step_request: StepRequest) -> None:
-    """Expect the requested outputs; other checks advise servers to return no further outputs."""
+    """Expect all requested outputs; other checks judge further outputs."""
     for name in step_request.forms:
         expect(reply).output(name)
 
@@ -85,7 +85,7 @@ def _expect_forms(reply: Reply, step_request: StepRequest) -> None:
 
 
 def _attribute_forms(step_request: StepRequest) -> str:
-    """Return the requirement that specifies the form of the outputs."""
+    """Return the requirement that specifies the form of the outputs for this request."""
     request = step_request.request
     if step_request.is_raw:
         return "RAW-OUTPUTS"
@@ -108,7 +108,9 @@ def _expect_id(reply: Reply, step_request: StepRequest) -> None:
     sent = None if step_request.is_raw else step_request.request.id
     found = (reply.answer.document or {}).get("id")
     if sent is None and found in EARLIER_IDS:
-        raise UnmetError("no id, or one of its own", f"id {format_value(found)}", reply, requirement="OIP-ISOLATION")
+        raise UnmetError(
+            "no id, or an id that the server chose", f"id {format_value(found)}", reply, requirement="OIP-ISOLATION"
+        )
     if sent is not None and found != sent:
         raise UnmetError(
             f"id {format_value(sent)}", f"id {format_value(found)}" if found else "no id", reply, requirement="OIP-ID"
@@ -121,13 +123,13 @@ def _expect_tensor(reply: Reply, step_request: StepRequest, tensor: Tensor) -> N
     found = find_difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
     if found:
         other = attribution.attribute_unreadable_output(reply, tensor.name)
-        if other is None and _is_sent_as_declared(step_request) and _has_another_order(reply, step_request):
+        if other is None and _are_inputs_in_declared_order(step_request) and _has_another_order(reply, step_request):
             other = "BIN-ORDER-O"
         raise UnmetError(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
 
 
-def _is_sent_as_declared(step_request: StepRequest) -> bool:
-    """Say whether the inputs are in declared order and all in one form, so that a server cannot exchange them."""
+def _are_inputs_in_declared_order(step_request: StepRequest) -> bool:
+    """Say whether the inputs are in declared order and all have one form, so that the server cannot confuse them."""
     sent = [(item.tensor.name, item.binary) for item in step_request.request.inputs]
     return sent == [(tensor.name, sent[0][1]) for tensor in step_request.tensors]
 
@@ -140,13 +142,13 @@ def _has_another_order(reply: Reply, step_request: StepRequest) -> bool:
         return False
     parts = [part for part in listed if part]
     end = reply.body[len(reply.body) - sum(map(len, parts)) :]
-    return end != b"".join(parts) and _is_joined_of(end, parts)
+    return end != b"".join(parts) and _is_any_concatenation(end, parts)
 
 
-def _is_joined_of(body: bytes, parts: Sequence[bytes]) -> bool:
+def _is_any_concatenation(body: bytes, parts: Sequence[bytes]) -> bool:
     """Say whether a body is a concatenation of these parts, in any order."""
     return not body or any(
-        _is_joined_of(body[len(part) :], [*parts[:place], *parts[place + 1 :]])
+        _is_any_concatenation(body[len(part) :], [*parts[:place], *parts[place + 1 :]])
         for place, part in enumerate(parts)
         if body.startswith(part)
     )
@@ -156,21 +158,21 @@ def _is_joined_of(body: bytes, parts: Sequence[bytes]) -> bool:
 
 
 def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
-    """Expect an output as classes: BYTES of an allowed shape, with a separate ranking for each batch item."""
+    """Expect an output to contain classes: BYTES elements in an allowed shape, with a ranking for each batch item."""
     output, batching = expect(reply).output(scores.name), step_request.model.role.batching
     count = int(wanted.classification)
     if output.datatype != "BYTES":
-        named = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
+        requirement = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
         raise UnmetError(
-            f"{scores.name} BYTES", f"datatype {escape_text(output.datatype, 20)}", reply, requirement=named
+            f"{scores.name} BYTES", f"datatype {escape_text(output.datatype, 20)}", reply, requirement=requirement
         )
     allowed = _list_allowed_shapes(scores, count, batching=batching)
     if output.shape is None or output.shape not in allowed:
-        named, shape = "CLS-SHAPE-BATCH" if batching else "CLS-SHAPE", next(iter(allowed))
-        raise UnmetError(f"shape {list(shape)}", format_shape(output.shape), reply, requirement=named)
+        requirement, shape = "CLS-SHAPE-BATCH" if batching else "CLS-SHAPE", next(iter(allowed))
+        raise UnmetError(f"shape {list(shape)}", format_shape(output.shape), reply, requirement=requirement)
     items, count = allowed[output.shape]
     if output.array is None:
-        raise UnmetError("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
+        raise UnmetError("classes", "elements that cannot be decoded", reply, requirement="CLS-COUNT")
     texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
     labels = step_request.model.find_labels(scores.name)
     rows = list(scores.array.reshape(items, -1))
@@ -180,10 +182,10 @@ def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOu
 
 
 def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:
-    """Return allowed shape of the classes -> the number of ranked items, and the number of classes of each item.
+    """Return each allowed shape of the classes -> the number of rankings, and the number of classes in each ranking.
 
-    For a model that does not batch, the batch dimension is 1 or missing, and a matrix has one ranking or one for each
-    row. Other checks give advice on the shape, or report it.
+    For a model that does not batch, the batch dimension is 1 or missing, and a matrix has one ranking, or one for each
+    row. Other checks judge which of these shapes is best.
     """
     items = scores.shape[0] if scores.shape else 1
     if batching:
@@ -196,9 +198,9 @@ def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mappi
 def _expect_ranking(
     reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str] | None, others: Sequence[Scores]
 ) -> None:
-    """Expect the highest scores of an item in descending order, with indices and labels.
+    """Expect the highest scores of a batch item in descending order, with indices and labels.
 
-    `labels` is None if the labels are unknown; `others` are the scores of the other items.
+    `labels` is None if the labels are unknown; `others` are the scores of the other batch items.
     """
     try:
         listed = [class_texts.parse(text) for text in texts]
@@ -207,24 +209,28 @@ def _expect_ranking(
     for entry in listed:
         label = _find_label(labels, entry)
         if entry.label != label:
-            named = "CLS-NO-LABEL" if label is None else "CLS-LABEL"
+            requirement = "CLS-NO-LABEL" if label is None else "CLS-LABEL"
             actual = "no label" if entry.label is None else format_value(entry.label)
-            raise UnmetError(f"label {format_value(label)} at index {entry.index}", actual, reply, requirement=named)
+            raise UnmetError(
+                f"label {format_value(label)} at index {entry.index}", actual, reply, requirement=requirement
+            )
     ranked = class_texts.has_matching_indices(listed, scores) and class_texts.is_ordered_without_repeats(listed, scores)
     if not ranked:
-        named = _attribute_ranking(listed, scores, others)
-        raise UnmetError(_format_right_classes(scores, len(listed)), _format_classes(listed), reply, requirement=named)
+        requirement = _attribute_ranking(listed, scores, others)
+        raise UnmetError(
+            _format_right_classes(scores, len(listed)), _format_classes(listed), reply, requirement=requirement
+        )
 
 
 def _find_label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
-    """Return the expected label of a class; the label that the class has if labels are unknown."""
+    """Return the expected label of a class; if the labels are unknown, the label that the class has."""
     if labels is None:
         return entry.label
     return labels[entry.index] if entry.index < len(labels) else None
 
 
 def _attribute_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Scores]) -> str:
-    """Return the requirement that wrong classes break."""
+    """Return the requirement that the wrong classes of a batch item break."""
     if any(class_texts.has_matching_indices(listed, other) for other in others):
         return "CLS-BATCH"
     if class_texts.has_highest_values(listed, scores):

@@ -1,4 +1,7 @@
-"""Write the JSON of a request in the spelling that a step prescribes; every spelling is an equivalent document."""
+"""Write the JSON of a request in the spelling of a step: spaces, escapes, numbers, order and unknown members.
+
+Every spelling is an equivalent document.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,15 @@ def write_json(document: Mapping[str, Any], step: Step) -> bytes:
     return style.write(_add_unknown_member(document, step["unknown"]))
 
 
-def _add_unknown_member(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the document with an additional member or parameter that the protocol does not define."""
+def _add_unknown_member(document: Mapping[str, Any], location: str) -> dict[str, Any]:
+    """Return the document with a member or parameter that the protocol does not define, at this location."""
     changed = dict(document)
-    if where == "top":
+    if location == "top":
         changed[UNKNOWN] = {"shape": [3], "data": [1, 2, 3]}
-    elif where in ("input", "output") and changed.get(f"{where}s"):
-        first, *others = changed[f"{where}s"]
-        changed[f"{where}s"] = [{**first, UNKNOWN: [1]}, *others]
-    elif where == "parameters":
+    elif location in ("input", "output") and changed.get(f"{location}s"):
+        first, *others = changed[f"{location}s"]
+        changed[f"{location}s"] = [{**first, UNKNOWN: [1]}, *others]
+    elif location == "parameters":
         changed["parameters"] = {**changed.get("parameters", {}), UNKNOWN: "x"}
     return changed
 
@@ -49,7 +52,7 @@ def _write_ascii_first_escaped(text: str) -> str:
 # Alternative spellings of the same floating-point number.
 
 
-def _write_long(value: float) -> str:
+def _write_all_digits(value: float) -> str:
     return f"{value:.17g}" if value != int(value) else f"{value:.1f}"
 
 
@@ -64,7 +67,7 @@ def _write_short_exponent(value: float) -> str:
 
 _NUMBERS: Mapping[str, Callable[[float], str]] = {
     "usual": json.dumps,
-    "long": _write_long,
+    "long": _write_all_digits,
     "exponents": _write_short_exponent,
     "capitals": _write_capital_exponent,
 }

@@ -26,7 +26,7 @@ IDS: Mapping[str, str] = {
 
 
 # value of the axis `classified` -> the indices of the outputs that are classified
-CLASSIFIED_PLACES: Mapping[str, Sequence[int]] = {"first": (0,), "second": (1,), "both": (0, 1)}
+CLASSIFIED_INDICES: Mapping[str, Sequence[int]] = {"first": (0,), "second": (1,), "both": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class StepRequest:
         request: the request before encoding; for a raw request, the equivalent request with binary data.
         tensors: the inputs, in declared order.
         expected: all outputs of the model for these inputs, in declared order.
-        forms: output -> `binary` or `json`, `classes` of either, or empty if any form is allowed.
+        forms: output name -> the expected form, `binary` or `json`; empty if any form is allowed.
         is_raw: whether the message is a raw binary request.
         salt: the number from which the id of the request derives.
     """
@@ -54,25 +54,25 @@ class StepRequest:
 
 
 def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
-    """Return the request of a step, with `tensors` or with inputs derived from `salt`."""
-    given = tuple(make_tensors(step, model, salt) if tensors is None else tensors)
-    request, expected = _build_request(step, model, given, salt), _compute_outputs(model, given)
+    """Return the request of a step, with these `tensors` as inputs, or with inputs derived from `salt`."""
+    inputs = tuple(make_tensors(step, model, salt) if tensors is None else tensors)
+    request, expected = _build_request(step, model, inputs, salt), _compute_outputs(model, inputs)
     if step["send"] == "raw":
-        message = _spell_header_names(model.raw(bytes(given[0].to_bytes())), step)
+        message = _change_case_of_header_names(model.raw(bytes(inputs[0].to_bytes())), step)
         forms = {tensor.name: "binary" for tensor in expected}
-        return StepRequest(model, message, request, given, expected, forms, is_raw=True, salt=salt)
+        return StepRequest(model, message, request, inputs, expected, forms, is_raw=True, salt=salt)
     return StepRequest(
-        model, _write_message(request, step), request, given, expected, _map_output_forms(request, model), salt=salt
+        model, _write_message(request, step), request, inputs, expected, _map_output_forms(request, model), salt=salt
     )
 
 
 def make_call(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
     """Return the request of a step as a gRPC call; the server chooses the form of the answer."""
-    given = tuple(make_tensors(step, model, salt, over_grpc=True) if tensors is None else tensors)
-    request = _build_request(step, model, given, salt)
+    inputs = tuple(make_tensors(step, model, salt, over_grpc=True) if tensors is None else tensors)
+    request = _build_request(step, model, inputs, salt)
     forms = dict.fromkeys(_map_output_forms(request, model), "")
     return StepRequest(
-        model, make_infer_message(request), request, given, _compute_outputs(model, given), forms, salt=salt
+        model, make_infer_message(request), request, inputs, _compute_outputs(model, inputs), forms, salt=salt
     )
 
 
@@ -82,12 +82,12 @@ def _compute_outputs(model: Model, tensors: Sequence[Tensor]) -> tuple[Tensor, .
 
 
 def _build_request(step: Step, model: Model, tensors: Sequence[Tensor], salt: int) -> InferRequest:
-    """Return the request that a step describes."""
+    """Return the request of a step before its encoding."""
     ordered = {"reversed": tensors[::-1], "rotated": (*tensors[1:], *tensors[:1])}.get(step["order"], tensors)
     identity = IDS.get(step["id"], "").format(salt=salt)
     return model.request(
         tuple(ordered),
-        send=[tensor.name for place, tensor in enumerate(ordered) if _is_binary(step, place)],
+        send=[tensor.name for position, tensor in enumerate(ordered) if _is_binary(step, position)],
         outputs=_list_requested_outputs(step, model),
         binary_data_output=_choose_binary_data_output(step),
         request_id=identity or None,
@@ -95,8 +95,8 @@ def _build_request(step: Step, model: Model, tensors: Sequence[Tensor], salt: in
     )
 
 
-def _is_binary(step: Step, place: int) -> bool:
-    return step["send"] in ("binary", "raw") or (step["send"] == "mixed" and place % 2 == 1)
+def _is_binary(step: Step, position: int) -> bool:
+    return step["send"] in ("binary", "raw") or (step["send"] == "mixed" and position % 2 == 1)
 
 
 def _choose_binary_data_output(step: Step) -> object:
@@ -117,37 +117,37 @@ def _list_requested_outputs(step: Step, model: Model) -> list[RequestedOutput] |
         is_listed = step["outputs"] != "unlisted" and want != "all-binary"
         return [RequestedOutput(name) for name in chosen] if is_listed else None
     flags = {"json": (False,), "json-of-all-binary": (False,), "binary": (True,), "mixed": (True, False)}[want]
-    return [RequestedOutput(name, flags[place % len(flags)]) for place, name in enumerate(chosen)]
+    return [RequestedOutput(name, flags[position % len(flags)]) for position, name in enumerate(chosen)]
 
 
 def _make_requested_output(step: Step, model: Model, name: str) -> RequestedOutput:
     """Return a requested output, with `classification` if the step asks for its classes."""
     binary = {"json": False, "binary": True}.get(step["want"], ABSENT)
     outputs = [spec.name for spec in model.role.outputs]
-    if outputs.index(name) not in CLASSIFIED_PLACES[step["classified"]]:
+    if outputs.index(name) not in CLASSIFIED_INDICES[step["classified"]]:
         return RequestedOutput(name, binary)
     return RequestedOutput(name, binary, count_classes(step, model, outputs.index(name)))
 
 
-def count_classes(step: Step, model: Model, place: int) -> int:
-    """Return the number of classes that a step requests of an output."""
-    available = model.count_classes(make_tensors(step, model, 0), place)
+def count_classes(step: Step, model: Model, position: int) -> int:
+    """Return the number of classes that a step requests of the output at this position."""
+    available = model.count_classes(make_tensors(step, model, 0), position)
     wanted = {"all": available, "all-but-one": available - 1}.get(step["classes"])
     return max(1, min(int(step["classes"]), available) if wanted is None else wanted)
 
 
 def _map_output_forms(request: InferRequest, model: Model) -> dict[str, str]:
-    """Return output name -> the form that the answer must use for this output."""
-    by_default = "binary" if request.binary_data_output is True else "json"
+    """Return output name -> the expected form of the output; empty if any form is allowed."""
+    default_form = "binary" if request.binary_data_output is True else "json"
     if request.outputs is None:
-        return {spec.name: by_default for spec in model.role.outputs}
-    return {output.name: _find_output_form(output, by_default) for output in request.outputs}
+        return {spec.name: default_form for spec in model.role.outputs}
+    return {output.name: _find_output_form(output, default_form) for output in request.outputs}
 
 
-def _find_output_form(output: RequestedOutput, by_default: str) -> str:
+def _find_output_form(output: RequestedOutput, default_form: str) -> str:
     if output.binary_data is not ABSENT:
         return "binary" if output.binary_data else "json"
-    return "" if by_default == "binary" else "json"
+    return "" if default_form == "binary" else "json"
 
 
 # --- bytes ----------------------------------------------------------------------------------------------------------
@@ -156,12 +156,12 @@ def _find_output_form(output: RequestedOutput, by_default: str) -> str:
 def _write_message(request: InferRequest, step: Step) -> Message:
     """Return the message of a request, with its JSON in the spelling of the step."""
     tensors = [item.tensor for item in request.inputs if item.binary]
-    return _spell_header_names(
+    return _change_case_of_header_names(
         frame_text(request.path, write_json(request.build_sent_document(), step), tensors, request.names), step
     )
 
 
-def _spell_header_names(message: Message, step: Step) -> Message:
+def _change_case_of_header_names(message: Message, step: Step) -> Message:
     """Return the message with its header names in upper or lower case, which is equivalent (RFC 9110, 5.1)."""
-    spell = {"lower": str.lower, "upper": str.upper}.get(step["header_case"], str)
-    return replace(message, headers=tuple((spell(name), value) for name, value in message.headers))
+    change_case = {"lower": str.lower, "upper": str.upper}.get(step["header_case"], str)
+    return replace(message, headers=tuple((change_case(name), value) for name, value in message.headers))

@@ -1,7 +1,7 @@
-"""Make single-factor steps, which are plain except for one value, and find the values that fail by themselves.
+"""Make steps that are plain except for one value, and find the values that fail by themselves.
 
-A fault that a single value causes with every role is reported once, by the rows of single values, which use the
-simplest role. The other rows of a walk query the results here, and avoid values that fail by themselves.
+Some values fail by themselves, with every role. The rows of single values report such a failure once, with the simplest
+role. The other rows of the walk then avoid these values.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Walker(Protocol):
 
     @property
     def model(self) -> Model:
-        """The model."""
+        """The model that receives the steps."""
 
-    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
-        """Send a step on the previous step's connection, or on a new one, and judge the answers.
+    def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
+        """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong, or the earlier request gets no answer; its content is not judged.
+            Unmet: an answer is wrong, or the earlier request gets no answer.
         """
 
     def send_plain_request(self) -> int:
@@ -41,12 +41,12 @@ class Walker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BaselineWalker:
-    """Sends single-factor steps to the simplest role, to find the single values that fail.
+    """Sends steps that are plain except for one value to the simplest role, to find the values that fail.
 
     Attributes:
         walker: sends the steps.
-        steps: axis -> its single-factor steps, as the rows of single values take them.
-        neutral: the neutral values.
+        steps: axis -> the steps that are plain except for a value of this axis, as the rows of single values send them.
+        neutral: axis -> its neutral value.
         once: evaluates a named condition once and caches the result for all rows.
         has_hung: says whether the server has hung in earlier rows, so that a failing step may take a whole timeout.
     """
@@ -58,18 +58,18 @@ class BaselineWalker:
     has_hung: Callable[[], bool]
 
     def is_wrong(self, axis: str, value: str) -> bool:
-        """Say whether a request that is plain except for this value fails, or breaks the plain request after it."""
+        """Say whether a step that is plain except for this value fails, or makes the next plain step fail."""
         if axis in FORM_AXES:
             return False
-        return any(not self._is_right(step) for step in self.steps(axis) if step[axis] == value)
+        return any(not self._is_step_right(step) for step in self.steps(axis) if step[axis] == value)
 
-    def _is_right(self, step: Step) -> bool:
+    def _is_step_right(self, step: Step) -> bool:
         name = f"alone {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.once(name, lambda: is_met(lambda: self._take_with_plain_step(step)))
+        return self.once(name, lambda: is_met(lambda: self._send_with_plain_step(step)))
 
-    def _take_with_plain_step(self, step: Step) -> None:
-        self.walker.take_step(step, 0, on_new_connection=True)
-        self.walker.take_step(make_plain_step(step, self.neutral), 1)
+    def _send_with_plain_step(self, step: Step) -> None:
+        self.walker.send_step(step, 0, on_new_connection=True)
+        self.walker.send_step(make_plain_step(step, self.neutral), 1)
 
 
 def list_single_values(
@@ -84,10 +84,10 @@ def list_single_values(
 
 
 def make_plain_step(step: Step, neutral: Step) -> Step:
-    """Return the plainest step with the same role and forms."""
+    """Return the plain step with the same role and the same forms of tensors."""
     return {**neutral, **{name: step[name] for name in ("role", *FORM_AXES) if name in step}}
 
 
 def interleave_plain_steps(steps: Iterable[Step], neutral: Step) -> list[Step]:
     """Return the steps with a plain step after each, to show that the connection still works."""
-    return [one for step in steps for one in (step, make_plain_step(step, neutral))]
+    return [item for step in steps for item in (step, make_plain_step(step, neutral))]

@@ -1,4 +1,4 @@
-"""Make the tensors of a step, whose elements differ between any two nearby steps."""
+"""Make the tensors of a step; the tensors of nearby steps have different elements."""
 
 from __future__ import annotations
 
@@ -34,36 +34,36 @@ _MAX_ELEMENT_BYTES = 300  # bytes of a BYTES element
 
 def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False) -> tuple[Tensor, ...]:
     """Return the inputs of a step, in declared order; different salts give different elements."""
-    in_json = step["classes"] != "none" if over_grpc else is_in_json(step)
+    in_json = step["classes"] != "none" if over_grpc else may_be_in_json(step)
     return tuple(
         _make_tensor(
             spec,
-            _choose_shape(step, spec, place, model),
+            _choose_shape(step, spec, position, model),
             step,
-            partial(model.build_ramp, place, salt=salt + 31 * place),
+            partial(model.build_ramp, position, salt=salt + 31 * position),
             in_json=in_json,
         )
-        for place, spec in enumerate(model.role.inputs)
+        for position, spec in enumerate(model.role.inputs)
     )
 
 
-def is_in_json(step: Step) -> bool:
-    """Say whether any tensor of a step may be JSON, in the request or the answer, or is classified."""
-    by_json = step["send"] in ("json", "mixed") or step["want"] not in ("binary", "all-binary", "raw")
-    return by_json or step["classes"] != "none"
+def may_be_in_json(step: Step) -> bool:
+    """Say whether a tensor of a step may be JSON in the request or the answer, or may be classified."""
+    uses_json = step["send"] in ("json", "mixed") or step["want"] not in ("binary", "all-binary", "raw")
+    return uses_json or step["classes"] != "none"
 
 
 def change_last_element(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Return the tensors after changing the last element of the last tensor that is not empty."""
     changed = list(tensors)
-    for place in reversed(range(len(changed))):
-        if changed[place].elements:
-            changed[place] = _change_end(changed[place])
+    for position in reversed(range(len(changed))):
+        if changed[position].elements:
+            changed[position] = _change_last_element_of(changed[position])
             break
     return tuple(changed)
 
 
-def _change_end(tensor: Tensor) -> Tensor:
+def _change_last_element_of(tensor: Tensor) -> Tensor:
     flat = tensor.array.reshape(-1).copy()
     if tensor.datatype == "BYTES":
         flat[-1] = flat[-1][:-1] + b"y" if flat[-1].endswith(b"x") else flat[-1] + b"y"
@@ -79,20 +79,20 @@ def _change_end(tensor: Tensor) -> Tensor:
 # --- shapes ---------------------------------------------------------------------------------------------------------
 
 
-def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int, ...]:
-    """Return the shape of an input: the count of the step sets its first variable dimension, or its batch size."""
+def _choose_shape(step: Step, spec: TensorSpec, position: int, model: Model) -> tuple[int, ...]:
+    """Return the shape of an input; the count of the step sets the first variable dimension, or the batch size."""
     if step["count"] == "own":
-        return model.find_own_shape(place, is_raw=step["send"] == "raw")
-    count = _choose_count(step, place, len(model.role.inputs))
+        return model.find_own_shape(position, is_raw=step["send"] == "raw")
+    count = _choose_element_count(step, position, len(model.role.inputs))
     if model.role.batching:
         return make_sample_shape(spec.shape, count)
-    return model.build_shape(place, count)
+    return model.build_shape(position, count)
 
 
-def _choose_count(step: Step, place: int, inputs: int) -> int:
-    """Return the number of elements of an input: the step's count if its `place` selects this input, else a few."""
-    at = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], place)
-    return int(step["count"]) if at == place else 2 + place
+def _choose_element_count(step: Step, position: int, inputs: int) -> int:
+    """Return the number of elements of an input: the step's count if its axis `place` selects the input, else a few."""
+    index = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], position)
+    return int(step["count"]) if index == position else 2 + position
 
 
 # --- values ---------------------------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ def _make_tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ram
     elif values == "corners":
         array = np.resize(special, count)
     elif values.startswith("corner-") and count:
-        at = {"first": 0, "middle": count // 2, "ninth": min(8, count - 1), "last": count - 1}[values[7:]]
-        array[at : at + 1] = special[:1]
+        index = {"first": 0, "middle": count // 2, "ninth": min(8, count - 1), "last": count - 1}[values[7:]]
+        array[index : index + 1] = special[:1]
     return Tensor(spec.name, spec.datatype, shape, array.reshape(shape))
 
 

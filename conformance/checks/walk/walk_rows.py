@@ -1,4 +1,4 @@
-"""Rows of the walk, over HTTP and over gRPC: for each kind of request, one for each role and one for each value alone."""
+"""Make the rows of the walk over HTTP and gRPC: rows for each role, and a row for each single value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Baselines = Mapping[str, tuple[str, Sequence[Step]]]
 
 
 def make_array_rows(kinds: Kinds, judged: Judged) -> Iterator[Row]:
-    """Yield rows for the steps of covering arrays: two for each role, and rows for deployed models."""
+    """Yield the rows that send covering arrays: two for each role and kind of request, and some for deployed models."""
     for kind in judged:
         common = list_common_fields(judged[kind])
         for role in kinds[kind]["role"]:
@@ -35,7 +35,10 @@ def make_array_rows(kinds: Kinds, judged: Judged) -> Iterator[Row]:
 def make_single_value_rows(
     kinds: Kinds, judged: Judged, baselines: Baselines, build_steps: Callable[[str, str], Sequence[Step]]
 ) -> Iterator[Row]:
-    """Yield a row for each value of each axis; `build_steps` returns the steps with the values of an axis alone."""
+    """Yield a row for each value of each axis.
+
+    `build_steps` returns the steps of a kind that are plain except for one value of an axis.
+    """
     for kind, (role, _) in baselines.items():
         common, fit = list_common_fields(judged[kind]), deployed_steps.FITS[kind]
         for axis in kinds[kind]:
@@ -46,7 +49,7 @@ def make_single_value_rows(
 
 
 def select_part(steps: Sequence[Step], role: str, part: str) -> tuple[Step, ...]:
-    """Return the steps with one role: those in the brief part of a covering array, or the rest."""
+    """Return the steps with one role in the `brief` part of a covering array, or in the `rest`."""
     brief = len(steps) // BRIEF_STEPS
     return tuple(step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role)
 

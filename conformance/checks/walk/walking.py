@@ -1,4 +1,4 @@
-"""Send the steps of a walk, and shrink each failure to find its requirement or a limit of the server."""
+"""Send the steps of a walk, and shrink each failure to find the requirement that it breaks or a server limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHRINKING = Axes(
 # Axes whose values may leave a connection unusable, which takes a whole timeout to detect each time. The baseline tests
 # them before the first step.
 TESTED_FIRST = ("framing",)
-PLAIN_TRIALS = 4  # trials of a plainer step, each with other inputs
+MAX_PLAIN_TRIALS = 4  # trials of a plainer step, each with other inputs
 
 FindRequirement = Callable[[MinimalFailure, Role], str | None]
 
@@ -40,8 +40,8 @@ FindRequirement = Callable[[MinimalFailure, Role], str | None]
 class Walk:
     """Sends sequences of steps to one model, and reports each failure under the requirement that it breaks.
 
-    A fault that a single value causes with every role is reported once, by the rows of single values with the simplest
-    role (`baseline`). A walk with another role, or with several values at once, avoids that value.
+    Some values fail by themselves, with every role. The rows of single values report such a failure once, with the
+    simplest role (`baseline`). A walk with another role, or with several values at once, avoids these values.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Walk:
             walker: sends the steps.
             axes: the axes for shrinking.
             requirement_finder: returns the requirement that a shrunk failure breaks.
-            baseline: finds the values that fail with the simplest role; None to report every fault.
+            baseline: finds the values that fail with the simplest role; None to report every failure.
         """
         self._walker = walker
         self._axes = axes
@@ -66,102 +66,109 @@ class Walk:
         self._role = walker.model.role
         self._avoided: dict[str, set[str]] = {}
 
-    def take_steps(self, sequence: Sequence[SaltedStep], *, plain: Iterable[Step] = ()) -> int:
-        """Send steps in sequence on one connection; return how many were declined or are judged by other rows.
+    def send_steps(self, sequence: Sequence[SaltedStep], *, plain: Iterable[Step] = ()) -> int:
+        """Send steps one after the other on one connection; return how many were not judged.
+
+        A step is not judged if the server may decline it, or if other rows report its failure.
 
         Args:
             sequence: the steps, with their salts.
-            plain: plainer steps; if one of them fails as well, a failing sequence is blocked.
+            plain: simpler steps; if one of these fails as well, a failure blocks the row.
 
         Raises:
             Unmet: the answer to a step is wrong.
-            Blocked: the answer to a plain step is wrong as well.
+            Blocked: the answer to one of the `plain` steps is wrong as well.
             NotApplicable: the model accepts the inputs of no step.
         """
-        passed_over = declined = 0
-        before: list[SaltedStep] = []
-        self._test_values(sequence)
+        skipped = declined = 0
+        sent: list[SaltedStep] = []
+        self._test_values_first(sequence)
         for step, salt in sequence:
-            before.append((self._replace_avoided(step), salt))
+            sent.append((self._replace_avoided(step), salt))
             try:
-                self._walker.take_step(*before[-1], on_new_connection=len(before) == 1)
+                self._walker.send_step(*sent[-1], on_new_connection=len(sent) == 1)
             except DeclinedError:
-                before.pop()
+                sent.pop()
                 declined += 1
             except UnmetError as unmet:
                 if self._is_any_step_wrong(plain):
-                    raise BlockedError(
-                        "the same in the plainest request of its form is answered wrongly", unmet
-                    ) from None
-                remaining = self._retry_without_known(before, unmet)
+                    raise BlockedError("the answer to a plain request in the same form is also wrong", unmet) from None
+                remaining = self._retry_without_failing_values(sent, unmet)
                 if remaining is not None:
-                    found = shrink(before, remaining, self._try_sequence, self._axes)
-                    if not (self._is_rightly_refused(found, salt) or self._is_reported_elsewhere(found, salt)):
+                    found = shrink(sent, remaining, self._try_sequence, self._axes)
+                    if not (self._is_refusal_allowed(found, salt) or self._is_reported_elsewhere(found, salt)):
                         raise self._make_unmet_error(found) from None
-                passed_over += 1
+                skipped += 1
         if declined and declined == len(sequence):
-            raise NotApplicableError(f"{self._walker.model.name} takes none of the inputs")
-        return passed_over + declined
+            raise NotApplicableError(f"{self._walker.model.name} accepts none of the inputs")
+        return skipped + declined
 
-    def _test_values(self, sequence: Sequence[SaltedStep]) -> None:
-        """Avoid values of the axes `TESTED_FIRST` that fail by themselves; of all axes if the server has hung."""
+    def _test_values_first(self, sequence: Sequence[SaltedStep]) -> None:
+        """Find the values of the axes `TESTED_FIRST` that fail by themselves, in order to avoid them.
+
+        Test all axes if the server has hung.
+        """
         has_hung = self._baseline is not None and self._baseline.has_hung()
         for step, _ in sequence:
             self._avoid_failing_values(step, attribution.find_remaining_axes(step) if has_hung else TESTED_FIRST)
 
     def _is_any_step_wrong(self, steps: Iterable[Step]) -> bool:
-        """Say whether any of these steps fails by itself, with some of several inputs."""
+        """Say whether any of these steps fails by itself; try each with several inputs."""
         different = {repr(step): step for step in steps}.values()
-        return any(self._try_sequence([(step, salt)]) for step in different for salt in range(PLAIN_TRIALS))
+        return any(self._try_sequence([(step, salt)]) for step in different for salt in range(MAX_PLAIN_TRIALS))
 
-    def _retry_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
-        """Repeat the last step without the values that fail by themselves; return its failure, or None.
+    def _retry_without_failing_values(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
+        """Repeat the last two steps without the values that fail by themselves; return the failure of the last one.
 
-        The step before is repeated first, also without such values: some values leave the connection unusable.
+        Return None if the last step passes. The earlier step is needed because some of its values may have left the
+        connection unusable.
         """
-        ending = sequence[-2:]
-        for step, _ in ending:
+        last_steps = sequence[-2:]
+        for step, _ in last_steps:
             self._avoid_failing_values(step, attribution.find_remaining_axes(step))
-        plainer = [(self._replace_avoided(step), salt) for step, salt in ending]
-        if plainer == ending:
+        retried = [(self._replace_avoided(step), salt) for step, salt in last_steps]
+        if retried == last_steps:
             return unmet
-        sequence[-2:] = plainer
-        return _take_on_new_connection(self._walker, plainer)
+        sequence[-2:] = retried
+        return _send_on_new_connection(self._walker, retried)
 
     def _avoid_failing_values(self, step: Step, axes: Iterable[str]) -> None:
-        """Avoid, from now on, those values of a step on these axes that fail by themselves."""
+        """Find the values of a step on these axes that fail by themselves, and avoid them in all later steps."""
         for axis in axes:
             if self._baseline is not None and axis in step and self._baseline.is_wrong(axis, step[axis]):
                 self._avoided.setdefault(axis, set()).add(step[axis])
 
     def _replace_avoided(self, step: Step) -> Step:
-        """Return the step with avoided values replaced by neutral ones; unchanged if the result is not valid."""
+        """Return the step with neutral values in place of avoided ones; the step itself if the result is not valid."""
         plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
         candidate = {**step, **plain}
         return step if self._axes.is_invalid(candidate) else candidate
 
-    def _is_rightly_refused(self, found: MinimalFailure, salt: int) -> bool:
-        """Say whether the server may refuse the shrunk step, because of the documents or because of its limits."""
+    def _is_refusal_allowed(self, found: MinimalFailure, salt: int) -> bool:
+        """Say whether the documents or a limit of the server allow the refusal of the shrunk step."""
         return attribution.is_declined(found, self._role) or (
             attribution.is_possible_limit(found) and self._is_server_limit(found, salt)
         )
 
     def _is_reported_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
-        """Say whether other rows report the failure: a single value causes it, with the simplest role as well."""
+        """Say whether the rows of single values report this failure.
+
+        They do if a single value causes the failure, and the simplest role fails with this value as well.
+        """
         remaining = {
             axis: value for axis, value in attribution.find_remaining_axes(found.step).items() if axis not in FORM_AXES
         }
         if self._baseline is None or found.earlier or not found.is_lasting or len(remaining) != 1:
             return False
         step = {**found.step, "role": self._baseline.walker.model.role.name}
-        if self._axes.is_invalid(step) or _take_on_new_connection(self._baseline.walker, [(step, salt)]) is None:
+        if self._axes.is_invalid(step) or _send_on_new_connection(self._baseline.walker, [(step, salt)]) is None:
             return False
         for axis, value in remaining.items():
             self._avoided.setdefault(axis, set()).add(value)
         return True
 
     def _try_sequence(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        return _take_on_new_connection(self._walker, sequence)
+        return _send_on_new_connection(self._walker, sequence)
 
     def _is_server_limit(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the server also refuses larger requests; True if the step sets no count above 0."""
@@ -174,14 +181,14 @@ class Walk:
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
 
     def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
-        """Return the failure with its requirement and a message that names the values needed to reproduce it."""
-        unmet, needed = found.unmet, _describe_special_axes(found.step)
-        where = f", where the request has {needed}" if needed else ""
-        after = _describe_earlier_steps(found.earlier) if found.earlier else ""
-        once = "" if found.is_lasting else ", once"
+        """Return the error to report: its requirement, and a message with the values that reproduce the failure."""
+        unmet, needed = found.unmet, _describe_remaining_axes(found.step)
+        condition = f", where the request has {needed}" if needed else ""
+        history = _describe_earlier_steps(found.earlier) if found.earlier else ""
+        suffix = "" if found.is_lasting else ", once"
         return UnmetError(
-            f"{unmet.expected}{where}{after}",
-            f"{unmet.actual}{once}",
+            f"{unmet.expected}{condition}{history}",
+            f"{unmet.actual}{suffix}",
             unmet.reply,
             requirement=self._requirement_finder(found, self._role),
             offset=unmet.offset,
@@ -189,7 +196,7 @@ class Walk:
         )
 
 
-def _describe_special_axes(step: Step) -> str:
+def _describe_remaining_axes(step: Step) -> str:
     """Return the axes of a step that are not neutral, with their values, in words."""
     return ", ".join(
         f"{axis.replace('_', ' ')} {value}" for axis, value in attribution.find_remaining_axes(step).items()
@@ -198,22 +205,26 @@ def _describe_special_axes(step: Step) -> str:
 
 def _describe_earlier_steps(earlier: Sequence[SaltedStep]) -> str:
     if len(earlier) > 1:
-        return f", after {len(earlier)} others on the connection"
-    special = _describe_special_axes(earlier[0][0])
-    return f", after one on the connection that has {special}" if special else ", after a plain one on the connection"
+        return f", after {len(earlier)} other requests on the connection"
+    remaining_axes = _describe_remaining_axes(earlier[0][0])
+    return (
+        f", after a request with {remaining_axes} on the connection"
+        if remaining_axes
+        else ", after a plain request on the connection"
+    )
 
 
-def _take_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-    """Send steps, starting on a new connection; return the failure of the last step, or None.
+def _send_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
+    """Send steps on a new connection; return the failure of the last step, or None.
 
-    A plain request is sent first on another connection, to clear state that an earlier trial left in the server.
+    A plain request is sent first, on another connection, to clear state that an earlier trial left in the server.
     """
     unmet: UnmetError | None = None
     plain_number = walker.send_plain_request()
     for k, (step, salt) in enumerate(sequence):
         unmet = None
         try:
-            walker.take_step(step, salt, on_new_connection=k == 0)
+            walker.send_step(step, salt, on_new_connection=k == 0)
         except DeclinedError:
             continue
         except UnmetError as found:
@@ -227,6 +238,8 @@ def salt_steps(steps: Sequence[Step], salt: int) -> list[SaltedStep]:
     return [(step, (salt + 7 * k) % 256) for k, step in enumerate(steps)]
 
 
-def describe_walk(steps: int, passed_over: int) -> str:
-    """Return the note on a row whose walk passed: the number of steps, and how many were passed over."""
-    return f"{steps} steps" + (f", {passed_over} of them declined, or a matter of other rows" if passed_over else "")
+def describe_walk(steps: int, skipped: int) -> str:
+    """Return the note on a row whose walk passed: the number of steps, and how many were not judged."""
+    return f"{steps} steps" + (
+        f", {skipped} of them declined by the server or reported by other rows" if skipped else ""
+    )

@@ -13,7 +13,7 @@ from tritonclient.grpc import InferenceServerClient
 
 from conformance.checks.support.client_rows import (
     derive_model_name,
-    expect_like_plain,
+    expect_scripted_answer_read,
     make_script,
     make_small_inference,
     make_small_script,
@@ -190,7 +190,7 @@ def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
             return [Result((ClientOutput("OUT0", one),))]
 
     with pytest.raises(ends):
-        expect_like_plain(Client(Chunkless(Result(())), peer, HTTP), INFERENCE, script)
+        expect_scripted_answer_read(Client(Chunkless(Result(())), peer, HTTP), INFERENCE, script)
 
 
 # --- clients that wait ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.support.client_rows import (
-    list_owed_requirements,
+    list_request_requirements,
     make_small_inference,
     make_small_script,
     make_tensor,
@@ -192,7 +192,7 @@ def without(name: str) -> Callable[[dict[str, str]], object]:
 
 
 def test_a_request_that_keeps_the_rules_is_one() -> None:
-    expect_sent(seen(given(7, -8)), list_owed_requirements(INFERENCE))
+    expect_sent(seen(given(7, -8)), list_request_requirements(INFERENCE))
 
 
 @pytest.mark.parametrize(
@@ -312,4 +312,4 @@ def test_an_error_holds_the_message_or_the_status(text: str, is_said: bool) -> N
 )
 def test_what_a_request_owes(datatype: str, options: Any, expected: str) -> None:
     made = replace(INFERENCE, inputs=(make_tensor("owed", "IN0", datatype, (2,)),), **options)
-    assert list_owed_requirements(made) == tuple(f"CLIENT-SENDS-{name}" for name in expected.split())
+    assert list_request_requirements(made) == tuple(f"CLIENT-SENDS-{name}" for name in expected.split())
