@@ -174,7 +174,7 @@ class Judge(RowJudge):
             return conclude_stopped(error)
 
     def _run_body(self, check: Check, row: Row) -> RowOutcome:
-        if self.target.lost and not check.of_survey:
+        if self.target.lost and not check.judges_discovery:
             raise TargetLostError(self.target.lost, has_died=self.target.has_died)
         model = self.models.make(check, row)
         if isinstance(model, DeployedModel) and model.control is not None:
