@@ -291,7 +291,7 @@ def body_is_never_the_next_request(
 ) -> str:
     """The server does not carry out a request inside the body of a refused one."""
     require_distinct_answers(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
-    body = padding + target.as_text(_make_good_json_request(model, HIDDEN))
+    body = padding + target.render_without_user_headers(_make_good_json_request(model, HIDDEN))
     message = refused(model).with_body(body)
     with block_if(
         lambda: not is_met(lambda: _expect_in_step(target, model, message.with_body(b""), UNREAD_BODY, chunked)),

@@ -265,7 +265,7 @@ def bodies_in_turns_keep_apart(
         require_raw(target, model, messages[0])
     if chunks and not target.send_in_pieces(messages[0], places, chunks=chunks).succeeded:
         raise NotApplicableError("the same request alone is refused in chunks")
-    for k, reply in enumerate(target.send_in_turns(messages, places, chunks=chunks)):
+    for k, reply in enumerate(target.send_interleaved(messages, places, chunks=chunks)):
         expect_own(target, reply, model, length, k, "OIP-ISOLATION")
     return f"{len(places) + 1} pieces of each body"
 

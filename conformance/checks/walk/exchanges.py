@@ -97,7 +97,7 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
             baseline_sender,
             lambda axis: _build_single_value_steps(kind, axis),
             NEUTRAL,
-            target.ask_once,
+            target.probe_once,
             lambda: target.has_hung,
         ),
     )
@@ -120,7 +120,7 @@ def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = 
             sender,
             lambda axis: own.list_single_value_steps(axis, forms),
             NEUTRAL,
-            target.ask_once,
+            target.probe_once,
             lambda: target.has_hung,
         )
         if with_baseline
