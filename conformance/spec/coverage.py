@@ -108,7 +108,7 @@ class Coverage:
 
     @property
     def has_gap(self) -> bool:
-        """Whether a MUST has an unjudged row, except if all its unjudged rows were only not run (`NOT_RUN`)."""
+        """Whether a MUST has a gap with a reason other than `NOT_RUN`."""
         return any(
             ledger.get_requirement(name).level == "MUST" and set(gap.why) != {GapReason.NOT_RUN}
             for name, gap in self.gaps.items()

@@ -21,28 +21,28 @@ class PersistentConnection:
         self._stack = ExitStack()
         self._current: sockets.Connection | None = None
 
-    def exchange(self, message: Message, manner: SendOptions = PLAIN) -> Exchange:
+    def exchange(self, message: Message, options: SendOptions = PLAIN) -> Exchange:
         """Send a message, and read its answer.
 
         A server may close a connection between two messages (RFC 9112, 9.3). If it did, the message is sent again on a
         new connection.
         """
         was_kept = self._current is not None
-        found = self._send_once(message, manner)
+        found = self._send_once(message, options)
         if was_kept and found.status is None and Reply(found).has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
-            found = self._send_once(message, manner)
-        return replace(found, note=manner.note, manner=manner)
+            found = self._send_once(message, options)
+        return replace(found, note=options.note, send_options=options)
 
-    def _send_once(self, message: Message, manner: SendOptions) -> Exchange:
+    def _send_once(self, message: Message, options: SendOptions) -> Exchange:
         connection = self._current or self._stack.enter_context(sockets.connect(self._settings))
         self._current = connection
-        broken = connection.send(cut_segments(self._settings, message, manner))
+        broken = connection.send(cut_segments(self._settings, message, options))
         found = connection.receive(message)
         if found.status is None and broken:
             found = replace(found, failure=broken)
         # The next request reads a second refusal: whether the suite notices the refusal must not depend on timing.
         is_spoilt = connection.has_surplus_bytes and not connection.has_second_refusal
-        if found.failure or is_spoilt or not connection.is_kept or manner.closing:
+        if found.failure or is_spoilt or not connection.is_kept or options.closing:
             self.close()
         return found
 
@@ -52,11 +52,11 @@ class PersistentConnection:
         self._current = None
 
 
-def send_alone(settings: Settings, message: Message, manner: SendOptions = PLAIN) -> Exchange:
+def send_alone(settings: Settings, message: Message, options: SendOptions = PLAIN) -> Exchange:
     """Send a message on a connection of its own, and read its answer."""
     connection = PersistentConnection(settings)
     try:
-        return connection.exchange(message, manner)
+        return connection.exchange(message, options)
     finally:
         connection.close()
 
@@ -72,15 +72,15 @@ def exchange_after_idling(settings: Settings, pair: tuple[Message, Message], idl
         connection.close()
 
 
-def cut_segments(settings: Settings, message: Message, manner: SendOptions) -> list[bytes]:
+def cut_segments(settings: Settings, message: Message, options: SendOptions) -> list[bytes]:
     """Return the bytes of a request, one item for each TCP segment; the head is never split."""
-    chunked = manner.chunked is not None
-    more = (("Connection", "close"),) if manner.closing else ()
-    head = sockets.render_head(settings, message, chunked=chunked, version=manner.version, more=more)
-    if manner.chunked is not None:
-        return [b"".join([head, *manner.chunk_format.format_chunks(_split_body(message.body, manner.chunked))])]
-    parts = _split_body(message.body, manner.segments)
-    return [head, *parts] if manner.segments else [head + message.body]
+    chunked = options.chunked is not None
+    more = (("Connection", "close"),) if options.closing else ()
+    head = sockets.render_head(settings, message, chunked=chunked, version=options.version, more=more)
+    if options.chunked is not None:
+        return [b"".join([head, *options.chunk_format.format_chunks(_split_body(message.body, options.chunked))])]
+    parts = _split_body(message.body, options.segments)
+    return [head, *parts] if options.segments else [head + message.body]
 
 
 def _split_body(body: bytes, offsets: tuple[int, ...]) -> list[bytes]:

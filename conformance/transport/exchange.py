@@ -62,7 +62,7 @@ class Exchange:
         details: the message of the gRPC status; empty over HTTP.
         version: the HTTP version of the answer.
         go_ahead: the reaction to `Expect: 100-continue`, if the body was held back; else None.
-        manner: the options with which the message was sent; the default if the sending function has none, and for
+        send_options: the options with which the message was sent; the default if the sending function has none, and for
             exchanges read from a recording.
         is_chunked: whether the request was sent in chunks.
         connection: the number of the connection, if other exchanges may share the connection; else 0.
@@ -84,7 +84,7 @@ class Exchange:
     details: str = ""
     version: str = "HTTP/1.1"
     go_ahead: GoAhead | None = None
-    manner: SendOptions = PLAIN
+    send_options: SendOptions = PLAIN
     is_chunked: bool = False
     connection: int = 0
     call: int = 0

@@ -23,7 +23,7 @@ class ConnectionEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Octets:
-    """Raw bytes to send on a connection of their own: `head`, then `times` times `filling`, then `tail`.
+    """Raw bytes to send on a separate connection: `head`, then `times` times `filling`, then `tail`.
 
     Attributes:
         described: a short description of the bytes for failure messages.

@@ -1,7 +1,7 @@
 """Sends messages with httpcore: persistent connections, a new connection after an error, size limits, no decoding.
 
-The client of httpx is not used: it would add redirects, cookies, credentials and proxies that the user did not
-configure, and it has no time limit for a whole exchange (`http_pool.py`).
+The client of httpx is not used: the suite must not apply redirects, cookies, credentials or proxies that the user did
+not configure, and it needs one time limit for a whole exchange (`http_pool.py`).
 """
 
 from __future__ import annotations

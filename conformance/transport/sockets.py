@@ -291,8 +291,8 @@ def send_in_pieces(
         broken = connection.send([b"".join([head, *sent])] if at_once else [head, *sent])
         answer = connection.receive(message)
     failure = answer.failure if answer.status else broken or answer.failure
-    manner = SendOptions(segments=tuple(offsets)) if chunks is None else SendOptions("1.1", tuple(offsets), chunks)
-    return replace(answer, failure=failure, note=note, manner=manner)
+    options = SendOptions(segments=tuple(offsets)) if chunks is None else SendOptions("1.1", tuple(offsets), chunks)
+    return replace(answer, failure=failure, note=note, send_options=options)
 
 
 def send_interleaved(
@@ -302,7 +302,7 @@ def send_interleaved(
     bodies = [split_at_offsets(message.body, offsets) for message in messages]
     pieces = bodies if chunks is None else [list(chunks.format_chunks(body)) for body in bodies]
     heads = [[render_head(settings, message, chunked=chunks is not None)] for message in messages]
-    manner = SendOptions(segments=tuple(offsets)) if chunks is None else SendOptions("1.1", tuple(offsets), chunks)
+    options = SendOptions(segments=tuple(offsets)) if chunks is None else SendOptions("1.1", tuple(offsets), chunks)
     note = f"body in {'chunks' if chunks else 'TCP segments'}, interleaved with {len(messages) - 1} other bodies"
     answers = []
     with ExitStack() as stack:
@@ -313,7 +313,7 @@ def send_interleaved(
                 connection.send([piece] if piece else [])
             time.sleep(settings.segment_pause)
         for own, connection, message in zip(opened, connections, messages, strict=True):
-            answers.append(replace(connection.receive(message), note=note, manner=manner))
+            answers.append(replace(connection.receive(message), note=note, send_options=options))
             own.close()  # a server may serve one connection after the other
     return answers
 
@@ -357,8 +357,8 @@ def send_on_one_connection(
         for place, (text, message) in enumerate(zip(texts, messages, strict=True)):
             if not pipelined:
                 connection.send([text])
-            manner = SendOptions(chunked=() if place in chunked else None, pipelined=pipelined)
-            answers.append(replace(connection.receive(message), note=note, manner=manner))
+            options = SendOptions(chunked=() if place in chunked else None, pipelined=pipelined)
+            answers.append(replace(connection.receive(message), note=note, send_options=options))
             if answers[-1].status is None or not connection.is_kept:
                 break
     return answers

@@ -274,16 +274,16 @@ class Target(TargetClient):
         note = f"one of {len(messages)} in flight on one connection"
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
-    def send_with(self, manner: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
+    def send_with(self, options: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message with these options, on the kept connection of this method; `fresh` opens a new connection."""
         message = self._add_user_agent(message)
 
         def exchange() -> Exchange:
             if fresh:
                 self._connection.close()
-            return self._connection.exchange(message, manner)
+            return self._connection.exchange(message, options)
 
-        chunked = range(manner.chunked is not None)
+        chunked = range(options.chunked is not None)
         return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=chunked)[0]
 
     def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
@@ -309,7 +309,7 @@ class Target(TargetClient):
         time.sleep(idle_s)
         return [[one, self._grpc.send(second)] for one, (_, second) in zip(before, pairs, strict=True)]
 
-    def send_together_with(self, manners: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
+    def send_together_with(self, options: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages concurrently, each with its own options and connection; replies are in the same order."""
         messages = [self._add_user_agent(message) for message in messages]
         note = f"one of {len(messages)} in flight"
@@ -320,9 +320,9 @@ class Target(TargetClient):
             return replace(found, note=", ".join(filter(None, (found.note, note))))
 
         def exchanges() -> list[Exchange]:
-            return self._send_concurrently(send, zip(manners, messages, strict=True))
+            return self._send_concurrently(send, zip(options, messages, strict=True))
 
-        chunked = [place for place, manner in enumerate(manners) if manner.chunked is not None]
+        chunked = [index for index, each in enumerate(options) if each.chunked is not None]
         return self._call(messages, exchanges, chunked=chunked)
 
     def _send_concurrently(self, send: Callable[[T], R], items: Iterable[T]) -> list[R]:

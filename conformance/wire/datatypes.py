@@ -1,7 +1,7 @@
 """The table of the protocol's datatypes.
 
 Thirteen datatypes are those of the Open Inference Protocol, REST, "Tensor Data Types". The last is BF16, which Triton
-adds; no document of the binary data extension names BF16, so it is not in `OIP_DATATYPES`.
+adds; no document of the binary data extension names BF16. `OIP_DATATYPES` does not contain BF16.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "inputs-invalid": "The member inputs is not an array.",
         "input-invalid": "An element of inputs is not an object.",
         "size-missing": "Bytes follow the JSON, and an input has neither data nor binary_data_size.",
-        "raw-without-header": "The body has only binary data, but the inference header is not 0.",
+        "raw-without-header": "The body has only binary data, but there is no inference header of 0.",
         "order": "The binary data are in another order than their inputs in the JSON.",
         # the contents of a call over gRPC
         "raw-and-typed": "A request has both raw_input_contents and typed contents.",

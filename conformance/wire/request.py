@@ -195,7 +195,7 @@ class InferRequest:
         return self.encode_with(lambda _: None)
 
     def encode_with(self, edit: Callable[[dict[str, Any]], object]) -> Message:
-        """Encode the request after `edit` has changed its JSON object; the inference header matches the changed JSON."""
+        """Encode the request after `edit` has changed its JSON object; the inference header matches the new JSON."""
         document = self.document()
         edit(document)
         return frame(self.path, document, [item.tensor for item in self.inputs if item.binary], self.names)

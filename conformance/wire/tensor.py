@@ -191,7 +191,7 @@ def find_first_difference(expected: Array, actual: Array, datatype: str, *, json
 
 
 def _find_differences(left: Array, right: Array, datatype: str, json: bool) -> Array:
-    """Return a boolean array that is true for differing elements; both arrays have one dimension and the same length."""
+    """Return a boolean array, true for elements that differ; both arrays have one dimension and the same length."""
     if datatype == "BYTES":
         return np.fromiter(map(bytes.__ne__, left.tolist(), right.tolist()), dtype=bool, count=left.size)
     bits = f"u{left.dtype.itemsize}"
