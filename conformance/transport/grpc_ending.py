@@ -116,7 +116,7 @@ def _parse_single_message(data: bytearray) -> tuple[bytes, str]:
     if data[0]:
         return b"", "a compressed message, although the request accepts none"
     if len(data) > PREFIX_BYTES + length:
-        return b"", f"{len(data) - PREFIX_BYTES - length} bytes after its message"
+        return b"", f"{len(data) - PREFIX_BYTES - length} bytes after the message"
     return bytes(memoryview(data)[PREFIX_BYTES:]), ""
 
 

@@ -226,7 +226,7 @@ def unescape(text: bytes) -> tuple[bytes, Callable[[int], int]]:
     """Return a folded text with its escapes resolved, and a function that maps offsets in the result to the text."""
     places, surplus = array("q"), array("q", (0,))  # offsets of resolved escapes; bytes removed so far
 
-    def resolve(match: re.Match[bytes]) -> bytes:
+    def resolve_escape(match: re.Match[bytes]) -> bytes:
         places.append(match.start() - surplus[-1])
         surplus.append(surplus[-1] + len(match[0]) - 1)
         in_html, decimal, character, name = match.groups()[1:]
@@ -236,5 +236,5 @@ def unescape(text: bytes) -> tuple[bytes, Callable[[int], int]]:
             return fold(bytes((int(decimal) & 0xFF,)))
         return character or _NAMES[name]
 
-    plain = _ESCAPE.sub(resolve, text)
+    plain = _ESCAPE.sub(resolve_escape, text)
     return plain, lambda offset: offset + surplus[bisect_left(places, offset)]

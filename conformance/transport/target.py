@@ -187,10 +187,10 @@ class Target(TargetClient):
         messages = [self._add_user_agent(message) for message in messages]
         chunked = range(len(messages) if chunks else 0)
 
-        def exchanges() -> list[Exchange]:
+        def send_all() -> list[Exchange]:
             return sockets.send_interleaved(self.settings, messages, offsets, chunks)
 
-        return self._call(messages, lambda: self._retry_until_back(exchanges), chunked=chunked)
+        return self._call(messages, lambda: self._retry_until_back(send_all), chunked=chunked)
 
     def send_after_go_ahead(self, message: Message, *, chunks: ChunkFormat | None = None) -> Reply:
         """Send a head with `Expect: 100-continue`, and the body after the server requests it or the wait ends.
@@ -220,10 +220,10 @@ class Target(TargetClient):
         """
         messages = [self._add_user_agent(message) for message in messages]
 
-        def exchanges() -> list[Exchange]:
+        def send_all() -> list[Exchange]:
             return sockets.send_on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
 
-        return self._call(messages, lambda: self._retry_until_back(exchanges), chunked=chunked)
+        return self._call(messages, lambda: self._retry_until_back(send_all), chunked=chunked)
 
     def render_octets(self, message: Message) -> bytes:
         """Return the bytes of a request, including the user's headers, which may be secret."""
@@ -259,11 +259,11 @@ class Target(TargetClient):
         share = len(messages)
         note = f"one of {share} in flight"
 
-        def exchanges() -> list[Exchange]:
+        def send_all() -> list[Exchange]:
             sent = self._send_concurrently(lambda message: self._send_fresh(message, share), messages)
             return [replace(found, note=note + found.note) for found in sent]
 
-        return self._call(messages, exchanges)
+        return self._call(messages, send_all)
 
     def cancel(self, message: Message, *, fresh: bool = False) -> None:
         """Start a gRPC call, and cancel it by resetting its stream (RFC 9113, 5.4.2)."""
@@ -278,13 +278,13 @@ class Target(TargetClient):
         """Send a message with these options, on the kept connection of this method; `fresh` opens a new connection."""
         message = self._add_user_agent(message)
 
-        def exchange() -> Exchange:
+        def send_once() -> Exchange:
             if fresh:
                 self._connection.close()
             return self._connection.exchange(message, options)
 
         chunked = range(options.chunked is not None)
-        return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=chunked)[0]
+        return self._call([message], lambda: [self._retry_until_back(send_once)], chunked=chunked)[0]
 
     def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
         """Send the first message of each pair, wait, send the second on the same connection; return the second replies.
@@ -295,14 +295,14 @@ class Target(TargetClient):
         pairs = [(self._add_user_agent(first), self._add_user_agent(second)) for first, second in pairs]
         over_grpc = all(first.method == GRPC_METHOD for first, _ in pairs)
 
-        def send(pair: tuple[Message, Message]) -> list[Exchange]:
+        def send_pair(pair: tuple[Message, Message]) -> list[Exchange]:
             return self._retry_until_back(lambda: exchange_after_idling(self.settings, pair, idle_s))
 
-        def exchanges() -> list[Exchange]:
+        def send_all() -> list[Exchange]:
             found = self._retry_until_back(lambda: self._call_after_idling(pairs, idle_s)) if over_grpc else None
-            return [one for pair in found or self._send_concurrently(send, pairs) for one in pair]
+            return [one for pair in found or self._send_concurrently(send_pair, pairs) for one in pair]
 
-        return self._call([message for pair in pairs for message in pair], exchanges)[1::2]
+        return self._call([message for pair in pairs for message in pair], send_all)[1::2]
 
     def _call_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[list[Exchange]]:
         before = [self._grpc.send(first, fresh=place == 0) for place, (first, _) in enumerate(pairs)]
@@ -315,15 +315,15 @@ class Target(TargetClient):
         note = f"one of {len(messages)} in flight"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
-        def send(sent: tuple[SendOptions, Message]) -> Exchange:
+        def send_with_options(sent: tuple[SendOptions, Message]) -> Exchange:
             found = self._retry_until_back(lambda: send_alone(settings, sent[1], sent[0]))
             return replace(found, note=", ".join(filter(None, (found.note, note))))
 
-        def exchanges() -> list[Exchange]:
-            return self._send_concurrently(send, zip(options, messages, strict=True))
+        def send_all() -> list[Exchange]:
+            return self._send_concurrently(send_with_options, zip(options, messages, strict=True))
 
         chunked = [index for index, each in enumerate(options) if each.chunked is not None]
-        return self._call(messages, exchanges, chunked=chunked)
+        return self._call(messages, send_all, chunked=chunked)
 
     def _send_concurrently(self, send: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Call `send` with each item in a thread, and wait for all calls; re-raise the first exception."""
