@@ -66,8 +66,8 @@ class ReplayTarget(Target):
         for one in found.exchanges:
             if isinstance(one.body, Excerpt):
                 raise PartlyRecordedError(
-                    f"the recording has only {len(one.body)} of {one.body.length} bytes of an answer in call {call.index}"
-                    f" of {call.scope}, so this answer cannot be judged again"
+                    f"the recording has only {len(one.body)} of {one.body.length} bytes of an answer in"
+                    f" call {call.index} of {call.scope}, so this answer cannot be judged again"
                 )
         return [replace(one, message=sent) for sent, one in zip(call.messages, found.exchanges, strict=False)]
 

@@ -59,7 +59,10 @@ def test_of_a_long_answer_head_tail_length_and_digest_are_kept(tmp_path: Path) -
 
 def test_such_an_answer_is_not_judged_again(tmp_path: Path) -> None:
     target = replayed(recorded(tmp_path, call(0, b"", LONG)))
-    with target.scope("scope"), pytest.raises(PartlyRecordedError, match="the recording has only 5120 of 8388611 bytes"):
+    with (
+        target.scope("scope"),
+        pytest.raises(PartlyRecordedError, match="the recording has only 5120 of 8388611 bytes"),
+    ):
         target.send(Message("/v2"))
 
 
