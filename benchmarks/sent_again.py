@@ -44,7 +44,7 @@ def messages(certified: Path) -> list[Message]:
     These go out over a bare socket; the client under measurement takes care of the framing itself.
     """
     kept = recording.load(certified / RECORDING)
-    report = json.loads(packed_files.read_whole(certified / REPORT, LONGEST_REPORT))
+    report = json.loads(packed_files.read_file_bytes(certified / REPORT, LONGEST_REPORT))
     target = _Heard(settings_of.make_settings(kept.url), kept.calls)
     with Session(target) as session:
         session.discover(report["options"]["extensions"])

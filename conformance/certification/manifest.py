@@ -122,8 +122,8 @@ def read(folder: Path) -> Manifest:
             f"{path} has schema {schema}, and this suite reads {SCHEMA}: verify it with the suite that made it"
             " (--with-suite)"
         )
-    if fault := schemas.find_fault(document, schemas.load_schema("manifest"), checks_formats=True):
-        raise CertificationError(f"{path} is no manifest: {schemas.describe_fault(fault)}")
+    if fault := schemas.find_error(document, schemas.load_schema("manifest"), checks_formats=True):
+        raise CertificationError(f"{path} is no manifest: {schemas.describe_error(fault)}")
     del document["schema"]
     return Manifest(**document)
 
@@ -136,7 +136,7 @@ def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
     """
     whole = replace(made, files=dict.fromkeys((REPORT, RECORDING, *PAGES, NOTE), "0" * 64))
     schema = schemas.load_schema("manifest")
-    fault = schemas.find_fault(json.loads(whole.to_json()), schema, checks_formats=True)
+    fault = schemas.find_error(json.loads(whole.to_json()), schema, checks_formats=True)
     if fault is None:
         return None
     member = str(fault.absolute_path[0])
@@ -153,7 +153,7 @@ def read_suite_version(folder: Path) -> str | None:
     suite = document.get("suite") if isinstance(document, dict) else None
     found = suite.get("version") if isinstance(suite, dict) else None
     form = schemas.load_schema("manifest")["$defs"]["version"]
-    return found if schemas.find_fault(found, form) is None else None
+    return found if schemas.find_error(found, form) is None else None
 
 
 def _read_document(path: Path) -> Any:

@@ -57,7 +57,7 @@ class Liveness:
         Raises:
             AdapterLostError: the plain inference was a wait as well, now or earlier.
         """
-        if not self._lost and self._budget.is_low:
+        if not self._lost and self._budget.is_probe_due:
             waits = self._budget.waits
             any(infer_plainly(make_plain_inference(form)) for form in PLAIN_FORMS)
             if self._budget.waits > waits:

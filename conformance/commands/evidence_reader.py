@@ -25,8 +25,8 @@ def read(file: Path) -> dict[str, Any]:
         UserError: the file cannot be read, or is not such evidence.
     """
     about = _parse_file(file)
-    if fault := schemas.find_fault(about, _load_schema()):
-        raise UserError(f"{file} is not evidence of this suite: {schemas.describe_fault(fault)}")
+    if fault := schemas.find_error(about, _load_schema()):
+        raise UserError(f"{file} is not evidence of this suite: {schemas.describe_error(fault)}")
     try:
         files.convert_errors(lambda: _expect_parsable(about["survey"]))
     except (files.UnreadableError, DecodeError) as error:

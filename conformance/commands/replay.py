@@ -124,6 +124,8 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
 
 def _resend_broken_requests(session: Session) -> Session:
     """Resend the requests that broke during discovery; keep only those that still break."""
-    broken = [one for one in session.target.survey_broken if is_broken(session.target.send(one.reply.exchange.message))]
-    session.target.survey_broken = broken
+    target = session.target
+    target.broken_in_discovery = [
+        one for one in target.broken_in_discovery if is_broken(target.send(one.reply.exchange.message))
+    ]
     return session

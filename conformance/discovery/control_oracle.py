@@ -95,7 +95,7 @@ class ControlOracle:
         if output is None or (tensor := as_tensor(output)) is None:
             found = "; ".join(map(str, output.findings)) if output else reply.outcome()
             raise BlockedError(f"{name} cannot be read in the answer of {model.name} to a plain request: {found}")
-        return replace(tensor, is_near=True)
+        return replace(tensor, is_approximate=True)
 
 
 def as_tensor(output: Found) -> Tensor | None:

@@ -114,7 +114,7 @@ def discover_models(
         )
     offered_extensions.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
     if GRPC in transports:
-        scored = [model for model in asked if SCORED.describe_lack(model.role.inputs, model.role.outputs) == ""]
+        scored = [model for model in asked if SCORED.describe_mismatch(model.role.inputs, model.role.outputs) == ""]
         probes = offered_extensions.probe_classes_over_grpc(target, scored)
         offered_extensions.record_extension(survey, OVER_GRPC[0], wanted, probes)
     survey.models = {model.name: model.to_dict() for model in models}

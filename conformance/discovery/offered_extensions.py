@@ -45,7 +45,7 @@ def read_http_metadata(target: Target, survey: DiscoveryResult) -> None:
     document, _ = parse_json(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
         survey.silence = str(reply.exchange.failure or f"HTTP {reply.status}")
-        survey.coding = reply.unasked_coding
+        survey.coding = reply.unrequested_coding
         return
     survey.name = _keep_text(document.get("name"))
     survey.version = _keep_text(document.get("version"))
@@ -150,7 +150,7 @@ def record_extension(survey: DiscoveryResult, extension: str, wanted: Sequence[s
             survey.offered[extension] = "works"
             return
         refusal = ignored if is_answered(probe.reply) else probe.reply.outcome()
-        survey.coding = survey.coding or probe.reply.unasked_coding
+        survey.coding = survey.coding or probe.reply.unrequested_coding
     survey.refusals[extension] = refusal
 
 

@@ -55,7 +55,7 @@ def find_difference(
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
         return Difference(f"{whole} = {format_elements(expected.array)}", f"no values that can be read: {reason}")
     is_near = (not output.binary) if through_json is None else through_json
-    index = _find_first(expected, output.array, approximate=is_near or expected.is_near)
+    index = _find_first(expected, output.array, approximate=is_near or expected.is_approximate)
     if index is None:
         return None
     wanted, found = _describe_values(whole, expected.array, output.array, index)

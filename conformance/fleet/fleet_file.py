@@ -116,7 +116,7 @@ def load(path: Path) -> Fleet:
 def _expect_valid_entries(path: Path, entries: Entries) -> None:
     fleet, target = schemas.load_schema("fleet"), schemas.load_schema("target")
     schema = {**fleet, "$defs": {**fleet["$defs"], "target-file": target}}  # the fleet schema refers to this
-    error = schemas.find_fault(entries, schema)
+    error = schemas.find_error(entries, schema)
     if error is None:
         return
     place = ".".join(str(part) for part in error.absolute_path)

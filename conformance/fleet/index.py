@@ -19,7 +19,7 @@ from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
 from conformance.report.requirement_changes import RequirementChange, count_unmet_rows, find_changes
 from conformance.spec.outcome import Outcome
-from conformance.spec.tally import Tally, count_requirements, filter_counted, is_judged, tally_report
+from conformance.spec.tally import Tally, count_requirements, is_judged, select_requirements, tally_report
 from conformance.spec.verdict import EXIT_STATUS
 
 Index = dict[str, Any]
@@ -123,13 +123,13 @@ def _summarise_report(report: Report) -> Index:
 
 
 def _list_counts(found: Tally) -> dict[str, int]:
-    return {"met": found.met, "failed": found.failed, "stuck": found.stuck, "unseen": found.unseen}
+    return {"met": found.met, "failed": found.failed, "stuck": found.in_doubt, "unseen": found.not_judged}
 
 
 def _count_by_area(report: Report) -> dict[str, dict[str, int]]:
     """Return the counts of MUSTs by outcome for each judged area; areas without any are omitted."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
-    entries = filter_counted(report["requirements"], report["options"]["extensions"])
+    entries = select_requirements(report["requirements"], report["options"]["extensions"])
     if not any(map(is_judged, entries)):
         return {}
     areas = dict.fromkeys(entry["area"] for entry in entries)

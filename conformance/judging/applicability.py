@@ -41,7 +41,7 @@ def make_test(survey: DiscoveryResult, transports: Collection[str]) -> Callable[
             return role is None or role in survey.roles
         model, fit = models.get(row.model), check.find_fit(row)
         return model is not None and not (
-            fit and fit.describe_lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
+            fit and fit.describe_mismatch(model.role.inputs, model.role.outputs, is_described=model.is_described)
         )
 
     return applies

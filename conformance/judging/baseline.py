@@ -18,7 +18,7 @@ from conformance.judging.selection import is_match
 from conformance.spec.check import Check, Row, format_label
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONCONFORMANT, Outcome
 from conformance.spec.result import CheckResult
-from conformance.spec.verdict import EXIT_STATUS, Verdict, bears_on_interoperability
+from conformance.spec.verdict import EXIT_STATUS, Verdict, counts_for_interoperability
 
 # Outcomes that an entry can explain, and outcomes that show it to be out of date.
 UNMET = (Outcome.FAIL, Outcome.BLOCKED, Outcome.KNOWN_FAILURE)
@@ -156,7 +156,7 @@ class Baseline:
             if result.outcome is Outcome.KNOWN_FAILURE or self._is_known_advice(result):
                 known.append(result.label)
             elif result.outcome in self.unmet and result.outcome is not Outcome.BLOCKED:
-                if gate == INTEROPERABLE and not bears_on_interoperability(result):
+                if gate == INTEROPERABLE and not counts_for_interoperability(result):
                     continue
                 new.append(result.label)
         fixed = [result.label for result in results if result.outcome is Outcome.FIXED]

@@ -140,7 +140,9 @@ def _render_bytes(received: ClientRequest, parsed: ParsedRequest | None, offset:
         return rows if offset is None else label_row(rows, offset, f"byte {offset} of the message")
     if offset is None:
         return []
-    label = f"byte {offset} of the tensor" if parsed.is_raw else body_layout.find_label(_build_layout(parsed), offset)
+    label = (
+        f"byte {offset} of the tensor" if parsed.is_raw else body_layout.find_field_label(_build_layout(parsed), offset)
+    )
     return label_row(body_layout.format_hex_window(parsed.body, offset).splitlines(), offset, label)
 
 

@@ -17,7 +17,7 @@ from conformance.spec.extensions import PROTOCOL
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
-from conformance.spec.tally import filter_counted, is_judged
+from conformance.spec.tally import is_judged, select_requirements
 from conformance.spec.verdict import conclude_requirements
 
 
@@ -79,7 +79,7 @@ def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]
 def _find_requirements(
     results: Sequence[CheckResult], offered: Collection[str], asked: Collection[str], party: Party
 ) -> _ApplicableRequirements:
-    entries = filter_counted(conclude_requirements(results, party), asked)
+    entries = select_requirements(conclude_requirements(results, party), asked)
     applying = [entry["id"] for entry in entries if entry["extension"] in (PROTOCOL, *offered)]
     return _ApplicableRequirements(dict.fromkeys(applying), {entry["id"] for entry in entries if is_judged(entry)})
 

@@ -150,7 +150,7 @@ def _render_hex_dump(reply: Reply, offset: int | None, secrets: Collection[str])
 
 def render_answer_bytes(reply: Reply, offset: int, secrets: Collection[str] = ()) -> list[str]:
     """Return a hex dump around an offset of the answer's body, with the name of the field that begins there."""
-    label = hide(body_layout.find_label(reply.answer, offset), secrets)
+    label = hide(body_layout.find_field_label(reply.answer, offset), secrets)
     rows = body_layout.format_hex_window(hide_bytes(reply.body, secrets), offset).splitlines()
     return label_row(rows, offset, label)
 

@@ -40,7 +40,7 @@ from conformance.transport import client_names
 from conformance.transport.client_names import ClientName
 from conformance.transport.credentials import hide
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.replay import NotKeptError, NotRecordedError
+from conformance.transport.replay import NotRecordedError, PartlyRecordedError
 from conformance.transport.target import Target
 from conformance.transport.target_client import HungError
 from conformance.transport.unreachable import TargetLostError
@@ -104,23 +104,23 @@ class Judge(RowJudge):
         may_be_short = self._short_waits.may_be_short(check, row)
         if may_be_short and not self._short_waits.find():
             with suppress(HungError):
-                return self._judge_whole(check, row, breaks_off=True)
+                return self._judge_whole(check, row, raises_when_hung=True)
         short_wait = self._short_waits.find() if may_be_short else None
         if short_wait is not None and (judged := self._judge_once(check, row, short_wait=short_wait)):
             return judged
         return self._judge_whole(check, row)
 
-    def _judge_whole(self, check: Check, row: Row, *, breaks_off: bool = False) -> tuple[RowOutcome, int]:
-        judged = self._judge_once(check, row, breaks_off=breaks_off)
+    def _judge_whole(self, check: Check, row: Row, *, raises_when_hung: bool = False) -> tuple[RowOutcome, int]:
+        judged = self._judge_once(check, row, raises_when_hung=raises_when_hung)
         assert judged is not None  # noqa: S101 - only a row with short waits is repeated
         return judged
 
     def _judge_once(
-        self, check: Check, row: Row, *, short_wait: float | None = None, breaks_off: bool = False
+        self, check: Check, row: Row, *, short_wait: float | None = None, raises_when_hung: bool = False
     ) -> tuple[RowOutcome, int] | None:
         client = self._choose_client_names(check, row)[0]
         name = format_key(check.id, row.id)
-        with self.target.scope(name, client=client, short_wait=short_wait, breaks_off=breaks_off):
+        with self.target.scope(name, client=client, short_wait=short_wait, raises_when_hung=raises_when_hung):
             try:
                 found = self.models.find_absence(check, row) or self._run_check(check, row)
             except HungError:
@@ -162,7 +162,7 @@ class Judge(RowJudge):
             self._attribute_to_client_name(check, row, found)
             return self._conclude_unmet(check, row, found)
         except NotRecordedError as missing:
-            kind = ReasonKind.NOT_KEPT if isinstance(missing, NotKeptError) else ReasonKind.NOT_RECORDED
+            kind = ReasonKind.NOT_KEPT if isinstance(missing, PartlyRecordedError) else ReasonKind.NOT_RECORDED
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
         except ShortWaitError as short:
             return short.conclude()
@@ -174,7 +174,7 @@ class Judge(RowJudge):
             return conclude_stopped(error)
 
     def _run_body(self, check: Check, row: Row) -> RowOutcome:
-        if self.target.lost and not check.of_survey:
+        if self.target.lost and not check.judges_discovery:
             raise TargetLostError(self.target.lost, has_died=self.target.has_died)
         model = self.models.make(check, row)
         if isinstance(model, DeployedModel) and model.control is not None:

@@ -49,7 +49,7 @@ class RawInterpretation:
         if not isinstance(model, DeployedModel) or "cast_int32_fp32" in self._target.roles:
             return False
         try:
-            return self._target.ask_once(
+            return self._target.probe_once(
                 f"raw contents big-endian, {model.name}", lambda: self._is_right_when_swapped(model)
             )
         except (TargetLostError, NotRecordedError):
@@ -72,7 +72,7 @@ class RawInterpretation:
         if model is None:
             return False
         try:
-            return self._target.ask_once(f"raw contents {what}", lambda: ask(GrpcTarget(self._target), model))
+            return self._target.probe_once(f"raw contents {what}", lambda: ask(GrpcTarget(self._target), model))
         except (TargetLostError, NotRecordedError):
             return False  # no answer: the failure stands
 

@@ -308,12 +308,14 @@ def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[
         secret="\n".join(f"HEADERS.append(({name!r}, os.environ[{v!r}]))" for name, v in secret.items()),
         steps=names,
         opens=_find_requests_on_new_connections(steps),
-        pipelined=[own for own, step in zip(names, steps, strict=True) if len(step) > 1 and step[0].manner.pipelined],
+        pipelined=[
+            own for own, step in zip(names, steps, strict=True) if len(step) > 1 and step[0].send_options.pipelined
+        ],
         timeout=settings.timeout,
         cuts={
-            name: list(exchange.manner.segments)
+            name: list(exchange.send_options.segments)
             for name, exchange in _iterate_named_exchanges(steps)
-            if exchange.manner.segments
+            if exchange.send_options.segments
         },
     ).strip()
 
@@ -360,4 +362,4 @@ def _find_requests_on_new_connections(steps: Reproduction) -> list[str]:
 def _encode_request(exchange: Exchange, settings: Settings) -> bytes:
     """Return the bytes of a request as sent, without the user's headers except Host, which is not secret."""
     host = tuple((name, value) for name, value in settings.headers if name.lower() == "host")
-    return b"".join(cut_segments(replace(settings, headers=host), exchange.message, exchange.manner))
+    return b"".join(cut_segments(replace(settings, headers=host), exchange.message, exchange.send_options))

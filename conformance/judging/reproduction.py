@@ -50,10 +50,10 @@ def _group_into_steps(before: Sequence[Exchange]) -> Reproduction:
 
 def is_single_request(steps: Reproduction) -> bool:
     """Whether one request with default send options reproduces the failure."""
-    return len(steps) == 1 and len(steps[0]) == 1 and steps[0][0].manner == PLAIN
+    return len(steps) == 1 and len(steps[0]) == 1 and steps[0][0].send_options == PLAIN
 
 
 def _is_sequential(one: Exchange, other: Exchange) -> bool:
     """Whether two exchanges of one call were sent one after the other, on one HTTP/1 connection."""
     is_shared = one.connection == other.connection != 0 and not Reply(one).is_over_grpc
-    return is_shared and not one.manner.pipelined
+    return is_shared and not one.send_options.pipelined

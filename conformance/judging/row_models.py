@@ -40,7 +40,7 @@ class RowModels:
         """Return a not-applicable outcome if a row does not apply to the target, else None."""
         offered, transports = self.survey.offered, self._target.settings.transports
         entry = find_requirement(check, row)
-        broke = check.of_survey and any(not one.is_deliberate for one in self._target.broken_before)
+        broke = check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
         applies = check.is_over_grpc or broke or entry.is_of_robustness
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
             return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
@@ -74,7 +74,7 @@ class RowModels:
         model, fit = self._find_model(check, row), check.find_fit(row)
         if fit is None or model.trouble:
             return None
-        lack = fit.describe_lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
+        lack = fit.describe_mismatch(model.role.inputs, model.role.outputs, is_described=model.is_described)
         return (
             conclude_not_applicable(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name)
             if lack

@@ -234,5 +234,5 @@ def start_run(
 def _judge_discovery_rows(session: Session, subjects: Subjects) -> list[CheckResult]:
     """Judge the rows about the discovery requests, and return their failures."""
     rows = list_profile_rows("quick", subjects=subjects, transports=session.target.settings.transports)
-    results = [session.judge(check, row) for check, row in rows if check.of_survey]
+    results = [session.judge(check, row) for check, row in rows if check.judges_discovery]
     return [result for result in results if result.outcome is Outcome.FAIL]

@@ -162,7 +162,7 @@ def is_concurrency_safe(check: Check, row: Row) -> bool:
     requirement = check.requirements(row)[0]
     is_about_state = requirement in STATE_REQUIREMENTS
     is_of_robustness = ledger.get_requirement(requirement.removesuffix("/grpc")).is_of_robustness
-    return not (is_about_state or is_of_robustness or row.dangerous or check.of_survey or check.explores)
+    return not (is_about_state or is_of_robustness or row.dangerous or check.judges_discovery or check.explores)
 
 
 def choose_connections(latency: float | None) -> int:

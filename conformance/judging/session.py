@@ -148,4 +148,4 @@ class Session:
         self.survey = self._judge.models.survey = survey
         self.target.roles = survey.roles
         self.target.placements = self._placements or {}
-        self.target.survey_broken = [broken_request.from_dict(one) for one in survey.broken]
+        self.target.broken_in_discovery = [broken_request.from_dict(one) for one in survey.broken]

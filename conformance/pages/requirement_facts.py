@@ -53,7 +53,9 @@ def _build_sort_key(found: RequirementCheck, requirement: str) -> tuple[bool, bo
     which it lists the requirement, and how many requirements it lists.
     """
     check = found.check
-    is_special = check.explores or check.of_survey or is_of_models(check) or any(row.dangerous for row in found.rows)
+    is_special = (
+        check.explores or check.judges_discovery or is_of_models(check) or any(row.dangerous for row in found.rows)
+    )
     names = {name for row in check.rows for name in check.requirements(row)}
     place = min(check.requirements(row).index(requirement) for row in found.rows)
     return is_special, check.area != ledger.get_requirement(requirement).area, place, len(names)

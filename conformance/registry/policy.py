@@ -126,6 +126,6 @@ def _read_document(path: Path, schema: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(json.dumps(files.parse_toml(files.read_text(path)), default=str))
     except files.UnreadableError as error:
         raise RegistryError(f"{path}: {error}") from error
-    if fault := schemas.find_fault(document, schemas.load_schema(schema), checks_formats=True):
-        raise RegistryError(f"{path}: {schemas.describe_fault(fault)}")
+    if fault := schemas.find_error(document, schemas.load_schema(schema), checks_formats=True):
+        raise RegistryError(f"{path}: {schemas.describe_error(fault)}")
     return document

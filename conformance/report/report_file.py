@@ -46,9 +46,9 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
         raise ReportError(f"{path} is a report of schema version {version}, this version reads {SCHEMA_VERSION}")
     if is_whole and SUMMARY in report:
         raise ReportError(f"{path} is the summary of a report; the whole report is needed")
-    fault = None if _is_valid(report) else schemas.find_fault(report, _find_schema(report))
+    fault = None if _is_valid(report) else schemas.find_error(report, _find_schema(report))
     if fault is not None:
-        raise ReportError(f"{path} is not a report of oip-conformance: {schemas.describe_fault(fault)}")
+        raise ReportError(f"{path} is not a report of oip-conformance: {schemas.describe_error(fault)}")
     return report
 
 
@@ -71,7 +71,7 @@ def _find_schema(report: dict[str, Any]) -> dict[str, Any]:
 
 def _parse_file(path: Path) -> Any:
     try:
-        return files.parse_json(packed_files.read_whole(path, MAX_REPORT_BYTES))
+        return files.parse_json(packed_files.read_file_bytes(path, MAX_REPORT_BYTES))
     except files.NotOpenedError as error:
         raise ReportError(f"cannot read {path}: {error}") from error
     except files.UnreadableError as error:

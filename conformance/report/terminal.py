@@ -251,7 +251,8 @@ def _format_reasons(conclusion: Conclusion, why: str, musts: Tally) -> str:
     if conclusion.verdict.verdict == NARROWED:
         return f", {why}"
     if conclusion.verdict.verdict == PARTIAL:
-        return f": {musts.met} of {musts.applying} MUSTs met, none failed, {conclusion.coverage.brief}{musts.rest}"
+        gaps = conclusion.coverage.brief + musts.inapplicable_clause
+        return f": {musts.met} of {musts.applying} MUSTs met, none failed, {gaps}"
     return f"{f': {why}' if why else ''} ({musts.sentence})"
 
 

@@ -33,7 +33,7 @@ from conformance.spec.coverage import GAP_REASONS, GapReason
 from conformance.spec.documents import Sentence
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, OUTCOME_WORDINGS, Outcome
-from conformance.spec.tally import NOT_JUDGED, Tally, describe_absence, filter_counted, tally_report
+from conformance.spec.tally import NOT_JUDGED, Tally, describe_absence, select_requirements, tally_report
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import describe_verdict, format_sentence
 
@@ -304,7 +304,7 @@ def _build_requirements(report: Report) -> list[Requirement]:
     for check in report["rows"]:
         for requirement in check["requirements"]:
             rows.setdefault(requirement, []).append(check)
-    counting = {entry["id"] for entry in filter_counted(report["requirements"], report["options"]["extensions"])}
+    counting = {entry["id"] for entry in select_requirements(report["requirements"], report["options"]["extensions"])}
     found = []
     for entry in report["requirements"]:
         own = rows.get(entry["id"], [])

@@ -15,7 +15,7 @@ from conformance.roles.roles import Role, TensorSpec
 from conformance.roles.sample_values import make_ramp, make_sample_shape, make_sample_tensor
 from conformance.wire.request import (
     ABSENT,
-    OUR_NAMES,
+    SAME_NAMES,
     Form,
     InferRequest,
     Input,
@@ -42,7 +42,7 @@ class Model:
     name: str
     salt: int = 0
     version: str = ""
-    names: Names = OUR_NAMES
+    names: Names = SAME_NAMES
 
     @property
     def path(self) -> str:

@@ -1,13 +1,14 @@
-"""Defines checks: each has a permanent id, the requirements that it covers, rows, and one short body.
+"""Defines checks. A check has a permanent id, the requirements that it covers, rows (its cases), and one function.
 
     @check("sizes.answer-states-its-size", answers="BIN-SIZE-O", role="multi")
     @rows(("one", 1), ("many", 1000))
     def answer_states_its_size(target, model, count):
         \"\"\"An output returned as binary data states its exact size in bytes.\"\"\"
 
-The body is called as `body(target, model, *row values)`; `model` is omitted if neither check nor row has a role. It
-returns if the requirement is met, optionally with a text to report as an observation, and otherwise raises
-`expect.unmet.UnmetError`. The first line of its docstring is the claim, in the present tense.
+The suite calls this function, the body, as `body(target, model, *row values)`; `model` is omitted if neither check nor
+row has a role. The body returns if the requirement is met; a returned text is reported as an observation. If the
+requirement is not met, the body raises `expect.unmet.UnmetError`. The first line of its docstring is the claim, in the
+present tense.
 
 `over` lists the transports that a check judges: `(HTTP,)` (the default), `(GRPC,)`, or both if it compares them. A
 claim that holds over each of them has one body and two ids, each with separate rows:
@@ -19,8 +20,8 @@ claim that holds over each of them has one body and two ids, each with separate 
     def classes_are_bytes(target, model, values, send="json"):
         \"\"\"A classified output has datatype BYTES.\"\"\"
 
-A body over gRPC receives a `transport.grpc_target.GrpcTarget`, which accepts the same requests. It may raise `Unmet`
-with requirements of HTTP: `expect.attribution.to_grpc_requirement` translates them to gRPC.
+A body over gRPC receives a `transport.grpc_target.GrpcTarget`, which accepts the same requests. It may raise
+`UnmetError` with requirements of HTTP: `expect.attribution.to_grpc_requirement` translates them to gRPC.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ class Row:
         values: arguments of the body after target and model.
         role: the model role of this row, if rows differ.
         answers: the requirements of this row, if rows differ.
-        needs: further extensions that the row requires, for example binary data to send its tensors.
-        fit: the deployed models that can be used for the row, if rows differ.
-        model: the name of the deployed model to judge, whatever it computes.
-        dangerous: whether requests of the row have crashed servers; such rows run late, and only on request.
+        needs: the extensions that the row requires besides that of its requirements, such as binary data for its
+            tensors.
+        fit: the constraints on deployed models that can replace the role's model in this row, if rows differ.
+        model: the name of the deployed model to judge, whatever it computes; None: the model of the role.
+        dangerous: whether requests of the row have crashed servers; such rows run late, and only with an option.
     """
 
     id: str
@@ -67,13 +69,14 @@ class Check:
 
     Attributes:
         id: `area.claim-in-few-words`; never changes.
-        answers: ledger ids; an `Unmet` without a requirement refers to the first.
+        answers: ids of the requirements; an `UnmetError` without a requirement refers to the first.
         role: the model role that the check requires, or None.
-        fit: the deployed models for rows without a fit of their own; None if no deployed model can be used.
+        fit: the constraints on deployed models that can replace the role's model, for rows without own constraints;
+            None if only the role's model can be used.
         over: the transports that the check judges; the target must have all of them.
-        explores: whether the check draws from Hypothesis; such checks run only under the `explore` profile.
-        infers: whether the check requires a model that answers a plain request; otherwise its rows are blocked.
-        of_survey: whether the check judges the discovery of the target, so that it runs for every extension.
+        explores: whether Hypothesis generates the requests; such checks run only under the `explore` profile.
+        infers: whether the rows are blocked if the model answers no simple valid request (`Target.find_plain_refusal`).
+        judges_discovery: whether the check judges the requests of discovery, so that it runs for every extension.
         also: checks with the same body over other transports.
     """
 
@@ -86,7 +89,7 @@ class Check:
     explores: bool = False
     infers: bool = True
     also: tuple[Check, ...] = ()
-    of_survey: bool = False
+    judges_discovery: bool = False
     fit: Fit | None = None
 
     @property
@@ -96,7 +99,7 @@ class Check:
 
     @property
     def name(self) -> str:
-        """The body's name, for `pytest -k`."""
+        """The name of the body's function, which `pytest -k` selects."""
         return self.body.__name__
 
     @property
@@ -106,28 +109,28 @@ class Check:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it judges gRPC, alone or together with HTTP."""
+        """Whether the check judges gRPC, alone or together with HTTP."""
         return GRPC in self.over
 
     def requirements(self, row: Row) -> tuple[str, ...]:
-        """The ledger ids that this row covers; the first is the default of an `Unmet`."""
+        """Return the ids of the requirements that this row covers; the first is the default of an `UnmetError`."""
         return row.answers or self.answers
 
     def find_role(self, row: Row) -> str | None:
-        """The model role that this row needs, or None."""
+        """Return the model role that this row needs; None if it needs no role or names a deployed model."""
         return None if row.model else row.role or self.role
 
     def find_fit(self, row: Row) -> Fit | None:
-        """Return the constraints on deployed models for this row; None if no deployed model can be used."""
+        """Return the constraints on deployed models for this row; None if only the role's model can be used."""
         return row.fit or self.fit
 
 
 @dataclass(frozen=True, slots=True)
-class Cases:
-    """Rows of a check and its body: the `rows` decorator returns them for the `check` decorator."""
+class BodyWithRows:
+    """A body with the rows of its check: the `rows` decorator returns it for the `check` decorator."""
 
     rows: tuple[Row, ...]
-    of: Body | Check
+    source: Body | Check
 
 
 def check(
@@ -138,45 +141,45 @@ def check(
     over: Sequence[str] = (HTTP,),
     explores: bool = False,
     infers: bool = True,
-    of_survey: bool = False,
+    judges_discovery: bool = False,
     fit: Fit | None = None,
-) -> Callable[[Body | Cases | Check], Check]:
-    """Make a check from a body, or another check from the body of an existing one.
+) -> Callable[[Body | BodyWithRows | Check], Check]:
+    """Make a check from a body, or another check from the body of an existing check.
 
     Args:
         identity: the check's id.
-        answers: one or several ledger ids; the first is the default of an `Unmet`.
-        role: the model role of rows without one.
+        answers: ids of one or several requirements; the first is the default of an `UnmetError`.
+        role: the model role of rows that have no role themselves.
         over: see `Check.over`.
         explores: see `Check.explores`.
         infers: see `Check.infers`.
-        of_survey: see `Check.of_survey`.
+        judges_discovery: see `Check.judges_discovery`.
         fit: see `Check.fit`.
     """
 
-    def make(made: Body | Cases | Check) -> Check:
-        cases = made if isinstance(made, Cases) else Cases((Row(""),), made)
+    def build_check(source: Body | BodyWithRows | Check) -> Check:
+        cases = source if isinstance(source, BodyWithRows) else BodyWithRows((Row(""),), source)
         ids = (answers,) if isinstance(answers, str) else tuple(answers)
-        body, others = _split_check(cases.of)
-        return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, others, of_survey, fit)
+        body, also = _split_check(cases.source)
+        return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, also, judges_discovery, fit)
 
-    return make
-
-
-def _split_check(made: Body | Check) -> tuple[Body, tuple[Check, ...]]:
-    """Return a body, and the checks already made from it."""
-    if isinstance(made, Check):
-        return made.body, (replace(made, also=()), *made.also)
-    return made, ()
+    return build_check
 
 
-def rows(*cases: Row | tuple[Any, ...] | str) -> Callable[[Body | Check], Cases]:
+def _split_check(source: Body | Check) -> tuple[Body, tuple[Check, ...]]:
+    """Return the body, and the checks that were already made from it."""
+    if isinstance(source, Check):
+        return source.body, (replace(source, also=()), *source.also)
+    return source, ()
+
+
+def rows(*cases: Row | tuple[Any, ...] | str) -> Callable[[Body | Check], BodyWithRows]:
     """Set the rows of a check: `Row`s, tuples (id, value, ...), or texts that are both id and value."""
-    return lambda made: Cases(tuple(map(_build_row, cases)), made)
+    return lambda source: BodyWithRows(tuple(map(_build_row, cases)), source)
 
 
 def rows_for_role(role: str, *cases: Row | tuple[Any, ...] | str) -> list[Row]:
-    """Return rows with one role, for a check whose other rows are only for deployed models."""
+    """Return rows with this role, for a check whose other rows run only on deployed models."""
     return [replace(_build_row(case), role=role) for case in cases]
 
 
@@ -202,5 +205,5 @@ def format_label(check_id: str, row_id: str) -> str:
 
 
 def format_key(check_id: str, row_id: str) -> str:
-    """Format a row for recordings, pytest and `never`: `id[row]`, always with brackets."""
+    """Format a row for recordings, pytest and the setting `never`: `id[row]`, always with brackets."""
     return f"{check_id}[{row_id}]"

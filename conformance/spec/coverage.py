@@ -1,7 +1,7 @@
-"""Coverage of the applicable rows: which rows were not judged, why, and which models the user can deploy to judge them.
+"""Coverage of a run: which applicable rows were not judged, why, and which models the user can deploy to judge them.
 
-A row that does not apply is not a gap: its extension is not offered, its request exceeds a limit of the server, or its
-check does not concern this target.
+A row that was not judged is a gap, unless the row does not apply: its extension is not offered, its request exceeds a
+limit of the server, or its check does not concern this target.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class GapReason(StrEnum):
     NO_MODEL = "no_model"  # no model fills its role
     LEFT_OUT = "left_out"  # by the profile
     NOT_RUN = "not_run"  # held back, deselected, or the run ended before
-    CANNOT = "cannot"  # the client cannot do it, according to its adapter
+    CANNOT = "cannot"  # the client cannot send such a request, according to its adapter
     NOT_SENT = "not_sent"  # no watched client sent a relevant request
 
 
 # The reasons in words, for people.
 GAP_REASONS: Mapping[GapReason, str] = {
     GapReason.NO_MODEL: "no model fills the role that a row needs",
-    GapReason.LEFT_OUT: "the profile leaves its rows out",
-    GapReason.NOT_RUN: "its rows were not run",
-    GapReason.CANNOT: "the client cannot do it",
-    GapReason.NOT_SENT: "no watched client sent it",
+    GapReason.LEFT_OUT: "the profile leaves the requirement's rows out",
+    GapReason.NOT_RUN: "the requirement's rows were not run",
+    GapReason.CANNOT: "the client cannot send such a request",
+    GapReason.NOT_SENT: "no watched client sent a relevant request",
 }
 
 
@@ -41,8 +41,8 @@ class UnjudgedRow:
     """An applicable row that was not judged.
 
     Attributes:
-        requirements: its ledger ids, as far as they apply.
-        role: the role without a model; empty if none is missing.
+        requirements: the ids of its requirements that apply to the target.
+        role: the role that no model fills; empty if no model is missing.
     """
 
     requirements: tuple[str, ...]
@@ -55,8 +55,8 @@ class Gap:
     """The unjudged part of one requirement.
 
     Attributes:
-        rows: the number of unjudged rows; 0 if only the requests of a watched client could be judged.
-        needs: the roles whose models the unjudged rows need; the role with most rows comes first.
+        rows: the number of unjudged rows; 0 for a client whose own traffic is watched, because the suite runs no rows.
+        needs: the missing model roles of the unjudged rows; the role with most rows comes first.
     """
 
     rows: int
@@ -73,8 +73,8 @@ class Deployment:
     """A model role to deploy, with the MUSTs and rows that can then be judged.
 
     Attributes:
-        musts: the unjudged MUSTs that it adds to those of earlier deployments.
-        rows: the number of rows about MUSTs that need this role.
+        musts: the unjudged MUSTs that this role makes possible to judge, without those of earlier deployments.
+        rows: the number of rows of MUSTs that need this role.
     """
 
     role: str
@@ -88,14 +88,14 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The unjudged part of a run; empty if it is complete.
+    """The requirements and rows that a run did not judge; all empty if the run is complete.
 
     Attributes:
-        gaps: by requirement, for all levels.
+        gaps: the gap of each requirement of any level that has one, by id.
         unjudged: the MUSTs without a judged row.
-        deployments: a small set of models that covers these MUSTs, the largest gain first; then other models.
-        waiting: the number of rows about MUSTs without a model.
-        left_out: the number of rows about MUSTs that the profile skips.
+        deployments: first a small set of models that covers these MUSTs, the largest gain first; then other models.
+        waiting: the number of rows of MUSTs that have no model.
+        left_out: the number of rows of MUSTs that the profile skips.
         profile: the name of the profile.
     """
 
@@ -108,7 +108,7 @@ class Coverage:
 
     @property
     def has_gap(self) -> bool:
-        """Whether a MUST has a row that was not judged for a reason other than `NOT_RUN`."""
+        """Whether a MUST has a gap with a reason other than `NOT_RUN`."""
         return any(
             ledger.get_requirement(name).level == "MUST" and set(gap.why) != {GapReason.NOT_RUN}
             for name, gap in self.gaps.items()
@@ -121,16 +121,16 @@ class Coverage:
     @property
     def reasons(self) -> list[str]:
         """The reasons why a run with these gaps is partial, one line each."""
-        return self._format_lines("MUST")
+        return self._format_reasons("MUST")
 
     @property
     def brief(self) -> str:
-        """The reasons, for a text that already counts MUSTs."""
-        return ", ".join(self._format_lines(""))
+        """The same reasons in one line without the word MUST, for a text that already counts MUSTs."""
+        return ", ".join(self._format_reasons(""))
 
-    def _format_lines(self, noun: str) -> list[str]:
+    def _format_reasons(self, noun: str) -> list[str]:
         musts = len(self.unjudged)
-        named = f" {_format_noun(noun, musts)}" if noun else ""
+        named = f" {_pluralise(noun, musts)}" if noun else ""
         lines = [f"{musts}{named} not judged{self._suggest_deployments()}"] if musts else []
         if self.waiting and not any(one.musts for one in self.deployments):
             lines.append(f"{_format_rows(self.waiting)} not judged{self._suggest_deployments()}")
@@ -138,7 +138,7 @@ class Coverage:
 
     @property
     def omissions(self) -> list[str]:
-        """The number of rows that the profile left out, in one line; empty if it left out none."""
+        """One line with the number of rows that the profile left out; an empty list if it left out none."""
         return [f"{_format_rows(self.left_out)} left out by the profile {self.profile}"] if self.left_out else []
 
     def _suggest_deployments(self) -> str:
@@ -154,7 +154,7 @@ class Coverage:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for the report; the gaps are stored with their requirements."""
+        """Return plain data for the report, without the gaps: the report has them in the entries of requirements."""
         return {
             "unjudged": list(self.unjudged),
             "waiting": self.waiting,
@@ -171,9 +171,9 @@ def _join_roles(deployments: Sequence[Deployment]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _format_noun(noun: str, count: int) -> str:
+def _pluralise(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
 def _format_rows(count: int) -> str:
-    return f"{count} {_format_noun('row', count)}"
+    return f"{count} {_pluralise('row', count)}"

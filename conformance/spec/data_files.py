@@ -1,6 +1,6 @@
-"""The locations of the data files, for all other modules.
+"""Finds the data files of the suite.
 
-In an installed wheel `schemas/` and `fixtures/` lie inside this package; in a checkout they stand at the top level.
+In an installed wheel the folders `schemas/` and `fixtures/` are inside this package; in a checkout they are beside it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ PACKAGE_FOLDER = Path(__file__).parents[1]
 
 
 def find_folder(name: str) -> Path:
-    """Return the folder `schemas` or `fixtures`.
+    """Return the path of the folder `schemas` or `fixtures`.
 
     Raises:
         FileNotFoundError: the installation is incomplete.

@@ -1,9 +1,9 @@
 """The source documents and their normative sentences, read from `sentences/*.toml`.
 
-Sentences are not copied. An entry has the first and last words of its sentence, which a browser finds by a text
-fragment and `sources check` finds in a copy, and a digest, which reveals changes between them. Sections of standards
-have anchors instead. `schemas/sentences.schema.json` documents the fields; tests validate the files against it, this
-module does not.
+The files do not copy the sentences. An entry has the first and last words of its sentence: a browser finds them by a
+text fragment, and `sources check` finds them in a copy of the document. It also has a digest, which reveals changes to
+the words in between. Entries for sections of standards have the anchor of the section instead of words and digest.
+`schemas/sentences.schema.json` documents the fields; tests validate the files against it, this module does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Document:
     """A document at the revision that the ledger cites.
 
     Attributes:
-        revision: the commit; empty, like `date`, if the page has none.
+        revision: the commit; empty, like `date`, if the document has none.
         copy: the file name of a copy that `sources check` can search; empty for standards.
     """
 
@@ -51,17 +51,17 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence, list item, row of a table or part of an example; or a section of a standard.
+    """A passage of a document: a sentence, list item, table row or part of an example; or a section of a standard.
 
     Attributes:
-        key: `document.sentence`, by which the ledger cites it.
-        first: the first words; empty if there is an anchor.
-        last: the last words; empty if `first` is the whole sentence.
+        key: `document.sentence`, by which the ledger cites the passage.
+        first: the first words; empty for a section.
+        last: the last words; empty if `first` is the whole passage.
         sha256: the digest of all words from the first to the last.
-        gist: a summary of the requirement; empty if there is an anchor.
-        anchor: the anchor of the section; empty if there are words.
-        unjudged: why no requirement cites the sentence; empty if a requirement does.
-        gap: the part of the sentence that the suite should judge, but does not judge yet.
+        gist: a summary of the requirement; empty for a section.
+        anchor: the anchor of the section; empty for a passage that is found by its words.
+        unjudged: why no requirement cites the passage; empty if a requirement cites it.
+        gap: what the suite should judge of the passage, but does not judge yet.
     """
 
     key: str
@@ -98,13 +98,13 @@ def _encode_words(words: str) -> str:
 
 @cache
 def load_documents() -> Mapping[str, Document]:
-    """Return every document by its key, in the order of pages. Read once; the mapping is read-only."""
+    """Return every document by its key, in the order of the generated pages; the mapping is cached and read-only."""
     return MappingProxyType({key: _build_document(key, table) for key, table in _load_tables().items()})
 
 
 @cache
 def load_sentences() -> Mapping[str, Sentence]:
-    """Return every sentence by its key, document after document, each in its own order; read-only."""
+    """Return every sentence by its key, grouped by document; the mapping is cached and read-only."""
     return MappingProxyType({sentence.key: sentence for sentence in _build_sentences()})
 
 

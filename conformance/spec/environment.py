@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-# Set for a command whose clients are watched: the addresses in its environment are meant for them. Without this mark, a
-# pytest run inside the command would take them for a server to judge, if the suite is installed.
+# Set for a command whose clients are watched: the addresses in its environment are meant for these clients. Without
+# this variable, a pytest run inside the command would judge the server at these addresses, if the suite is installed.
 WATCHED_VARIABLE: Final = "OIP_WATCHED"

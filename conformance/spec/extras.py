@@ -20,7 +20,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 
 
 class MissingExtraError(UserError):
-    """The user's request needs an extra that is not installed; the message names it."""
+    """An extra is not installed; the message names the extra and the feature that needs it."""
 
     status = 4
 
@@ -36,14 +36,14 @@ def is_installed(extra: str) -> bool:
 
 
 def expect_installed(extra: str, what: str) -> None:
-    """Require that an extra is installed.
+    """Raise an error if an extra is not installed.
 
     Args:
         extra: a key of `MODULES`.
-        what: the feature that needs it, as the user wrote it, for the message.
+        what: the feature that needs the extra, for the message, such as the option that the user wrote.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: the extra is not installed.
     """
     if not is_installed(extra):
         raise MissingExtraError(describe_missing(extra, what))

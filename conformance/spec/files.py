@@ -31,16 +31,16 @@ class NotOpenedError(UnreadableError):
     """The file does not exist, or access is denied."""
 
 
-def read_bytes(path: Path, most: int = MAX_HANDWRITTEN_BYTES) -> bytes:
+def read_bytes(path: Path, max_bytes: int = MAX_HANDWRITTEN_BYTES) -> bytes:
     """Return the content of a regular file.
 
     Args:
         path: of the file; a link is followed.
-        most: maximum size in bytes.
+        max_bytes: the maximum size of the file.
 
     Raises:
-        NotOpenedError: it does not exist, or access is denied.
-        UnreadableError: it is not a regular file, or too large.
+        NotOpenedError: the file does not exist, or access is denied.
+        UnreadableError: the path is not a regular file, or the file is too large.
     """
     try:
         # Non-blocking: opening a pipe would otherwise wait for a writer.
@@ -50,21 +50,21 @@ def read_bytes(path: Path, most: int = MAX_HANDWRITTEN_BYTES) -> bytes:
             if stat.S_ISDIR(found.st_mode):
                 raise UnreadableError("is a folder")
             if not stat.S_ISREG(found.st_mode):
-                raise UnreadableError("is no regular file")
-            if found.st_size > most:
-                raise UnreadableError(f"is larger than {most} bytes")
-            return file.read(most + 1)
+                raise UnreadableError("is not a regular file")
+            if found.st_size > max_bytes:
+                raise UnreadableError(f"is larger than {max_bytes} bytes")
+            return file.read(max_bytes + 1)
     except OSError as error:
         raise NotOpenedError(error.strerror or "cannot be read") from error
 
 
-def read_text(path: Path, most: int = MAX_HANDWRITTEN_BYTES) -> str:
+def read_text(path: Path, max_bytes: int = MAX_HANDWRITTEN_BYTES) -> str:
     """Return the text of a UTF-8 file.
 
     Raises:
-        UnreadableError: see `read_bytes`; or it is not UTF-8.
+        UnreadableError: see `read_bytes`; or the file is not UTF-8.
     """
-    octets = read_bytes(path, most)
+    octets = read_bytes(path, max_bytes)
     return convert_errors(octets.decode)
 
 
@@ -72,7 +72,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Parse a TOML text.
 
     Raises:
-        UnreadableError: it is not TOML, or exceeds the limits of the parser.
+        UnreadableError: the text is not TOML, or exceeds the limits of the parser.
     """
     return convert_errors(lambda: tomllib.loads(text), "not TOML: ")
 
@@ -81,16 +81,16 @@ def parse_json(text: str | bytes) -> Any:
     """Parse a JSON text.
 
     Raises:
-        UnreadableError: it is not JSON, or exceeds the limits of the parser.
+        UnreadableError: the text is not JSON, or exceeds the limits of the parser.
     """
     return convert_errors(lambda: json.loads(text), "not JSON: ")
 
 
 def convert_errors(read: Callable[[], T], prefix: str = "") -> T:
-    """Call a reader, and convert the exceptions that malformed data causes into `UnreadableError`.
+    """Call `read`, and convert exceptions that malformed data causes, such as KeyError, to `UnreadableError`.
 
     Raises:
-        UnreadableError: the reader raised such an exception.
+        UnreadableError: `read` raised such an exception; the message begins with `prefix`.
     """
     try:
         return read()

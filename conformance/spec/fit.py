@@ -1,11 +1,13 @@
-"""Defines which deployed models a row can use, by their signature, whatever they compute.
+"""Defines which deployed models a row can use: constraints on their signature (the declared inputs and outputs).
 
-A row that needs a known computation has a role and no fit. One that depends only on a signature has a fit:
+A row that needs a model with a known computation has a role and no `Fit`. A row that works with any computation has
+a `Fit` as well:
 
     @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O", role="identity_uint8", fit=ANY)
 
-The row then runs on the model of its role, if one is deployed, and on each deployed model that fits. Such a model is
-its own oracle: the answer to a plain request with the same inputs is correct by definition (`discovery` stores it).
+Such a row runs on the model of its role, if one is deployed, and on each deployed model whose signature meets the
+constraints. The expected outputs of such a model are its own answer to a simple valid request with the same inputs,
+which `discovery` stores.
 """
 
 from __future__ import annotations
@@ -23,15 +25,15 @@ class DeclaredTensor(Protocol):
 
     @property
     def datatype(self) -> str:
-        """Its datatype."""
+        """The name of the datatype."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape."""
+        """The declared dimensions."""
 
     @property
     def has_json_form(self) -> bool:
-        """Whether its datatype has a JSON form."""
+        """Whether JSON can represent elements of the datatype: FP16 and BF16 are binary only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,17 @@ class Fit:
     """Constraints on the signature of a deployed model.
 
     Attributes:
-        min_inputs: the minimum number of inputs; `max_inputs`: the maximum, None for no limit.
+        min_inputs: the minimum number of inputs.
+        max_inputs: the maximum number of inputs; None for no limit.
         min_outputs: the minimum number of outputs.
-        inputs: allowed datatypes of the first input; empty for any. `outputs`: datatypes of which at least one output
-            has one.
-        some_input: datatypes of which at least one input has one; empty for any.
-        is_json: whether every tensor must have a JSON form.
-        min_rank: the minimum number of dimensions of the first input; `max_rank`: the maximum, None for no limit.
+        inputs: the allowed datatypes of the first input; empty for any.
+        some_input: at least one input must have one of these datatypes; empty for any.
+        outputs: at least one output must have one of these datatypes; empty for any.
+        is_json: whether JSON must be able to represent every tensor.
+        min_rank: the minimum number of dimensions of the first input.
+        max_rank: the maximum number of dimensions of the first input; None for no limit.
         is_variable: whether the first input must have a variable dimension.
-        is_described: whether its metadata must list its inputs, so that a request can contradict them.
+        is_described: whether the model's metadata must list the inputs, so that a request can contradict the metadata.
     """
 
     min_inputs: int = 1
@@ -62,12 +66,12 @@ class Fit:
     is_variable: bool = False
     is_described: bool = False
 
-    def describe_lack(
+    def describe_mismatch(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
-        """Return a phrase for the first constraint that a signature does not meet; empty if it meets all.
+        """Return a phrase for the first constraint that a signature does not meet; empty if the signature meets all.
 
-        `is_described` says whether the metadata of the model list the signature.
+        `is_described` says whether the metadata of the model list its inputs and outputs.
         """
         first = inputs[0] if inputs else None
         has_json_form = all(tensor.has_json_form for tensor in (*inputs, *outputs))

@@ -3,8 +3,8 @@
 Requirements for servers are in `ledger.toml`, for robustness in `ledger_robustness.toml`, for clients in
 `ledger_clients.toml`.
 
-Strategy: the files are data and this module only names their fields. The tests validate them against
-`schemas/ledger.schema.json`, not this module, so a run pays for one parse of each. Nothing here knows the checks.
+This module only parses the files. The tests validate them against `schemas/ledger.schema.json`, so that a run does not
+spend time on validation. This module does not depend on the checks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Basis(StrEnum):
 
 
 class Concern(StrEnum):
-    """The subject of a requirement, which limits the justification of a MUST."""
+    """The subject of a requirement; `CONCERNS` describes each."""
 
     EXCHANGE = "exchange"
     REFUSAL = "refusal"
@@ -71,7 +71,7 @@ class Party(StrEnum):
 
 
 class UnknownRequirementError(UserError, KeyError):
-    """No requirement has this id. `str()` is one line that names the nearest ids."""
+    """No requirement has this id. `str()` is one line that suggests similar ids."""
 
     def __init__(self, requirement_id: str, near: Sequence[str]) -> None:
         hint = f"; did you mean {', '.join(near)}?" if near else ""
@@ -88,11 +88,11 @@ class Requirement:
     """One requirement over one transport; `ledger.toml` explains the fields at its beginning.
 
     Attributes:
-        cited: the keys of its source sentences.
-        concern: its subject; None for robustness, which is part of no verdict.
-        page: the area whose page documents it, the same for both transports.
-        note: empty if there is none.
-        party: the party that it binds.
+        cited: the keys of the source sentences.
+        concern: the subject; None for robustness, which affects no verdict.
+        page: the area whose page documents the requirement, the same for both transports.
+        note: an explanation for readers; empty if there is none.
+        party: the party that must meet the requirement.
     """
 
     id: str
@@ -114,7 +114,7 @@ class Requirement:
 
     @property
     def is_of_robustness(self) -> bool:
-        """Whether it concerns robustness, which affects no verdict."""
+        """Whether the requirement concerns robustness, which affects no verdict."""
         return self.extension == ROBUSTNESS
 
     @property
@@ -128,7 +128,7 @@ class Requirement:
 
     @property
     def transport(self) -> str:
-        """The transport over which it is judged, `http` or `grpc`."""
+        """The transport over which the requirement is judged, `http` or `grpc`."""
         return find_transport(self.area)
 
     @property
@@ -138,18 +138,18 @@ class Requirement:
 
     @property
     def url(self) -> str:
-        """The URL of its page: see `links.requirement_url`."""
+        """The URL of its page: see `links.make_requirement_url`."""
         return make_requirement_url(self.page, self.id)
 
     @property
     def explain(self) -> str:
-        """The command that explains it."""
+        """The command that explains the requirement."""
         return format_explain_command(self.id)
 
 
 @cache
 def load() -> Mapping[str, Requirement]:
-    """Return every requirement by id, those of servers first, in the order of the files; read-only, read once."""
+    """Return every requirement by id, in the order of `FILES`; the mapping is cached and read-only."""
     return MappingProxyType({entry.id: entry for entry in _build_requirements()})
 
 
@@ -162,7 +162,7 @@ def load_for_party(party: Party) -> list[Requirement]:
 def compute_version() -> str:
     """Return a digest of the server requirements (id, level, concern, extension and statement of each).
 
-    Suites with the same digest have the same requirements, whatever else differs.
+    Versions of the suite with the same digest have the same requirements.
     """
     rows = [
         (entry.id, entry.level, str(entry.concern), entry.extension, entry.statement)
@@ -184,14 +184,14 @@ def get_requirement(requirement_id: str) -> Requirement:
 
 
 def normalise_id(name: str) -> str:
-    """Normalise the case of an id to that of the ledger."""
+    """Return an id in the ledger's case: upper case, with the suffix `/grpc` in lower case."""
     return name.upper().replace(GRPC_SUFFIX.upper(), GRPC_SUFFIX)
 
 
 def find_grpc_id(requirement_id: str) -> str | None:
-    """Return the id of the same requirement over gRPC, or None if it has none."""
-    twin = requirement_id + GRPC_SUFFIX
-    return twin if twin in load() else None
+    """Return the id of the same requirement over gRPC, or None if gRPC does not have the requirement."""
+    grpc_id = requirement_id + GRPC_SUFFIX
+    return grpc_id if grpc_id in load() else None
 
 
 def _build_requirements() -> Iterator[Requirement]:
@@ -200,8 +200,8 @@ def _build_requirements() -> Iterator[Requirement]:
         if "grpc" in table:
             extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
             area = AREAS_OVER_GRPC.get(table["area"], GRPC)
-            twin = {"extension": extension, **table["grpc"], "area": area}
-            yield _build_requirement(name + GRPC_SUFFIX, {**table, **twin}, page=find_page_area(table["area"]))
+            changes = {"extension": extension, **table["grpc"], "area": area}
+            yield _build_requirement(name + GRPC_SUFFIX, {**table, **changes}, page=find_page_area(table["area"]))
 
 
 def find_page_area(area: str) -> str:

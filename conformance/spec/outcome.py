@@ -40,12 +40,12 @@ UNMET_OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The wording of an outcome for people.
+    """The words for an outcome in reports.
 
     Attributes:
-        short: for a column or a cell.
-        long: for a count of rows, as in "3 failed".
-        meaning: for a legend.
+        short: the word in a column or a cell.
+        long: the words after a count of rows, as in "3 failed".
+        meaning: the explanation in a legend.
     """
 
     short: str
@@ -74,20 +74,20 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
 
 
 class ReasonKind(StrEnum):
-    """The kinds of reasons why a row has no verdict; the comments put the content of `Reason.subject` in brackets."""
+    """The kinds of reasons why a row has no verdict; brackets in the comments say what `Reason.subject` holds."""
 
-    NOT_OFFERED = "not_offered"  # an extension (which)
-    TRANSPORT_NOT_GIVEN = "transport_not_given"  # the address of a transport (which)
-    NOTHING_OVER_HTTP = "nothing_over_http"  # none of the extensions is offered there; only gRPC is judged
-    NO_MODEL = "no_model"  # a role that no model fills (which)
-    NOT_FOR_THIS_MODEL = "not_for_this_model"  # a deployed model whose signature does not fit (which)
-    NO_JSON_FORM = "no_json_form"  # a role without a JSON form, and no binary data offered (which)
+    NOT_OFFERED = "not_offered"  # an extension is not offered (its name)
+    TRANSPORT_NOT_GIVEN = "transport_not_given"  # the user gave no address for a transport (its name)
+    NOTHING_OVER_HTTP = "nothing_over_http"  # no extension is offered over HTTP; only gRPC is judged
+    NO_MODEL = "no_model"  # no model fills a role (its name)
+    NOT_FOR_THIS_MODEL = "not_for_this_model"  # the signature of a deployed model is unsuitable (the model's name)
+    NO_JSON_FORM = "no_json_form"  # JSON cannot represent a role's tensors, and binary data is not offered (the role)
     NOT_FOR_THIS_TARGET = "not_for_this_target"  # the check does not concern this target
     TOO_LARGE = "too_large"  # for the target, which rejected the body
-    MODEL_IS_SILENT = "model_is_silent"  # a model answers no plain request (which)
-    SHORT_WAIT = "short_wait"  # no whole answer in a shortened wait (the requirement)
+    MODEL_IS_SILENT = "model_is_silent"  # a model answers no simple valid request (the model's name)
+    SHORT_WAIT = "short_wait"  # no complete answer within a shortened wait (the requirement)
     SIMPLER_IS_WRONG = "simpler_is_wrong"  # a simpler precondition of the check already fails
-    TARGET_LOST = "target_lost"  # no connection can be made any more (the last try)
+    TARGET_LOST = "target_lost"  # no connection can be made any more (the last attempt)
     NOT_RECORDED = "not_recorded"  # the recording does not have the request
     NOT_KEPT = "not_kept"  # the recording has only part of the answer, which was too long
     ADAPTER_BROKE = "adapter_broke"  # the adapter of a client crashed, hung, or violated its protocol
@@ -95,7 +95,7 @@ class ReasonKind(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """The kinds of answers to a request that the server has to answer."""
+    """How a server answered a valid request; `NONE`: no answer came."""
 
     RIGHT = "right"
     WRONG = "wrong"

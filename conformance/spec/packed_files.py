@@ -25,11 +25,11 @@ def read_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file, including line endings.
 
     Raises:
-        UnreadableError: see `files.read_bytes`; or it cannot be decompressed, or exceeds the limits.
+        UnreadableError: see `files.read_bytes`; or the file cannot be decompressed, or exceeds the limits.
     """
     octets = read_bytes(path, MAX_RUN_FILE_BYTES)
     if octets.startswith(XZ_MAGIC):
-        raw: io.BufferedIOBase = io.BufferedReader(_UnpackingStream(octets, MAX_RUN_FILE_BYTES), 1 << 20)
+        raw: io.BufferedIOBase = io.BufferedReader(_DecompressingStream(octets, MAX_RUN_FILE_BYTES), 1 << 20)
     else:
         raw = io.BytesIO(octets)
     while line := raw.readline(MAX_LINE_BYTES + 1):
@@ -40,50 +40,50 @@ def read_lines(path: Path) -> Iterator[bytes]:
         yield line
 
 
-def read_whole(path: Path, most: int) -> bytes:
+def read_file_bytes(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file, decompressed if necessary.
 
     Args:
         path: of the file.
-        most: maximum size in bytes, both compressed and decompressed.
+        max_bytes: the maximum size, both compressed and decompressed.
 
     Raises:
         UnreadableError: see `read_lines`.
     """
-    octets = read_bytes(path, most)
-    return _UnpackingStream(octets, most).read() if octets.startswith(XZ_MAGIC) else octets
+    octets = read_bytes(path, max_bytes)
+    return _DecompressingStream(octets, max_bytes).read() if octets.startswith(XZ_MAGIC) else octets
 
 
-class _UnpackingStream(io.RawIOBase):
-    """A stream that decompresses bytes; `most` is the maximum of decompressed bytes."""
+class _DecompressingStream(io.RawIOBase):
+    """A stream that decompresses `octets`, and raises `UnreadableError` after `max_bytes` decompressed bytes."""
 
-    def __init__(self, octets: bytes, most: int) -> None:
-        self._rest = octets
-        self._most = self._room = most
-        self._unpack = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_MEMORY_BYTES)
+    def __init__(self, octets: bytes, max_bytes: int) -> None:
+        self._unread = octets
+        self._max_bytes = self._remaining_bytes = max_bytes
+        self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_MEMORY_BYTES)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed declares a wider type
         found = b""
-        while not found and not self._unpack.eof:
-            found = self._unpack_next(len(buffer))
-        if self._unpack.eof and self._unpack.unused_data:
-            raise UnreadableError("has data after its end")
-        if len(found) > self._room:
-            raise UnreadableError(f"decompresses to more than {self._most} bytes")
-        self._room -= len(found)
+        while not found and not self._decompressor.eof:
+            found = self._decompress_next(len(buffer))
+        if self._decompressor.eof and self._decompressor.unused_data:
+            raise UnreadableError("has data after the end of its compressed data")
+        if len(found) > self._remaining_bytes:
+            raise UnreadableError(f"decompresses to more than {self._max_bytes} bytes")
+        self._remaining_bytes -= len(found)
         buffer[: len(found)] = found
         return len(found)
 
-    def _unpack_next(self, most: int) -> bytes:
+    def _decompress_next(self, max_bytes: int) -> bytes:
         given = b""
-        if self._unpack.needs_input:
-            given, self._rest = self._rest, b""
+        if self._decompressor.needs_input:
+            given, self._unread = self._unread, b""
             if not given:
                 raise UnreadableError("is cut short")
         try:
-            return self._unpack.decompress(given, most)
+            return self._decompressor.decompress(given, max_bytes)
         except lzma.LZMAError as error:
-            raise UnreadableError(f"cannot be unpacked: {error}") from error
+            raise UnreadableError(f"cannot be decompressed: {error}") from error

@@ -14,10 +14,11 @@ class MessageEvidence(TypedDict):
     """A request or an answer as plain data; all but the body is safe to display.
 
     Attributes:
-        head: request line or status, headers, and any transport failure; one line each.
-        length: the length of the body in bytes; `sha256` is its digest.
+        head: the request line or status, each header, and a transport failure if any; one line each.
+        length: the length of the body in bytes.
+        sha256: the digest of the body.
         body_base64: the body; absent if it is long.
-        fields: its parts: start, end, label, and the size of each element if all have the same size.
+        fields: the fields of the body: start, end, label, and the size of an element if all have the same size.
     """
 
     head: list[str]
@@ -41,9 +42,10 @@ class Failure:
     Attributes:
         requirement: ledger id; `level`, `statement` and `source` come from the ledger.
         source_urls: the URLs of the sentences in `source`, in the same order.
-        bytes: annotated rows of a hex dump, the first with the first wrong byte; may be empty.
-        request: the JSON that was sent, shortened; `answer`: the JSON of the answer, and the data after it.
-        repeat: a shell command that repeats the request; empty if none was sent.
+        bytes: annotated lines of a hex dump; the first line contains the first wrong byte. May be empty.
+        request: the JSON that was sent, shortened.
+        answer: the JSON of the answer, and a description of the data after the JSON.
+        repeat: a shell command that repeats the request; empty if no request was sent.
         asked: the task given to a client; empty for servers.
         evidence: the exchange, or None; a report keeps it for the first row of each check and requirement.
     """
@@ -65,11 +67,11 @@ class Failure:
 
 
 class SentRequests(TypedDict):
-    """The inference requests of a row that a server has to answer, and their outcome.
+    """The properties of a row's valid inference requests, which a server must answer, and how it answered.
 
     Attributes:
-        features: their properties, the simplest first: a text, and the requirement that a server breaks if it rejects
-            such requests.
+        features: properties of the requests, the simplest first. Each is a pair: a text, and the requirement that a
+            server breaks if it refuses requests with this property.
         answer: an `AnswerKind`.
         over: the transport.
     """
@@ -84,13 +86,13 @@ class CheckResult:
     """The result of one check on one row.
 
     Attributes:
-        requirements: the ledger ids that the row covers.
-        message: one line with the explanation, for every outcome but pass and observed. For people: programs read
-            `reason`.
-        reason: why there is no verdict, or None.
+        requirements: the ids of the requirements that the row covers.
+        message: one line that explains every outcome except pass and observed to people; programs read `reason`.
+        reason: why the row has no verdict, or None.
         observation: the observed behaviour, or empty.
         exchanges: the number of exchanges.
-        sent: the failed inference request, or all answered ones of a row that passed; None without such requests.
+        sent: the failed inference request; if the row passed, all its answered inference requests; None if there are
+            none.
     """
 
     id: str
@@ -114,7 +116,7 @@ class CheckResult:
         return format_label(self.id, self.row)
 
     def is_for(self, kind: ReasonKind) -> bool:
-        """Whether the row has no verdict, and the reason is of this kind."""
+        """Return whether the row has no verdict for a reason of this kind."""
         return self.reason is not None and self.reason.kind is kind
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,30 +16,30 @@ if TYPE_CHECKING:  # slow to import, and only needed for files
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """Load `schemas/NAME.schema.json`; callers must not change it."""
+    """Load `schemas/NAME.schema.json`; callers must not change the cached result."""
     path = data_files.find_folder("schemas") / f"{name}.schema.json"
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return schema
 
 
-def find_fault(document: Any, schema: Mapping[str, Any], *, checks_formats: bool = False) -> ValidationError | None:
-    """Return the most relevant validation error of a document, or None.
+def find_error(document: Any, schema: Mapping[str, Any], *, checks_formats: bool = False) -> ValidationError | None:
+    """Return the most relevant validation error of a document; None if the document is valid.
 
     Args:
-        document: parsed from JSON or TOML.
-        schema: to validate against, including the schemas that it refers to.
+        document: the data parsed from JSON or TOML.
+        schema: the schema to validate against; schemas that it refers to apply as well.
         checks_formats: whether to validate formats such as dates and URLs.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
     checker = Draft202012Validator.FORMAT_CHECKER if checks_formats else None
-    fault: ValidationError | None = best_match(
+    error: ValidationError | None = best_match(
         Draft202012Validator(schema, format_checker=checker).iter_errors(document)
     )
-    return fault
+    return error
 
 
-def describe_fault(fault: ValidationError) -> str:
+def describe_error(error: ValidationError) -> str:
     """Return the location and description of a validation error, as one line."""
-    return f"{escape_text(fault.json_path)}: {escape_text(fault.message)}"
+    return f"{escape_text(error.json_path)}: {escape_text(error.message)}"

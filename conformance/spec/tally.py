@@ -34,63 +34,64 @@ NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The outcomes of the requirements of a level.
+    """How many requirements of a level are met, not met, and so on.
 
     Attributes:
         level: the level of the requirements.
-        met: judged and met; `failed`: judged and not met.
-        stuck: blocked or in error.
-        unseen: applicable, but not judged: no model, skipped by the profile, or not run.
-        not_offered: not applicable, because the extension is not offered, or not used by a client.
-        absent: the wording for `not_offered`.
-        beside: not applicable although the extension is offered, because no row concerns this target.
+        met: how many were judged and are met.
+        failed: how many were judged and are not met.
+        in_doubt: how many have a row that was blocked or in error.
+        not_judged: how many apply, but were not judged: no model, skipped by the profile, or not run.
+        not_offered: how many are of an extension that the server does not offer, or the client does not use.
+        not_offered_words: the words for `not_offered` in a sentence: "not offered", or "not used" for a client.
+        not_applicable: how many are of an offered extension, but have no row that concerns this target.
     """
 
     level: str
     met: int
     failed: int
-    stuck: int
-    unseen: int
+    in_doubt: int
+    not_judged: int
     not_offered: int
-    absent: str = "not offered"
-    beside: int = 0
+    not_offered_words: str = "not offered"
+    not_applicable: int = 0
 
     @property
     def applying(self) -> int:
         """The number of applicable requirements."""
-        return self.met + self.failed + self.stuck + self.unseen
+        return self.met + self.failed + self.in_doubt + self.not_judged
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """The number of requirements of each kind; the parts of a bar are colored by kind."""
-        absent = self.unseen + self.not_offered + self.beside
-        return [("pass", self.met), ("fail", self.failed), ("blocked", self.stuck), ("absent", absent)]
+        """The number of requirements for each color of a bar, by the name of the color."""
+        absent = self.not_judged + self.not_offered + self.not_applicable
+        return [("pass", self.met), ("fail", self.failed), ("blocked", self.in_doubt), ("absent", absent)]
 
     @property
     def sentence(self) -> str:
-        """The outcomes as a sentence, without a full stop."""
-        return f"{self.met} of {self.applying} {self.level}s that apply are met{self._rest}"
+        """All counts as a sentence without a full stop, such as `3 of 5 MUSTs that apply are met, 2 not met`."""
+        return f"{self.met} of {self.applying} {self.level}s that apply are met{self._other_counts}"
 
     @property
     def brief(self) -> str:
-        """The outcomes as a sentence that omits the level."""
-        return f"{self.met} of {self.applying} met{self._rest}"
+        """All counts in a short form that omits the level, such as `3 of 5 met, 2 not met`."""
+        return f"{self.met} of {self.applying} met{self._other_counts}"
 
     @property
-    def _rest(self) -> str:
-        others = ((self.failed, "not met"), (self.stuck, IN_DOUBT), (self.unseen, NOT_JUDGED))
-        return "".join(f", {count} {what}" for count, what in others if count) + self.rest
+    def _other_counts(self) -> str:
+        others = ((self.failed, "not met"), (self.in_doubt, IN_DOUBT), (self.not_judged, NOT_JUDGED))
+        return "".join(f", {count} {what}" for count, what in others if count) + self.inapplicable_clause
 
     @property
     def words(self) -> list[str]:
-        """The keys of `MEANINGS` that the sentence uses."""
-        counts = ((self.stuck, IN_DOUBT), (self.unseen, NOT_JUDGED), (self.not_offered, self.absent))
-        return [word for count, word in (*counts, (self.beside, NOT_APPLICABLE)) if count]
+        """The words of `sentence` that `MEANINGS` explains."""
+        counts = ((self.in_doubt, IN_DOUBT), (self.not_judged, NOT_JUDGED), (self.not_offered, self.not_offered_words))
+        return [word for count, word in (*counts, (self.not_applicable, NOT_APPLICABLE)) if count]
 
     @property
-    def rest(self) -> str:
-        """The text about requirements that do not apply, after a semicolon; empty if all apply."""
-        others = ((self.not_offered, self.absent), (self.beside, NOT_APPLICABLE))
+    def inapplicable_clause(self) -> str:
+        """The end of `sentence`, about requirements that do not apply, from the semicolon on; empty if all apply."""
+        others = ((self.not_offered, self.not_offered_words), (self.not_applicable, NOT_APPLICABLE))
         return "".join(f"; {count} {what}" for count, what in others if count)
 
 
@@ -98,41 +99,41 @@ def count_requirements(
     level: str,
     requirements: Iterable[Entry],
     offered: Collection[str],
-    asked: Collection[str] = (),
+    selected: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Tally:
     """Count the requirements of a level.
 
     Args:
         level: `MUST`, `SHOULD`, `MAY` or `OBSERVE`.
-        requirements: all of them, from the report.
+        requirements: the report's entries of all requirements.
         offered: the extensions that the target offers.
-        asked: the extensions that the user selected; empty if none.
+        selected: the extensions that the user selected; empty if none.
         party: the judged party.
     """
-    entries = [entry for entry in filter_counted(requirements, asked) if entry["level"] == level]
+    entries = [entry for entry in select_requirements(requirements, selected) if entry["level"] == level]
     found = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
     verdicts = Counter(entry["verdict"] for entry in found)
     met, failed = (sum(verdicts[outcome] for outcome in outcomes) for outcomes in (MET, NOT_MET))
-    unseen = sum(not is_judged(entry) and "unjudged" in entry for entry in found)
-    beside = verdicts[Outcome.NOT_APPLICABLE] - unseen
-    stuck = verdicts.total() - met - failed - unseen - beside
-    return Tally(level, met, failed, stuck, unseen, len(entries) - len(found), ABSENT[party], beside)
+    not_judged = sum(not is_judged(entry) and "unjudged" in entry for entry in found)
+    not_applicable = verdicts[Outcome.NOT_APPLICABLE] - not_judged
+    in_doubt = verdicts.total() - met - failed - not_judged - not_applicable
+    return Tally(level, met, failed, in_doubt, not_judged, len(entries) - len(found), ABSENT[party], not_applicable)
 
 
 def count_by_concern(
     requirements: Iterable[Entry],
     extension: str,
     offered: Collection[str],
-    asked: Collection[str] = (),
+    selected: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> dict[str, Tally]:
-    """Count the MUSTs of an extension for each concern; arguments as in `count_requirements`."""
-    entries = list(filter_counted(requirements, asked))
+    """Count the MUSTs of an extension, separately for each concern; for arguments see `count_requirements`."""
+    entries = list(select_requirements(requirements, selected))
     own = [entry for entry in entries if entry["extension"] == extension]
     return {
         str(concern): count_requirements(
-            "MUST", [entry for entry in own if entry["concern"] == concern], offered, asked, party
+            "MUST", [entry for entry in own if entry["concern"] == concern], offered, selected, party
         )
         for concern in Concern
     }
@@ -148,22 +149,22 @@ def tally_report(report: Entry, level: str = "MUST") -> Tally:
 
 def describe_absence(report: Entry, extension: str) -> str:
     """Return why a report does not judge an extension: it was not selected, or is not offered."""
-    party, asked = _find_party(report), report["options"]["extensions"]
+    party, selected = _find_party(report), report["options"]["extensions"]
     if party is Party.CLIENT:
         return ABSENT[party]
-    is_unasked = extension not in asked if asked else extension in OVER_GRPC and "grpc" not in report["target"]
-    return "not asked for" if is_unasked else ABSENT[party]
+    is_unselected = extension not in selected if selected else extension in OVER_GRPC and "grpc" not in report["target"]
+    return "not asked for" if is_unselected else ABSENT[party]
 
 
 def _find_party(report: Entry) -> Party:
     return Party(report.get("party", Party.SERVER))
 
 
-def filter_counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -> list[Entry]:
-    """Return the requirements that count in a run: of selected extensions, on a judged transport."""
+def select_requirements(requirements: Iterable[Entry], selected: Collection[str] = ()) -> list[Entry]:
+    """Return the requirements that count in a run: those of the selected extensions and the judged transports."""
     entries = list(requirements)
     judged = {find_transport(entry["area"]) for entry in entries if is_judged(entry)}
-    wanted = {PROTOCOL, *asked} if asked else set[str]()
+    wanted = {PROTOCOL, *selected} if selected else set[str]()
     return [
         entry
         for entry in entries
@@ -172,5 +173,5 @@ def filter_counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -
 
 
 def is_judged(entry: Entry) -> bool:
-    """Return whether a requirement has any result, including that it cannot be judged."""
+    """Return whether a requirement has a verdict other than `not_applicable`; blocked and error count as well."""
     return bool(entry["verdict"] != Outcome.NOT_APPLICABLE)

@@ -24,10 +24,10 @@ def escape_text(text: str, limit: int = 300) -> str:
     return shown if len(text) <= limit else f"{shown}... ({len(text)} characters)"
 
 
-def join_some(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Join the first names, and add the number of omitted ones."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return separator.join(names[:most]) + more
+def join_some(names: Sequence[str], max_names: int, separator: str = ", ") -> str:
+    """Join the first `max_names` names, and append the number of the others, as in `a, b and 3 more`."""
+    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return separator.join(names[:max_names]) + more
 
 
 def format_count(number: int, noun: str) -> str:
@@ -47,7 +47,7 @@ def format_shape(shape: Sequence[int] | None) -> str:
 
 
 def format_element(value: Any, limit: int = 40) -> str:
-    """Format one tensor element; of a long BYTES element only the first `limit` bytes."""
+    """Format one tensor element; a BYTES element is truncated to `limit` bytes."""
     if isinstance(value, bytes):
         shown = _format_bytes(value[:limit], cut=len(value) > limit)
         return shown if len(value) <= limit else f"{shown}... ({len(value)} bytes)"
@@ -58,7 +58,7 @@ def format_element(value: Any, limit: int = 40) -> str:
 
 
 def _format_bytes(octets: bytes, *, cut: bool) -> str:
-    """Format bytes as a JSON string, or in hexadecimal if they are not text; `cut`: more bytes follow."""
+    """Format bytes as a JSON string, or in hexadecimal if they are not UTF-8; `cut`: the end of the text is missing."""
     try:
         text = octets.decode()
     except UnicodeDecodeError as error:
@@ -68,17 +68,18 @@ def _format_bytes(octets: bytes, *, cut: bool) -> str:
     return escape_text(json.dumps(text, ensure_ascii=False))
 
 
-def format_elements(array: np.ndarray[Any, Any], around: int = 0, count: int = 4) -> str:
-    """Format `count` elements of a tensor in row-major order, including element `around`."""
+def format_elements(array: np.ndarray[Any, Any], index: int = 0, count: int = 4) -> str:
+    """Format up to `count` consecutive elements of a tensor in row-major order, including the element `index`."""
     flat = array.reshape(-1)
-    first = 0 if around < count else around - count // 2
+    first = 0 if index < count else index - count // 2
     window = flat[first : first + count]
     raw = window.view(np.uint8).tolist() if flat.dtype == np.bool_ else None
-    shown = ", ".join(map(_format_flag, raw) if raw is not None else (format_element(value, 16) for value in window))
+    elements = map(_format_bool_byte, raw) if raw is not None else (format_element(value, 16) for value in window)
+    shown = ", ".join(elements)
     before = f"... from element {first}: " if first else ""
     return f"[{before}{shown}{', ...' if first + count < flat.size else ''}]"
 
 
-def _format_flag(byte: int) -> str:
-    """Format a BOOL element from its byte, which may be invalid."""
+def _format_bool_byte(byte: int) -> str:
+    """Format the byte of a BOOL element, which may be neither 0 nor 1."""
     return ("false", "true")[byte] if byte < 2 else f"byte {byte:02x}"

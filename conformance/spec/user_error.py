@@ -1,10 +1,10 @@
-"""Errors of the user, which commands show as one line, without a traceback."""
+"""The base class of errors that the user can correct; commands show them as one line, without a traceback."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """The message is one line with the problem and, if known, the remedy.
+    """An error that the user can correct; the message is one line with the problem and, if known, the remedy.
 
     Attributes:
         status: the exit status of the command; 2, like usage errors of argparse.

@@ -2,12 +2,12 @@
 
 conformant      every applicable MUST was judged and met
 partial         nothing failed, but something applicable was not judged: there was no model, or the profile skipped it
-nonconformant   a MUST is not met (or a SHOULD, when strict), even if the target was lost, or not all rows ran
-incomplete      unknown: target lost, nothing offered, something blocked or in error, or the run was cut short
+nonconformant   a MUST is not met (or a SHOULD, when strict), even if the target was lost or not all rows ran
+incomplete      unknown: the target was lost, nothing was judged, a row was blocked or in error, or the run ended early
 narrowed        the user selected some rows, and none of them failed
 
-A target is interoperable if it meets every MUST of the concerns exchange and transport. The same rules decide, applied
-only to the rows of these requirements.
+A target is interoperable if it meets every MUST of the concerns exchange and transport. Interoperability follows from
+the same rules, applied only to the rows of these requirements.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _WORST = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The conclusion of a run about its target.
+    """The verdict of a run about its target, with the reasons.
 
     Attributes:
         verdict: `conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`.
@@ -70,11 +70,14 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The verdict in words: see `describe_verdict`."""
+        """The verdict, followed by "but interoperable" if this applies: see `describe_verdict`."""
         return describe_verdict(self.verdict, self.interoperable)
 
     def exit_status(self, gate: str | None = None) -> int:
-        """Return the exit status for a gate; without a gate only failures and incomplete runs count."""
+        """Return the exit status; `gate` is the value of `--conformance-gate`, None if the option is not given.
+
+        Without a gate only nonconformant and incomplete runs have a status other than 0.
+        """
         if gate is None:
             return EXIT_STATUS.get(self.verdict, 0)
         if gate == CONFORMANT:
@@ -83,12 +86,12 @@ class Verdict:
 
 
 def describe_verdict(verdict: str, interoperable: bool | None) -> str:
-    """Return a verdict in words: a target that is not conformant may be interoperable."""
+    """Return a verdict, with "but interoperable" if the target is interoperable and not conformant."""
     return f"{verdict} but interoperable" if interoperable and verdict != CONFORMANT else verdict
 
 
 def format_sentence(name: str, verdict: str, interoperable: bool | None) -> str:
-    """Return a sentence about a target's verdict, without a full stop."""
+    """Return a sentence with the target's name and verdict, without a full stop."""
     return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {describe_verdict(verdict, interoperable)}"
 
 
@@ -107,26 +110,29 @@ def conclude(
     """Return the verdict of a run, and whether its target is interoperable.
 
     Args:
-        results: of every row that was run.
-        missing: labels of the rows that should have run, but did not.
+        results: the results of all rows that ran.
+        missing: labels of the selected rows that did not run.
         lost: why the target has become unreachable, or None.
-        stopped: why the run ended early; empty if it did not.
-        coverage: the unjudged part of the run.
+        stopped: why the run ended early; empty if the run did not end early.
+        coverage: what the run did not judge.
         is_narrowed: whether the user deselected the missing rows.
     """
 
-    def concluded(own: Sequence[CheckResult], own_coverage: Coverage) -> Verdict:
+    def decide(own: Sequence[CheckResult], own_coverage: Coverage) -> Verdict:
         return _build_verdict(own, missing, lost, stopped, own_coverage, is_narrowed=is_narrowed)
 
-    found = concluded(results, coverage)
-    bearing = [result for result in results if bears_on_interoperability(result)]
-    own = concluded(bearing, coverage.limit_to(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
+    found = decide(results, coverage)
+    bearing = [result for result in results if counts_for_interoperability(result)]
+    own = decide(bearing, coverage.limit_to(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
     words = {word: value for value, word in _VERDICT_OF_INTEROPERABILITY.items()}
     return replace(found, interoperable=words.get(own.verdict))
 
 
-def bears_on_interoperability(result: CheckResult) -> bool:
-    """Return whether a row counts for interoperability, by its failed requirement or by those that it covers."""
+def counts_for_interoperability(result: CheckResult) -> bool:
+    """Return whether the failed requirement of a row counts for interoperability.
+
+    If no requirement failed, return whether any requirement that the row covers counts.
+    """
     named = [result.failure.requirement] if result.failure else result.requirements
     return any(ledger.get_requirement(name).concern in INTEROPERABILITY_CONCERNS for name in named)
 
@@ -199,10 +205,10 @@ def conclude_extensions(
     """Return for each extension and the base protocol whether it is offered, its verdict and its counts.
 
     Args:
-        results: of every row that was run.
-        offered: the judged extensions.
-        missing: labels of the rows that should have run, but did not, by extension.
-        coverage: the unjudged part of the run.
+        results: the results of all rows that ran.
+        offered: the extensions that the target offers and the run judges.
+        missing: extension -> labels of its selected rows that did not run.
+        coverage: what the run did not judge.
         is_narrowed: see `conclude`.
     """
     extensions: dict[str, dict[str, Any]] = {}
@@ -212,7 +218,7 @@ def conclude_extensions(
         is_offered = name == PROTOCOL or name in offered
         found = Verdict("not_applicable")
         if is_offered:
-            gaps = coverage.limit_to(partial(_is_of, name))
+            gaps = coverage.limit_to(partial(_belongs_to_extension, name))
             found = _decide_extension(own, missing.get(name, ()), gaps, is_narrowed=is_narrowed)
         extensions[name] = {
             "offered": is_offered,
@@ -223,14 +229,14 @@ def conclude_extensions(
     return extensions
 
 
-def _is_of(extension: str, entry: ledger.Requirement) -> bool:
+def _belongs_to_extension(extension: str, entry: ledger.Requirement) -> bool:
     return entry.extension == extension
 
 
 def _decide_extension(
     own: Sequence[CheckResult], missing: Collection[str], coverage: Coverage, *, is_narrowed: bool
 ) -> Verdict:
-    """Return the verdict of an extension: partial if it has no model at all, because others may have some."""
+    """Return the verdict of an extension; partial if no row of the extension could be judged, for lack of a model."""
     is_judged = any(result.outcome is not Outcome.NOT_APPLICABLE for result in own)
     if not (is_judged or missing) and coverage.has_gap:
         return Verdict(PARTIAL)
@@ -243,9 +249,10 @@ def filter_by_extension(results: Sequence[CheckResult], name: str) -> list[Check
 
 
 def find_extensions(result: CheckResult) -> set[str]:
-    """Return the extensions for which a result counts: those of all requirements for a client, else of the first.
+    """Return the extensions for which a result counts.
 
-    A client's failure counts only for the failed requirement.
+    For a server this is the extension of the check's first requirement. For a client these are the extensions of all
+    covered requirements, or only that of the failed requirement.
     """
     if ledger.get_requirement(result.requirements[0]).party is ledger.Party.SERVER:
         return {result.extension}
@@ -258,12 +265,12 @@ def conclude_requirements(
     party: ledger.Party = ledger.Party.SERVER,
     gaps: Mapping[str, Gap] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Return every requirement of a party with its verdict, the worst of its rows.
+    """Return the report's entry of every requirement of a party; its verdict is the worst outcome of its rows.
 
     Args:
-        results: of every row that was run.
-        party: the party of the requirements.
-        gaps: their unjudged parts.
+        results: the results of all rows that ran.
+        party: the party that must meet the requirements.
+        gaps: requirement id -> its unjudged rows.
     """
     rows = group_by_requirement(results)
     return [
@@ -273,7 +280,7 @@ def conclude_requirements(
 
 
 def group_by_requirement(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
-    """Group the rows by the requirements that they cover or fail."""
+    """Group the results by requirement; a result is in the group of each requirement that its row covers or fails."""
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
         named = [result.failure.requirement] if result.failure else []  # a walk may fail any requirement
@@ -301,7 +308,7 @@ def _conclude_requirement(entry: ledger.Requirement, results: Sequence[CheckResu
 
 
 def find_outcome(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
-    """Return the outcome of a result for one of its requirements; None if another requirement failed first."""
+    """Return the outcome of a result for one of its requirements; None if the row failed for another requirement."""
     if result.failure is None:
         if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
             return Outcome.PASS

@@ -1,6 +1,6 @@
-"""Shortens the wait for answers of a target that has let a few requests run into the timeout.
+"""Shortens the wait for answers of a target after a few of its requests ran into the timeout.
 
-A target without such requests always gets the whole timeout, however slow it is.
+A target whose requests never ran into the timeout always gets the whole timeout, however slow it is.
 """
 
 from __future__ import annotations
@@ -20,31 +20,32 @@ class AnswerTimes:
     """The answer times of a target, shared by all sessions of a run.
 
     Attributes:
-        slowest_s: seconds of the slowest whole answer.
-        whole_waits: the number of requests that took the whole timeout.
+        slowest_s: the seconds that the slowest complete answer took.
+        whole_waits: the number of requests that ran into the timeout.
     """
 
     slowest_s: float = 0.0
     whole_waits: int = 0
 
     def note_answer(self, seconds: float) -> None:
-        """Note the time of a whole answer."""
+        """Note the seconds that a complete answer took."""
         self.slowest_s = max(self.slowest_s, seconds)
 
 
 @dataclass(slots=True)
 class AnswerWait:
-    """The wait for the answers of one target.
+    """How long to wait for the answers of one target.
 
     Attributes:
-        short_s: seconds of silence that replace the timeout; None: the timeout applies. May change between requests.
+        times: the answer times of the target.
+        short_s: the seconds that replace the timeout; None: the timeout applies. May change between requests.
     """
 
     times: AnswerTimes = field(default_factory=AnswerTimes)
     short_s: float | None = None
 
     def find_short_wait(self, timeout: float) -> float | None:
-        """Return the seconds to wait instead of the timeout, or None for the whole timeout."""
+        """Return the seconds to wait instead of the timeout; None if the timeout applies."""
         if self.times.whole_waits < MAX_WHOLE_WAITS:
             return None
         seconds = max(MIN_PART * timeout, SLOWEST_ANSWERS * self.times.slowest_s)

@@ -1,7 +1,7 @@
-"""Describes requests that break outside of rows: in discovery, or when the suite tests whether a model answers.
+"""Describes broken requests: valid requests outside of rows that a server neither answers nor refuses.
 
-A server may answer such a request or refuse it. If a server does neither, the request counts as broken and is
-reported separately, because no row judges these exchanges.
+The suite sends such requests during discovery, and to test whether a model answers. No row judges their exchanges, so
+broken requests are reported separately.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class BrokenRequest:
     """A request that was neither answered nor refused.
 
     Attributes:
-        scope: the purpose of the request.
-        second_reply: the reply to the repeated request; equal to `reply` if it was not repeated.
-        lost: why the target became unreachable after this request; empty if it stayed reachable.
+        scope: the name of the scope (`TargetClient.scope`) in which the request was sent.
+        second_reply: the reply to the repeated request; equal to `reply` if the request was not repeated.
+        lost: why the target became unreachable after this request; empty if the target stayed reachable.
     """
 
     scope: str
@@ -43,7 +43,7 @@ class BrokenRequest:
 
     @property
     def expected(self) -> str:
-        """The outcome that was expected, in words."""
+        """The outcome that the protocol allows, in words."""
         answered, refused = _RIGHT_STATUSES[self.reply.is_over_grpc]
         return (
             f"a refusal with {refused}"
@@ -72,9 +72,9 @@ def from_dict(data: Mapping[str, Any]) -> BrokenRequest:
 
 
 def is_broken(reply: Reply) -> bool:
-    """Return whether a request was neither answered nor refused: no reply, a partial one, or a server error.
+    """Return whether a request was neither answered nor refused: no answer, a partial answer, or a server error.
 
-    The statuses 501 (not implemented) and 503 (busy, or loading a model) count as refusals.
+    The statuses 501 (not implemented) and 503 (busy, or loading a model) count as refusals, not as server errors.
     """
     if reply.exchange.failure is not None or reply.status is None:
         return True

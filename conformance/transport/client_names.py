@@ -1,6 +1,8 @@
-"""User-Agent values of common clients. Most rows send one of them, so that no server can treat the suite specially.
+"""User-Agent values of common clients. Most rows send such a value, so that no server can treat the suite specially.
 
-The run's seed, which the report holds, assigns names to rows. Source: RFC 9110, 10.1.5 "User-Agent".
+The seed of the run determines which value a row sends; the report contains the seed.
+
+Source: RFC 9110, 10.1.5 "User-Agent".
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ class ClientName:
     http: str
     grpc: str
 
-    def sign(self, message: Message) -> Message:
-        """Return the message with this `User-Agent`, unless it already has one."""
+    def add_user_agent(self, message: Message) -> Message:
+        """Return the message with this `User-Agent`, or unchanged if the message already has a `User-Agent`."""
         if message.header(HEADER) is not None:
             return message
         return message.with_header(HEADER, self.grpc if message.method == GRPC_METHOD else self.http)
@@ -53,7 +55,11 @@ COMMON_NAMES: Final[Mapping[str, ClientName]] = {
 def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
     """Return two client names for a row: the first for its requests, the second for its retry after a failure.
 
-    One of the two is the suite's own name. Without a seed, the suite's own name is the first.
+    One of the two is the suite's own name. Without a seed, the first name is the suite's own.
+
+    Args:
+        seed: see `choose_seed`.
+        scope: the name of the row's scope.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
     usual = tuple(COMMON_NAMES.values())[number // _OWN_NAME_INTERVAL % len(COMMON_NAMES)]
@@ -61,7 +67,13 @@ def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
 
 
 def choose_seed(profile: str, settings: Settings, chosen: int | None = None) -> int | None:
-    """Return the seed of a run; None if all rows use the same name: the suite's, or the user's header."""
+    """Return the seed of a run; None if all rows send the same name: the suite's, or the user's header.
+
+    Args:
+        profile: the profile of the run; only `certify` varies the names.
+        settings: the settings of the target; a `User-Agent` among their headers applies to all rows.
+        chosen: the user's seed; None for the default.
+    """
     if profile != "certify" or HEADER.lower() in (name.lower() for name, _ in settings.headers):
         return None
     return DEFAULT_SEED if chosen is None else chosen

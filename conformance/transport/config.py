@@ -1,7 +1,7 @@
-"""The file of `--target-config`: all settings of one target in TOML, defined by `schemas/target.schema.json`.
+"""Reads the file of `--target-config`: all settings of one target in TOML, defined by `schemas/target.schema.json`.
 
-The command line, the environment and pytest's ini file take precedence over the file. An error is one line that names
-the file, the place in it, and the remedy.
+The command line, the environment and pytest's ini file take precedence over the file. An error message is one line
+that names the file, the setting, and the remedy.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ class TargetConfig:
     """The settings of a target from one file; None or empty if the file does not set them.
 
     Attributes:
-        headers: each as "Name: value", with the final value to send; never part of an error message.
-        never: patterns of checks that the suite does not run.
+        headers: the headers, each as "Name: value" with an expanded value; never part of an error message.
+        never: patterns of checks that the suite must not run.
         roles: role -> placement; None: the suite finds models by the names of the roles.
-        models: deployed models to judge, with inputs for models whose inputs cannot be generated from their metadata.
+        models: deployed model to judge -> the inputs that the user defines for the model; empty inputs are generated
+            from the model's metadata.
     """
 
     url: str | None = None
@@ -50,8 +51,8 @@ def load(path: Path) -> TargetConfig:
     """Read the settings from the file.
 
     Raises:
-        SettingsError: the file cannot be read, is not TOML, does not fit the schema, or names a variable, file, role
-            or tensor that does not exist.
+        SettingsError: the file cannot be read, is not TOML, violates the schema, or names a variable, file, role or
+            tensor that does not exist.
     """
     entries = read_entries(path)
     try:
@@ -64,7 +65,7 @@ def read_entries(path: Path) -> dict[str, Any]:
     """Return the entries of the file unchanged, without expanding environment variables or reading other files.
 
     Raises:
-        SettingsError: the file cannot be read, is not TOML, or does not fit the schema.
+        SettingsError: the file cannot be read, is not TOML, or violates the schema.
     """
     try:
         entries = files.parse_toml(files.read_text(path))
@@ -83,16 +84,16 @@ def _validate_schema(entries: Mapping[str, Any]) -> None:
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
         if place.startswith("headers"):  # the message of jsonschema quotes the value
-            raise SettingsError(f"{place}: a header has a name, and a text for its value")
+            raise SettingsError(f"{place}: the name and the value of a header are texts")
         raise SettingsError(f"{place}: {error.message}" if place else error.message)
 
 
 def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
-    """Build the configuration from entries that fit the schema.
+    """Build the configuration from entries that are valid under the schema.
 
     Args:
-        entries: parsed from a file.
-        folder: base folder of relative file names.
+        entries: the entries of a file.
+        folder: the base folder of relative file names.
 
     Raises:
         SettingsError: a variable is not set, a file cannot be read, or a role or tensor does not exist.
@@ -117,7 +118,7 @@ def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
 
 
 def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
-    """Return the models of these tables with the inputs that the user defines for them."""
+    """Convert the tables `models.NAME` of a file to the inputs that the user defines for each model."""
     return {
         model: {
             name: UserTensor(tuple(tensor["shape"]), tensor["data"], tensor.get("datatype", ""))
@@ -128,7 +129,7 @@ def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
 
 
 def to_tables(models: Mapping[str, UserInputs]) -> dict[str, Any]:
-    """Convert models to tables that `build_user_inputs` reads."""
+    """Convert the user's inputs for each model to the tables that `build_user_inputs` reads."""
     return {
         model: {"inputs": {name: _build_table(tensor) for name, tensor in given.items()}}
         for model, given in models.items()

@@ -14,35 +14,35 @@ from conformance.wire.request import Message
 
 
 class PersistentConnection:
-    """One connection at a time. Its methods may raise `UnreachableError` if they cannot connect."""
+    """Sends messages on one connection at a time. Its methods raise `UnreachableError` if they cannot connect."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stack = ExitStack()
         self._current: sockets.Connection | None = None
 
-    def exchange(self, message: Message, manner: SendOptions = PLAIN) -> Exchange:
+    def exchange(self, message: Message, options: SendOptions = PLAIN) -> Exchange:
         """Send a message, and read its answer.
 
-        The server may have closed a kept connection in the meantime (RFC 9112, 9.3). In that case the message is sent
-        once more on a new connection.
+        A server may close a connection between two messages (RFC 9112, 9.3). If it did, the message is sent again on a
+        new connection.
         """
         was_kept = self._current is not None
-        found = self._send_once(message, manner)
+        found = self._send_once(message, options)
         if was_kept and found.status is None and Reply(found).has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
-            found = self._send_once(message, manner)
-        return replace(found, note=manner.note, manner=manner)
+            found = self._send_once(message, options)
+        return replace(found, note=options.note, send_options=options)
 
-    def _send_once(self, message: Message, manner: SendOptions) -> Exchange:
+    def _send_once(self, message: Message, options: SendOptions) -> Exchange:
         connection = self._current or self._stack.enter_context(sockets.connect(self._settings))
         self._current = connection
-        broken = connection.send(cut_segments(self._settings, message, manner))
+        broken = connection.send(cut_segments(self._settings, message, options))
         found = connection.receive(message)
         if found.status is None and broken:
             found = replace(found, failure=broken)
         # The next request reads a second refusal: whether the suite notices the refusal must not depend on timing.
-        is_spoilt = connection.has_more and not connection.has_second_refusal
-        if found.failure or is_spoilt or not connection.is_kept or manner.closing:
+        is_spoilt = connection.has_surplus_bytes and not connection.has_second_refusal
+        if found.failure or is_spoilt or not connection.is_kept or options.closing:
             self.close()
         return found
 
@@ -52,36 +52,36 @@ class PersistentConnection:
         self._current = None
 
 
-def send_alone(settings: Settings, message: Message, manner: SendOptions = PLAIN) -> Exchange:
-    """Send a message on a separate connection, and read its answer."""
-    line = PersistentConnection(settings)
+def send_alone(settings: Settings, message: Message, options: SendOptions = PLAIN) -> Exchange:
+    """Send a message on a connection of its own, and read its answer."""
+    connection = PersistentConnection(settings)
     try:
-        return line.exchange(message, manner)
+        return connection.exchange(message, options)
     finally:
-        line.close()
+        connection.close()
 
 
 def exchange_after_idling(settings: Settings, pair: tuple[Message, Message], idle_s: float) -> list[Exchange]:
-    """Send two messages on one connection, which is idle between them; return both exchanges."""
-    line = PersistentConnection(settings)
+    """Send the first message, leave the connection idle, send the second message on it; return both exchanges."""
+    connection = PersistentConnection(settings)
     try:
-        first = line.exchange(pair[0])
+        first = connection.exchange(pair[0])
         time.sleep(idle_s)
-        return [first, line.exchange(pair[1])]
+        return [first, connection.exchange(pair[1])]
     finally:
-        line.close()
+        connection.close()
 
 
-def cut_segments(settings: Settings, message: Message, manner: SendOptions) -> list[bytes]:
-    """Return the bytes to send, one item for each TCP segment; the head is never split."""
-    chunked = manner.chunked is not None
-    more = (("Connection", "close"),) if manner.closing else ()
-    head = sockets.render_head(settings, message, chunked=chunked, version=manner.version, more=more)
-    if manner.chunked is not None:
-        return [b"".join([head, *manner.chunk_format.format_chunks(_cut_body(message.body, manner.chunked))])]
-    parts = _cut_body(message.body, manner.segments)
-    return [head, *parts] if manner.segments else [head + message.body]
+def cut_segments(settings: Settings, message: Message, options: SendOptions) -> list[bytes]:
+    """Return the bytes of a request, one item for each TCP segment; the head is never split."""
+    chunked = options.chunked is not None
+    more = (("Connection", "close"),) if options.closing else ()
+    head = sockets.render_head(settings, message, chunked=chunked, version=options.version, more=more)
+    if options.chunked is not None:
+        return [b"".join([head, *options.chunk_format.format_chunks(_split_body(message.body, options.chunked))])]
+    parts = _split_body(message.body, options.segments)
+    return [head, *parts] if options.segments else [head + message.body]
 
 
-def _cut_body(body: bytes, places: tuple[int, ...]) -> list[bytes]:
-    return sockets.cut(body, [place for place in places if place < len(body)])
+def _split_body(body: bytes, offsets: tuple[int, ...]) -> list[bytes]:
+    return sockets.split_at_offsets(body, [offset for offset in offsets if offset < len(body)])

@@ -1,8 +1,7 @@
-"""Finds the user's credentials, which are removed from answers: some servers repeat a request in their errors.
+"""Selects the user's secrets, which `masking` hides in answers: some servers repeat a request in their errors.
 
-This module selects the values; `masking` finds them in text. Hiding must never change a verdict. A value that is a
-protocol word, too short, or like a number may occur in a correct answer, so it is not hidden, and
-`find_unmaskable_headers` reports it.
+Hiding must not change a verdict. So a value is not hidden if a correct answer may contain the same text: a word of the
+protocol, a short text, or a short number. `find_unmaskable_headers` reports such values.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ def find_secrets(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 def find_user_secrets(headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """Return the secrets in the user's headers, whatever their names; the longest first."""
     return _select_hideable(
-        part for name, value in headers if _is_hidden(name) for part in _list_secret_parts(name, value)
+        part for name, value in headers if _may_be_secret(name) for part in _list_secret_parts(name, value)
     )
 
 
 def find_unmaskable_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the user's headers whose values cannot be hidden if a server repeats them, each with the reason."""
+    """Return the names of the user's headers whose values cannot be hidden in answers, each with the reason."""
     return [
         (name, why)
         for name, value in headers
-        if _is_hidden(name) and (why := _explain_unmaskable(_strip_scheme(name, value)))
+        if _may_be_secret(name) and (why := _explain_unmaskable(_strip_scheme(name, value)))
     ]
 
 
@@ -51,12 +50,12 @@ def is_credential(name: str) -> bool:
     return _CREDENTIAL.search(name) is not None
 
 
-def _is_hidden(name: str) -> bool:
+def _may_be_secret(name: str) -> bool:
     return name.lower() not in PUBLIC_HEADERS
 
 
 def _list_secret_parts(name: str, value: str) -> Iterator[str]:
-    """Yield the secret parts of a value: the whole without its scheme, passwords, and values after equal signs."""
+    """Yield the secret parts of a header value: the value without scheme, passwords, and values after equal signs."""
     bare = _strip_scheme(name, value)
     yield bare
     if not is_credential(name):
@@ -98,10 +97,13 @@ def _decode_basic(encoded: str) -> str:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """Return the text without secrets or parts of them: messages truncate long values."""
+    """Return the text with secrets masked, including parts of secrets, because messages truncate long values."""
     return make_mask(tuple(secrets)).hide_text(text)
 
 
 def hide_bytes(data: bytes, secrets: Iterable[str], sent: bytes = b"") -> bytes:
-    """Return the bytes with secrets masked, at the same length; a server may repeat the request, `sent`."""
+    """Return the bytes with secrets masked, at the same length.
+
+    `sent` is the request: text of the request is not masked, because a server may repeat it.
+    """
     return make_mask(tuple(secrets)).hide(data, sent)

@@ -26,11 +26,11 @@ class FailureKind(StrEnum):
 
 
 class GoAhead(StrEnum):
-    """The server's reaction to a head with `Expect: 100-continue`, while its body was held back."""
+    """How the server reacted to a head with `Expect: 100-continue`, before the suite sent the body."""
 
-    GIVEN = "given"  # 100 Continue came
-    NOT_NEEDED = "not needed"  # a final answer came, or the connection ended: the body was never sent
-    WITHHELD = "withheld"  # nothing came during the wait; the body was sent anyway
+    GIVEN = "given"  # the server sent 100 Continue
+    NOT_NEEDED = "not needed"  # the server sent a final answer or closed the connection: the body was never sent
+    WITHHELD = "withheld"  # the server sent nothing during the wait; the body was sent anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +50,25 @@ class Exchange:
     """A request and its answer.
 
     Attributes:
-        number: the index of this exchange in its check, from 0.
+        number: the index of this exchange in its scope, from 0.
         url: the URL of the request, without credentials.
-        status: None if no answer came; over gRPC the HTTP status that the code maps to.
-        headers: of the answer, in wire order, with the case of the server.
-        body: of the answer, after HTTP's framing and without any decoding.
+        status: the HTTP status, or over gRPC the HTTP status that corresponds to `code`; None if no answer came.
+        headers: the headers of the answer, in wire order, with the case of the server.
+        body: the body of the answer, after HTTP's framing and with content codings still applied.
         failure: the failure of the transfer, or None. An exchange with a truncated body has a status and a failure.
-        elapsed: seconds.
-        note: how the message was sent, if not in one piece.
-        code: the name of the gRPC status code; empty over HTTP. `details` is the message of the status.
+        elapsed: the seconds that the exchange took.
+        note: how the message was sent, in words; empty if it was sent in one piece.
+        code: the name of the gRPC status code; empty over HTTP.
+        details: the message of the gRPC status; empty over HTTP.
         version: the HTTP version of the answer.
         go_ahead: the reaction to `Expect: 100-continue`, if the body was held back; else None.
-        manner: the send options; the default if the way of sending has none, and in a recording.
-        is_chunked: whether the request went out in chunks.
+        send_options: the options with which the message was sent; the default if the sending function has none, and for
+            exchanges read from a recording.
+        is_chunked: whether the request was sent in chunks.
         connection: the number of the connection, if other exchanges may share the connection; else 0.
-        as_octets: raw bytes were sent instead of the message; the note describes them.
-        call: the index of its call in its check, from 0. Exchanges of one call were concurrent, or sequential on one
-            connection.
-        is_short_wait: no whole answer came in a wait that was shorter than the timeout; see `answer_wait`.
+        as_octets: whether raw bytes were sent instead of the message; the note describes the bytes.
+        call: the index of the exchange's `Call` in its scope, from 0.
+        is_short_wait: whether no complete answer came in a wait that was shorter than the timeout; see `answer_wait`.
     """
 
     number: int
@@ -83,7 +84,7 @@ class Exchange:
     details: str = ""
     version: str = "HTTP/1.1"
     go_ahead: GoAhead | None = None
-    manner: SendOptions = PLAIN
+    send_options: SendOptions = PLAIN
     is_chunked: bool = False
     connection: int = 0
     call: int = 0
@@ -94,20 +95,20 @@ class Exchange:
 _connection_numbers = count(1)
 
 
-def take_connection_number() -> int:
-    """Return a number for a new connection."""
+def assign_connection_number() -> int:
+    """Return the next unused number, for a new connection."""
     return next(_connection_numbers)
 
 
 class Reply:
-    """An exchange as checks use it; the answer is parsed on first access."""
+    """The answer of an exchange, as checks use it; the body is parsed on first access."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
 
     @property
     def status(self) -> int | None:
-        """The HTTP status; None if no answer came."""
+        """The status of the answer: see `Exchange.status`."""
         return self.exchange.status
 
     @property
@@ -127,7 +128,7 @@ class Reply:
 
     @cached_property
     def answer(self) -> Answer:
-        """The parsed body; its outputs have the tensor names of the role."""
+        """The parsed body; the server's output names are replaced by the names that the model role defines."""
         if self.is_over_grpc:
             return grpc_answer.parse(self.body).rename_outputs(self.exchange.message.names)
         return parse(self.body, self.header(INFERENCE_HEADER)).rename_outputs(self.exchange.message.names)
@@ -143,11 +144,11 @@ class Reply:
         return self.exchange.failure is None and self.status is not None and self.status >= 400
 
     @property
-    def unasked_coding(self) -> str:
-        """The content coding of an answer to a request without Accept-Encoding; empty if it has none."""
+    def unrequested_coding(self) -> str:
+        """The content coding of the answer, if the request had no Accept-Encoding; else empty."""
         coding = (self.header("Content-Encoding") or "").strip()
-        is_asked = any(name.lower() == "accept-encoding" for name, _ in self.exchange.message.headers)
-        return "" if is_asked or self.is_over_grpc or coding.lower() == "identity" else coding
+        is_requested = any(name.lower() == "accept-encoding" for name, _ in self.exchange.message.headers)
+        return "" if is_requested or self.is_over_grpc or coding.lower() == "identity" else coding
 
     def has_failed(self, *kinds: FailureKind) -> bool:
         """Return whether the exchange failed with one of these kinds."""
@@ -160,11 +161,11 @@ class Reply:
 
     @property
     def status_line(self) -> str:
-        """The status for a person: `HTTP 200`, or a gRPC code."""
+        """The status as text for people: `HTTP 200`, or the name of a gRPC code."""
         return self.exchange.code or f"HTTP {self.status}"
 
     def outcome(self) -> str:
-        """Return the outcome on one line, for a person."""
+        """Return one line for people: the status, a failure if any, and the error text or the size of the body."""
         if self.status is None:
             return str(self.exchange.failure or "no answer")
         cut = f", {self.exchange.failure}" if self.exchange.failure else ""
@@ -172,17 +173,19 @@ class Reply:
         return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
 
     def _format_error_text(self) -> str:
-        """Return the server's error text."""
+        """Return the beginning of the server's error: the gRPC message, or the body."""
         return self.exchange.details[:200] if self.is_over_grpc else self.body[:200].decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Messages that were sent together, and their exchanges.
+    """One call of a method of `Target`: the messages that it sent, and their exchanges.
+
+    The messages of a call are sent concurrently, or one after the other on one connection.
 
     Attributes:
-        scope: the purpose of the call, as passed to `Target.scope`.
-        index: the index of the call in its scope.
+        scope: the name of the scope (`TargetClient.scope`) in which the call was made.
+        index: the index of the call in its scope, from 0.
         exchanges: one for each message that was answered or failed; fewer than messages if a connection was closed.
         lost: why the target could not be reached, or None.
         has_died: see `TargetLostError`.

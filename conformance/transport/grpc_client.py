@@ -1,7 +1,7 @@
-"""Makes gRPC calls on bytes, each with a deadline; a failure closes the connection.
+"""Makes gRPC calls with serialized messages, each with a deadline; a failure closes the connection.
 
-Messages stay bytes, so that an answer that cannot be parsed is evidence as well. The client invents no status for a
-call that ends without a status from the server (`grpc_connection`, `grpc_ending`).
+The client does not parse answers, so that an invalid answer can be recorded as evidence. The client does not invent a
+status for a call that ends without a status from the server (`grpc_connection`, `grpc_ending`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conformance.transport.exchange import Exchange, FailureKind, TransportFailure, take_connection_number
+from conformance.transport.exchange import Exchange, FailureKind, TransportFailure, assign_connection_number
 from conformance.transport.grpc_ending import finish_exchange
 from conformance.transport.grpc_stream import Header, Stream
 from conformance.transport.http_client import USER_AGENT
@@ -41,12 +41,12 @@ class GrpcClient:
     def send(self, message: Message, *, fresh: bool = False) -> Exchange:
         """Make a call and wait for its end.
 
-        A call is repeated on a new connection if the kept one was closed in the meantime, or if the server reports that
-        it has not begun the call.
+        A call is repeated on a new connection if the kept connection turns out to be closed, or if the server reports
+        that it has not processed the call.
 
         Args:
-            message: what to send.
-            fresh: use a new connection.
+            message: the message to send.
+            fresh: whether to use a new connection.
 
         Raises:
             UnreachableError: the connection failed.
@@ -75,7 +75,7 @@ class GrpcClient:
         return exchanges
 
     def cancel(self, message: Message, *, fresh: bool = False) -> Exchange:
-        """Start a call and cancel it, by a reset of its stream; the connection stays open for the next call.
+        """Start a call and cancel it by resetting its stream; the connection stays open for the next call.
 
         Raises:
             UnreachableError: the connection failed.
@@ -97,7 +97,7 @@ class GrpcClient:
         from conformance.transport.grpc_connection import GrpcConnection  # its dependencies come with the extra
 
         self.close()
-        self._connection, self._number = GrpcConnection(self.settings), take_connection_number()
+        self._connection, self._number = GrpcConnection(self.settings), assign_connection_number()
         return self._connection
 
     def _make_calls(self, messages: Sequence[Message], until: float) -> list[Stream]:
@@ -109,7 +109,7 @@ class GrpcClient:
     def _repeat_calls(
         self, messages: Sequence[Message], streams: Sequence[Stream], retry_indices: Sequence[int], until: float
     ) -> list[Stream]:
-        """Repeat some of the calls; if the connection fails, the earlier attempt is the evidence."""
+        """Repeat the calls with these indices; if the connection fails, return the streams of the earlier attempt."""
         try:
             self._open_connection()
         except UnreachableError:
@@ -138,19 +138,23 @@ class GrpcClient:
 
 
 def _frame_message(body: bytes) -> bytes:
-    """Frame a message for a stream: an uncompressed flag, the length, the body."""
+    """Return a message with its gRPC prefix: the compression flag (uncompressed), and the length."""
     return _UNCOMPRESSED_FLAG + len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
 def _find_unprocessed(streams: Sequence[Stream], *, was_kept: bool) -> list[int]:
-    """Return the indices of calls that the server has not begun, and of those that failed on a kept connection.
+    """Return the indices of calls that the server has not processed, or that a kept connection lost.
 
-    A connection that was closed while idle breaks before any answer arrives. Bytes that are not HTTP/2 may belong to an
-    earlier call.
+    A kept connection that was closed while idle breaks before any answer arrives. Bytes that are not HTTP/2 may belong
+    to an earlier call on the connection.
     """
-    return [place for place, stream in enumerate(streams) if stream.unprocessed or (was_kept and _is_untouched(stream))]
+    return [
+        index
+        for index, stream in enumerate(streams)
+        if stream.unprocessed or (was_kept and _has_failed_unanswered(stream))
+    ]
 
 
-def _is_untouched(stream: Stream) -> bool:
+def _has_failed_unanswered(stream: Stream) -> bool:
     kinds = (FailureKind.BROKEN, FailureKind.MALFORMED)
     return stream.failure is not None and stream.failure.kind in kinds and not stream.headers

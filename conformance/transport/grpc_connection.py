@@ -1,8 +1,8 @@
-"""One HTTP/2 connection for gRPC calls, which records each stream unchanged.
+"""An HTTP/2 connection for gRPC calls, which records each stream unchanged.
 
-`grpcio` gives every call a status. If the server sent none, because it reset the stream or closed the connection,
-`grpcio` invents one, and no field tells the two apart. Here a status is always a header that the server sent (gRPC over
-HTTP2, "Responses").
+The library `grpcio` gives every call a status. If the server sent no status, because it reset the stream or closed the
+connection, `grpcio` invents a status, and the caller cannot tell. Here a status is always a header that the server sent
+(gRPC over HTTP2, "Responses").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from conformance.transport.grpc_stream import (
     read_declared_length,
 )
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import UnreachableError, is_about_trust
+from conformance.transport.unreachable import UnreachableError, is_certificate_error
 
 
 def connect(settings: Settings) -> socket.socket:
@@ -62,7 +62,7 @@ def connect(settings: Settings) -> socket.socket:
     except OSError as error:
         raise UnreachableError(
             f"cannot connect to {address.url}: {error}",
-            is_untrusted=is_about_trust(error),
+            is_untrusted=is_certificate_error(error),
             is_refused=isinstance(error, ConnectionRefusedError),
         ) from error
 
@@ -77,15 +77,17 @@ def _build_tls_context(settings: Settings) -> ssl.SSLContext:
 
 
 def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
-    """Send all bytes in pieces: `sendall` restarts its timeout with each TLS record.
+    """Send all bytes before a deadline.
+
+    `socket.sendall` is not used, because it restarts its timeout with each TLS record.
 
     Args:
         connection: the socket.
-        octets: what to send.
-        until: the deadline, on the monotonic clock.
+        octets: the bytes to send.
+        until: the deadline, on the clock of `time.monotonic`.
 
     Raises:
-        TimeoutError: the peer does not read them in time.
+        TimeoutError: the peer does not read the bytes in time.
         OSError: the connection broke.
     """
     left = memoryview(octets)
@@ -95,10 +97,10 @@ def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
 
 
 def compute_seconds_until(until: float) -> float:
-    """Return the seconds that remain until this time.
+    """Return the seconds until a deadline on the clock of `time.monotonic`.
 
     Raises:
-        TimeoutError: the time has passed.
+        TimeoutError: the deadline has passed.
     """
     seconds = until - time.monotonic()
     if seconds <= 0:
@@ -116,11 +118,11 @@ class GrpcConnection:
     """An HTTP/2 connection for gRPC calls, which stays open until an error.
 
     Attributes:
-        is_usable: whether it accepts further calls.
+        is_usable: whether the connection accepts further calls.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Connect, and wait for the server's first frame.
+        """Connect, and prepare the first frames; they are sent with the first call.
 
         Raises:
             UnreachableError: the connection fails.
@@ -154,12 +156,13 @@ class GrpcConnection:
     def call(self, streams: Sequence[Stream], limit: int, until: float) -> None:
         """Make calls, as many concurrently as the server allows, and wait for the end of each.
 
-        The calls fail after `timeout` seconds without progress on a stream; other frames do not count.
+        The calls fail after `Settings.answer_timeout` seconds without progress on any stream; frames that are not part
+        of a stream, such as PING, do not count as progress.
 
         Args:
-            streams: hold the data to send, and receive the answers.
-            limit: the number of bytes of all answers together beyond which the answers count as endless.
-            until: the deadline of all calls, on the monotonic clock.
+            streams: the calls with the data to send; they receive the answers.
+            limit: the maximum number of bytes of all answers together; longer answers count as endless.
+            until: the deadline of all calls, on the clock of `time.monotonic`.
         """
         started = time.monotonic()
         self._calls_deadline = until
@@ -178,10 +181,10 @@ class GrpcConnection:
         self._streams.clear()
 
     def cancel(self, stream: Stream, until: float) -> None:
-        """Start a call, send as much of its message as the server accepts at once, and reset the stream.
+        """Start a call, send as much of its message as flow control allows, and reset the stream.
 
-        The reset follows after a moment, in which a server begins to handle the call. The stream has a failure only if
-        the connection broke.
+        A short pause before the reset lets the server begin to process the call. The stream gets a failure only if the
+        connection breaks.
         """
         self._calls_deadline = until
         self._restart_silence_timeout()
@@ -202,11 +205,11 @@ class GrpcConnection:
         self._streams.clear()
 
     def _restart_silence_timeout(self) -> None:
-        """Restart the timeout of silence."""
+        """Allow `Settings.answer_timeout` seconds from now until the next progress."""
         self._silence_deadline = time.monotonic() + self._settings.answer_timeout
 
     def _classify_error(self, error: Exception) -> TransportFailure:
-        """Return the failure for calls without an answer."""
+        """Return the failure of calls that this error has ended."""
         if isinstance(error, TimeoutError):
             if time.monotonic() < self._calls_deadline:
                 return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self._settings.answer_timeout:g} s")
@@ -231,13 +234,13 @@ class GrpcConnection:
 
     def _open_waiting(self) -> None:
         """Open as many waiting streams as the server allows."""
-        while self._is_ready and self._waiting and self.is_usable and self._has_room():
+        while self._is_ready and self._waiting and self.is_usable and self._allows_another_stream():
             stream = self._waiting.popleft()
             stream.number = self._http2.get_next_available_stream_id()
             self._streams[stream.number] = stream
             self._http2.send_headers(stream.number, stream.sent)
 
-    def _has_room(self) -> bool:
+    def _allows_another_stream(self) -> bool:
         return self._http2.open_outbound_streams < self._http2.remote_settings.max_concurrent_streams
 
     def _send_bodies(self) -> None:
@@ -246,7 +249,7 @@ class GrpcConnection:
             pass
 
     def _send_frame(self, stream: Stream) -> bool:
-        """Send one frame of a stream's body; return whether there may be room for another."""
+        """Send one frame of a stream's body; return whether flow control may allow another frame."""
         if stream.is_done or stream.at > len(stream.body):
             return False
         room = min(MAX_FRAME_BYTES, self._http2.local_flow_control_window(stream.number))
@@ -266,10 +269,10 @@ class GrpcConnection:
     # --- receiving ---
 
     def _receive_frames(self, limit: int) -> None:
-        """Process received frames; wait for data if there are none.
+        """Wait for data, and process the complete frames.
 
         Raises:
-            TimeoutError: nothing came in time.
+            TimeoutError: no data came in time.
             OSError: the connection broke, or was closed.
             FrameError, ProtocolError: the data are not HTTP/2.
         """
@@ -320,12 +323,12 @@ class GrpcConnection:
             and len(stream.data) >= PREFIX_BYTES
             and (length := read_declared_length(stream.data)) > limit
         ):
-            self._stop_reading(stream, f"a message of {length} bytes, and {limit} are read at most")
+            self._stop_reading(stream, f"a message of {length} bytes; the suite reads at most {limit}")
         elif sum(len(one.data) - PREFIX_BYTES for one in self._streams.values()) > limit:
             self._stop_reading(stream, f"answer longer than {limit} bytes")
 
     def _stop_reading(self, stream: Stream, text: str) -> None:
-        """Stop reading a stream, and discard its data."""
+        """End a call whose answer is too long: set its failure, and discard its data."""
         stream.failure = TransportFailure(FailureKind.ENDLESS, text)
         stream.data.clear()
         self.is_usable = False
@@ -337,7 +340,7 @@ class GrpcConnection:
                 self._http2.reset_stream(stream.number)
 
     def _handle_goaway(self, goaway: GoAway) -> None:
-        """Mark the connection as unusable; fail calls that the server has not begun (RFC 9113, 6.8)."""
+        """Mark the connection as unusable; end calls that the server has not processed (RFC 9113, 6.8)."""
         self.is_usable = False
         failure = TransportFailure(FailureKind.BROKEN, f"connection broken (GOAWAY, error code {goaway.code})")
         for stream in (*self._waiting, *self._streams.values()):
@@ -347,7 +350,7 @@ class GrpcConnection:
 
 
 def _decode_headers(headers: object) -> tuple[Header, ...]:
-    """Decode a header block to texts."""
+    """Return the names and values of a header block as text."""
     pairs: list[tuple[str | bytes, str | bytes]] = list(headers or ())  # type: ignore[call-overload]
     return tuple((_decode_text(name), _decode_text(value)) for name, value in pairs)
 

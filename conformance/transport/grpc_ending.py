@@ -48,7 +48,7 @@ CODES_BY_RESET = {7: CODES[14], 11: CODES[8]}
 
 
 def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
-    """Return the exchange of a finished stream."""
+    """Return the exchange with the status, body, headers and failure of a finished stream."""
     pairs = (*stream.headers, *stream.trailers)
     found = replace(exchange, headers=tuple(pair for pair in pairs if not pair[0].startswith(":")))
     status_text = _find_last_value(stream, "grpc-status")
@@ -68,7 +68,7 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
 
 
 def _find_last_value(stream: Stream, name: str) -> str | None:
-    """Return the last value of a header of the answer."""
+    """Return the last value of a header or trailer of the answer, or None."""
     return next(reversed(stream.list_values(name)), None)
 
 
@@ -77,7 +77,7 @@ def _describe_content_type(stream: Stream) -> str:
 
 
 def _classify_by_http_status(found: Exchange, stream: Stream, http: str) -> Exchange:
-    """Classify an answer without a gRPC status by its HTTP status: an error status is a refusal as well."""
+    """Return the exchange of an answer without a gRPC status: a refusal for an HTTP error status, else a failure."""
     if not re.fullmatch("[2-5][0-9][0-9]", http):
         return _mark_failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")
     if http == "200":
@@ -107,7 +107,7 @@ def _apply_status(found: Exchange, stream: Stream, status_text: str) -> Exchange
 
 
 def _parse_single_message(data: bytearray) -> tuple[bytes, str]:
-    """Return the single message of an answer, or a description of what is wrong."""
+    """Return the single message of an answer, and a description of a fault, which is empty if there is none."""
     if not data:
         return b"", "no message"
     length = read_declared_length(data)
@@ -116,7 +116,7 @@ def _parse_single_message(data: bytearray) -> tuple[bytes, str]:
     if data[0]:
         return b"", "a compressed message, although the request accepts none"
     if len(data) > PREFIX_BYTES + length:
-        return b"", f"{len(data) - PREFIX_BYTES - length} bytes after its message"
+        return b"", f"{len(data) - PREFIX_BYTES - length} bytes after the message"
     return bytes(memoryview(data)[PREFIX_BYTES:]), ""
 
 

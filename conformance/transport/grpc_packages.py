@@ -20,7 +20,7 @@ def expect_grpc(what: str) -> None:
     """Require that gRPC is available.
 
     Raises:
-        MissingExtraError: it is not; the message says that `what` needs the extra.
+        MissingExtraError: gRPC is not available; the message says that the feature `what` needs the extra.
     """
     if not has_grpc():
         raise extras.MissingExtraError(extras.describe_missing(EXTRA, what))

@@ -1,6 +1,6 @@
 """One gRPC call as an HTTP/2 stream, and the parsing of frames.
 
-Frames are split off one by one. A frame longer than the agreed maximum is rejected before it is buffered.
+A frame that is longer than the maximum of the suite's settings is rejected before it is buffered.
 
 Source: RFC 9113, 4.1 and 6.8.
 """
@@ -20,7 +20,7 @@ _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake
 
 
 class FrameError(Exception):
-    """The received data are not HTTP/2; the message describes them briefly."""
+    """The received data are not valid HTTP/2; the message describes the data briefly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class GoAway:
     """A GOAWAY frame: the peer accepts no further streams.
 
     Attributes:
-        last: the last stream that the peer has begun, or may begin.
+        last: the number of the last stream that the peer may have processed.
         code: the error code.
     """
 
@@ -37,10 +37,10 @@ class GoAway:
 
 
 def cut_frames(octets: bytearray) -> Iterator[bytes]:
-    """Remove and yield complete frames one at a time, so that an error in one frame does not affect earlier frames.
+    """Remove the complete frames from a buffer, and yield one at a time.
 
     Raises:
-        FrameError: the next frame exceeds the agreed length; raised before the frame is complete.
+        FrameError: the next frame exceeds `MAX_FRAME_BYTES`; raised after the earlier frames were yielded.
     """
     while len(octets) >= _LENGTH_BYTES:
         size = int.from_bytes(octets[:_LENGTH_BYTES], "big")
@@ -55,23 +55,23 @@ def cut_frames(octets: bytearray) -> Iterator[bytes]:
 
 def _describe_octets(first: bytes, size: int) -> str:
     if first == b"HTT":
-        return "an answer of HTTP/1"
+        return "an HTTP/1 answer"
     if first.startswith(_TLS_RECORDS):
-        return "a record of TLS"
-    return f"a frame of {size} bytes, and {MAX_FRAME_BYTES} were agreed"
+        return "a TLS record"
+    return f"a frame of {size} bytes; the maximum is {MAX_FRAME_BYTES}"
 
 
 def parse_goaway(frame: bytes) -> GoAway | None:
-    """Parse a GOAWAY frame; None for other frames.
+    """Parse a GOAWAY frame; return None for other frames.
 
     Raises:
-        FrameError: the frame is too short.
+        FrameError: the GOAWAY frame is too short.
     """
     if frame[3] != GOAWAY_TYPE:
         return None
     payload = frame[FRAME_HEAD_BYTES:]
     if len(payload) < _GOAWAY_SIZE:
-        raise FrameError(f"a GOAWAY of {len(payload)} bytes")
+        raise FrameError(f"a GOAWAY frame of {len(payload)} bytes")
     return GoAway(int.from_bytes(payload[:4], "big") & 0x7FFFFFFF, int.from_bytes(payload[4:8], "big"))
 
 
@@ -80,12 +80,15 @@ PREFIX_BYTES = 5  # bytes of a message prefix: the compression flag and the leng
 
 
 def read_declared_length(data: bytes | bytearray) -> int:
-    """Return the declared length of a stream's first message."""
+    """Return the length that the prefix of a stream's first message declares."""
     return int.from_bytes(data[1:PREFIX_BYTES], "big")
 
 
 def is_grpc(content_type: str = "application/grpc") -> bool:
-    """Return whether a content type is gRPC's; without one, an answer counts as gRPC (gRPC over HTTP2, "Responses")."""
+    """Return whether a content type is gRPC; for an absent content type, leave out the argument.
+
+    An answer without a content type counts as gRPC. Source: gRPC over HTTP2, "Responses".
+    """
     return content_type.lower().startswith("application/grpc")
 
 
@@ -94,9 +97,15 @@ class Stream:
     """One call: the data to send, and the received answer.
 
     Attributes:
-        headers: the first header block of the answer; `trailers` the second.
+        sent: the headers to send.
+        body: the message to send, with its prefix.
+        number: the number of the stream; 0 before the stream is opened.
+        at: the offset in `body` up to which it was sent; one more after the end of the stream was sent.
+        headers: the first header block of the answer.
+        trailers: the second header block of the answer.
+        data: the received data.
         reset: the code with which the server reset the stream before its end, or None.
-        unprocessed: the server reports that it has not processed the call, so that it can be repeated.
+        unprocessed: whether the server reports that it has not processed the call, so that it can be repeated.
     """
 
     sent: list[Header]
@@ -113,12 +122,12 @@ class Stream:
     elapsed: float = 0.0
 
     def list_values(self, name: str) -> list[str]:
-        """Return the values of a header of the answer."""
+        """Return all values of a header in headers and trailers of the answer."""
         return [value for key, value in (*self.headers, *self.trailers) if key == name]
 
     @property
     def has_messages(self) -> bool:
-        """Whether its data are gRPC messages: a gateway may send an HTML page instead."""
+        """Whether status and content type say that the data are gRPC messages, not the HTML page of a gateway."""
         return self.list_values(":status")[-1:] == ["200"] and is_grpc(*self.list_values("content-type")[-1:])
 
     @property

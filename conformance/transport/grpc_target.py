@@ -17,7 +17,7 @@ class GrpcTarget:
     """One target over gRPC.
 
     Attributes:
-        over_http: the same target over HTTP, which makes the calls; HTTP itself may not be judged.
+        over_http: the `Target` that makes the calls; whether HTTP is judged does not matter.
     """
 
     outlives_errors = True
@@ -28,8 +28,8 @@ class GrpcTarget:
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
-        """The requests that broke over gRPC during discovery."""
-        return [one for one in self.over_http.survey_broken if one.reply.is_over_grpc]
+        """The broken requests of discovery over gRPC: see `BrokenRequest`."""
+        return [one for one in self.over_http.broken_in_discovery if one.reply.is_over_grpc]
 
     @property
     def is_lost(self) -> bool:
@@ -42,11 +42,11 @@ class GrpcTarget:
         return self.over_http.exchanges
 
     def model(self, role: str, salt: int = 0) -> Model | None:
-        """Return the model that fills a role, or None where the target has none."""
+        """Return the model that fills a role; None if the target has no such model."""
         return self.over_http.model(role, salt)
 
     def infer(self, request: InferRequest, /, edit: Edit | None = None) -> Reply:
-        """Send an inference request on a kept connection; `edit` changes its message."""
+        """Send an inference request on a kept connection; `edit` changes the protobuf message before serialization."""
         return self.send(make_infer_message(request, edit))
 
     def call(self, method: str, **fields: Any) -> Reply:
@@ -58,11 +58,14 @@ class GrpcTarget:
         return self.over_http.send(message, fresh=fresh)
 
     def cancel(self, message: Message, *, fresh: bool = False) -> None:
-        """Start a call and cancel it at once; the next call is made on the same connection."""
+        """Start a call and cancel it at once; the connection stays open for the next call."""
         self.over_http.cancel(message, fresh=fresh)
 
     def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
-        """Make the first calls, wait, and make the second ones on the same connection; return the second replies."""
+        """Make the first call of each pair, wait, and make the second calls; return the second replies.
+
+        All calls share one connection.
+        """
         return self.over_http.send_after_idling(pairs, idle_s)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
@@ -70,7 +73,7 @@ class GrpcTarget:
         return self.over_http.send_together(messages)
 
     def reset_silence(self) -> None:
-        """Give a target that fell silent another chance."""
+        """Continue with a target that counts as lost because it was silent: see `TargetClient.reset_silence`."""
         self.over_http.reset_silence()
 
     def message(self, request: InferRequest, /) -> Message:
@@ -78,6 +81,9 @@ class GrpcTarget:
         return make_infer_message(request)
 
     def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return valid requests, of which a server must answer at least one: typed contents if possible, then raw."""
+        """Return valid requests, of which a server must answer at least one.
+
+        The first has typed contents, if the datatypes allow typed contents; the last has raw contents.
+        """
         typed = (model.request(send="json"),) if model.is_json_capable else ()
         return (*typed, model.request(send="binary"))

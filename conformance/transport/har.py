@@ -1,11 +1,18 @@
 """Converts exchanges to entries of an HTTP Archive (HAR 1.2), without secrets, and entries back to exchanges.
 
-Members that HAR does not define begin with an underscore: the position of a message in the run (`_scope`, `_call`,
-`_place`), how it was sent (`_note`), the reaction to a body that was held back (`_go_ahead`), and failures (`_failure`
-in words, `_failure_kind` for programs, `_short_wait` if the wait was shortened, `_lost`, `_died`). `_hung` says whether
-earlier requests had hung. A gRPC call is an entry as well: its bodies are the serialized messages, its status is the
-HTTP status that its code maps to, and `_grpc` holds code and message. If gRPC was judged, `log` has a `_grpc` with the
-address. `har_bodies` defines how bodies are written.
+Members that HAR does not define begin with an underscore:
+
+    _scope, _call, _place     the position of the message in the run
+    _note                     how the message was sent
+    _go_ahead                 the reaction to a body that was held back
+    _failure, _failure_kind   a transport failure, in words and for programs
+    _short_wait               the wait for the answer was shortened
+    _lost, _died              see `Call`
+    _hung                     the target had hung before
+
+A gRPC call is an entry as well. Its bodies are the serialized messages, its status is the HTTP status that corresponds
+to the gRPC code, and `_grpc` has the code and the message. If gRPC was judged, `log` has a `_grpc` with the address.
+`har_bodies` defines how bodies are written.
 
 Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
 """
@@ -41,14 +48,14 @@ class HarError(ValueError):
 
 
 class Bodies(Protocol):
-    """Converts bodies to members of an entry: a `BodyWriter`, or a store whose bodies are written later."""
+    """Converts bodies to members of an entry: `BodyWriter`, or the journal, which writes the bodies later."""
 
     def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
-        """Return the members; `encoding` is the name of the member for `base64`."""
+        """Return the members that represent a body; `encoding` is the name of the member that may be `base64`."""
 
 
 def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
-    """Yield an entry for each exchange of a call; a call without exchanges, because no server was found, has one."""
+    """Yield an entry for each exchange of a call; one entry without an answer if the call has no exchanges."""
     url = settings.find_base_url(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
         started = datetime.now(UTC) - timedelta(seconds=exchange.elapsed)
@@ -137,15 +144,15 @@ def _format_headers(headers: Sequence[tuple[str, str]], hidden: Collection[str])
 
 
 def find_bodies(entry: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the objects of an entry that hold a body, each with the name of its encoding member."""
+    """Yield each object of an entry that has a body, with the name of its encoding member."""
     if "postData" in entry["request"]:
         yield entry["request"]["postData"], REQUEST_ENCODING
     yield entry["response"]["content"], ANSWER_ENCODING
 
 
 def format_document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the text of an archive in pieces: a line for `log`, and one for each entry."""
-    yield format_head(log)
+    """Yield the text of an archive in pieces: a line for `log`, and a line for each entry."""
+    yield format_first_line(log)
     separator = ""
     for entry in entries:
         yield f"{separator}{json.dumps(entry)}"
@@ -153,8 +160,8 @@ def format_document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
     yield "\n]}}\n"
 
 
-def format_head(log: Mapping[str, Any]) -> str:
-    """Return the line before the first entry."""
+def format_first_line(log: Mapping[str, Any]) -> str:
+    """Return the line before the first entry, with the members of `log`."""
     return json.dumps({"log": log}).removesuffix("}}") + ', "entries": [\n'
 
 
@@ -162,12 +169,12 @@ def format_head(log: Mapping[str, Any]) -> str:
 
 
 def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
-    """Parse an entry into an exchange; a body that was stored only in part becomes an `Excerpt`.
+    """Convert an entry to an exchange; a body that was stored only in part becomes an `Excerpt`.
 
     Raises:
         ValueError, LookupError, TypeError: the entry is malformed.
     """
-    expect_form(entry)
+    validate_entry(entry)
     request, response = entry["request"], entry["response"]
     url = str(request["url"])
     body = bodies.read_body(request["postData"], REQUEST_ENCODING) if "postData" in request else b""
@@ -191,7 +198,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
 
 
 def _parse_failure(entry: Mapping[str, Any]) -> TransportFailure | None:
-    """Return the failure of an entry; earlier recordings have no kind."""
+    """Return the transport failure of an entry, or None; recordings of earlier versions have no `_failure_kind`."""
     text = entry.get("_failure")
     return TransportFailure(FailureKind(entry.get("_failure_kind", FailureKind.BROKEN)), str(text)) if text else None
 
@@ -200,7 +207,7 @@ def _parse_headers(headers: Sequence[Mapping[str, str]]) -> tuple[tuple[str, str
     return tuple((header["name"], header["value"]) for header in headers)
 
 
-# --- the form of an entry: a recording may come from an untrusted source ---------------------------------------------
+# --- the types of an entry's members: a recording may come from an untrusted source ----------------------------------
 # Every member that is read is in one of these tables. Other members are ignored.
 
 Kinds = type | tuple[type, ...]
@@ -242,15 +249,15 @@ _BODY: Final[Mapping[str, Kinds]] = {
 _GRPC: Final[Mapping[str, Kinds]] = {"code": str, "details": str}
 
 
-def expect_form(entry: Any) -> None:
-    """Validate the types of all members of an entry that are read.
+def validate_entry(entry: Any) -> None:
+    """Validate an entry: all members that `parse_exchange` reads must have the right types.
 
     Raises:
-        ValueError: a type is wrong; the message is one line that names the member.
+        ValueError: a member is missing or has another type; the message is one line that names the member.
     """
     _expect_members(entry, "entry", _ENTRY, _OPTIONAL)
     if not isfinite(entry["time"]) or entry["time"] < 0:
-        raise ValueError("time is no number of milliseconds")
+        raise ValueError("time is not a number of milliseconds")
     request, response = entry["request"], entry["response"]
     _expect_members(request, "request", _REQUEST, {"postData": dict})
     _expect_members(response, "response", _RESPONSE)
@@ -268,7 +275,7 @@ def _expect_members(
     found: Any, name: str, members: Mapping[str, Kinds], optional: Mapping[str, Kinds] | None = None
 ) -> None:
     if not isinstance(found, dict):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     missing = next((member for member in members if member not in found), None)
     if missing is not None:
         raise ValueError(f"{name} has no {missing}")

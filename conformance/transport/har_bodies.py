@@ -1,7 +1,8 @@
-"""Stores bodies in a recording: as text if possible, else as base64; each longer body once, with its digest.
+"""Converts bodies to members of a recording's entries, and back.
 
-A repeated body is stored as its digest only (`_sha256`). A body beyond a limit is stored as length, digest, head and
-tail (`_length`, `_sha256`, `_head`, `_tail`): enough to compare it with another, but not to judge it.
+A body is stored as text if possible, else as base64. A long body is stored once, with its digest (`_sha256`); if the
+same body occurs again, only the digest is stored. A body beyond a limit is stored as length, digest, head and tail
+(`_length`, `_sha256`, `_head`, `_tail`). This is enough to compare the body with another, but not to judge it.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ _NO_TEXT: Final = re.compile(rb"[^\t\n\r -~]")
 
 
 class BodyError(ValueError):
-    """A recording lacks a body, or its digest does not match; the message is one line."""
+    """A recording lacks a body, or a body does not match its digest; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """The number of bytes of a body that a recording stores.
+    """How many bytes of a body a recording stores.
 
     Attributes:
-        whole: the length up to which a body is stored whole.
-        head: the number of bytes stored from the beginning of a longer body; `tail`: from its end.
+        whole: the length in bytes up to which a body is stored completely.
+        head: the number of bytes stored from the beginning of a longer body.
+        tail: the number of bytes stored from the end of a longer body.
     """
 
     whole: int
@@ -49,11 +51,12 @@ REPEATABLE_LIMIT: Final = BodyLimit(KIB, KIB // 4, 0)
 
 
 class Excerpt(bytes):
-    """Head and tail of a body, in place of the whole.
+    """The first and the last bytes of a body, in place of the complete body.
 
     Attributes:
-        length: of the whole body in bytes; `digest`: its SHA-256, in hexadecimal digits.
-        head: the number of bytes that are the beginning of the body; the rest is its end.
+        length: the length of the complete body in bytes.
+        digest: the SHA-256 of the complete body, in hexadecimal digits.
+        head: how many bytes of the excerpt are from the beginning of the body; the others are from its end.
     """
 
     length: int
@@ -61,19 +64,19 @@ class Excerpt(bytes):
     head: int
 
     @classmethod
-    def from_part(cls, kept: bytes, length: int, digest: str, head: int) -> Excerpt:
-        """Return an excerpt with the length and digest of the whole body."""
-        found = cls(kept)
+    def from_part(cls, excerpt: bytes, length: int, digest: str, head: int) -> Excerpt:
+        """Return an excerpt with the length and digest of the complete body."""
+        found = cls(excerpt)
         found.length, found.digest, found.head = length, digest, head
         return found
 
-    def is_of(self, body: bytes) -> bool:
-        """Return whether this is the excerpt of the given body."""
+    def is_excerpt_of(self, body: bytes) -> bool:
+        """Return whether length and digest of the complete body are those of `body`."""
         return self.length == len(body) and self.digest == sha256(body).hexdigest()
 
 
 def shorten(body: bytes, limit: BodyLimit) -> bytes:
-    """Return the body, or an excerpt if it exceeds the limit."""
+    """Return the body unchanged, or an excerpt if the body is longer than `limit.whole`."""
     if isinstance(body, Excerpt) or len(body) <= limit.whole:
         return body
     kept = body[: limit.head] + body[len(body) - limit.tail :]
@@ -81,13 +84,13 @@ def shorten(body: bytes, limit: BodyLimit) -> bytes:
 
 
 def compute_digest(body: bytes) -> str:
-    """Return the SHA-256 of a whole body, in hexadecimal digits."""
+    """Return the SHA-256 of a body in hexadecimal digits; for an excerpt, that of the complete body."""
     return body.digest if isinstance(body, Excerpt) else sha256(body).hexdigest()
 
 
 @dataclass(slots=True)
 class BodyWriter:
-    """Converts the bodies of one recording to members of entries, in the order of the recording."""
+    """Converts the bodies of one recording to members of its entries; called in the order of the recording."""
 
     _seen: dict[str, bool] = field(default_factory=dict)  # digest -> whether the body was written whole
     _room: int = MAX_TOTAL_BYTES
@@ -96,8 +99,8 @@ class BodyWriter:
         """Return the members that represent a body.
 
         Args:
-            body: whole, or an excerpt.
-            encoding: the name of the member for `base64`.
+            body: complete, or an excerpt.
+            encoding: the name of the member that says `base64` if the text is base64.
         """
         if len(body) < MIN_SHARED_BYTES and not isinstance(body, Excerpt):
             return _encode_body(body, encoding)
@@ -123,15 +126,15 @@ def _encode_body(body: bytes, encoding: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class BodyReader:
-    """Converts members of entries back to bodies, in the order of the recording."""
+    """Converts members of entries back to bodies; called in the order of the recording."""
 
     _seen: dict[str, bytes] = field(default_factory=dict)
 
     def read_body(self, members: Mapping[str, Any], encoding: str) -> bytes:
-        """Return a body: whole, or an excerpt.
+        """Return a body: complete, or an excerpt.
 
         Args:
-            members: of an entry, written by a `BodyWriter` or an earlier suite.
+            members: the members that represent the body, written by this or an earlier version of the suite.
             encoding: see `BodyWriter.build_members`.
 
         Raises:
@@ -144,7 +147,7 @@ class BodyReader:
         elif "text" in members:
             found = _decode_body(members, encoding)
             if digest is not None and compute_digest(found) != digest:
-                raise BodyError("a body is not the one that its digest says")
+                raise BodyError("a body does not match its digest")
         elif digest in self._seen:
             return self._seen[str(digest)]
         else:

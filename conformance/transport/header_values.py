@@ -1,9 +1,9 @@
-"""Header values as a user writes them: literally, from the environment, or from a file.
+"""Expands header values that refer to an environment variable or a file.
 
-    Authorization: Bearer ${TOKEN}    of the environment
+    Authorization: Bearer ${TOKEN}    the value of an environment variable
     X-Key: @/run/secrets/key          the text of a file, without white space around it
 
-This keeps secrets out of command lines, which every process of a machine can read, and out of shared files.
+So secrets need not be part of a command line, which every process of a machine can read, or of a shared file.
 `$${` stands for a literal `${`, and `@@` at the beginning for a literal `@`.
 """
 
@@ -23,7 +23,7 @@ _VARIABLE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
 
 
 def from_command_line(headers: Iterable[str]) -> list[str]:
-    """Return headers of the command line, each as "Name: value", with their values expanded.
+    """Return the headers of the command line, each as "Name: value", with expanded values.
 
     Raises:
         SettingsError: a variable is not set, or a file cannot be read.
@@ -40,9 +40,9 @@ def expand(value: str, place: str, folder: Path | None = None) -> str:
     """Expand a header value.
 
     Args:
-        value: as the user wrote it.
-        place: the location of the value, for messages.
-        folder: base folder of relative file names; None for the current one.
+        value: the value that the user wrote.
+        place: the option or setting with the value, for messages.
+        folder: the base folder of relative file names; None: the current folder.
 
     Raises:
         SettingsError: a variable is not set, or a file cannot be read.
@@ -53,24 +53,22 @@ def expand(value: str, place: str, folder: Path | None = None) -> str:
 
 
 def expand_variables(text: str, place: str) -> str:
-    """Replace each ${NAME} in the text from the environment.
+    """Replace each ${NAME} in the text by the value of the environment variable.
 
     Raises:
-        SettingsError: the environment has no such variable.
+        SettingsError: the environment has no such variable; the message begins with `place`.
     """
 
-    def value(found: re.Match[str]) -> str:
+    def find_value(found: re.Match[str]) -> str:
         if found[1]:
             return found[0][1:]
         if found[2] is None:
-            raise SettingsError(
-                f"{place}: ${{ begins the name of a variable, ${{NAME}}; write $${{ for the text itself"
-            )
+            raise SettingsError(f"{place}: ${{ begins the name of a variable, ${{NAME}}; write $${{ for a literal ${{")
         if found[2] not in os.environ:
             raise SettingsError(f"{place}: the environment has no variable {found[2]}")
         return os.environ[found[2]]
 
-    return _VARIABLE.sub(value, text)
+    return _VARIABLE.sub(find_value, text)
 
 
 def _read_file(path: Path, place: str) -> str:

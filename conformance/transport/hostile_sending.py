@@ -1,4 +1,4 @@
-"""Traffic that no correct client sends: malformed requests, premature ends, connections that are held open."""
+"""Sends what no correct client sends: malformed or incomplete requests, and connections that are held open."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from conformance.wire.request import Message
 
 
 class ConnectionEnd(Enum):
-    """The client's treatment of its connection after it has sent everything."""
+    """What the client does with its connection after it has sent all bytes."""
 
-    OPEN = auto()  # it stays open, as if more data followed
-    DONE = auto()  # its sending side is closed, and the answer is read
-    RESET = auto()  # the connection is reset, and nothing is read
+    OPEN = auto()  # the connection stays open, as if more data followed
+    DONE = auto()  # the client closes its sending side, and reads the answer
+    RESET = auto()  # the client resets the connection, and reads nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Octets:
-    """Bytes to send on a separate connection.
+    """Raw bytes to send on a separate connection: `head`, then `times` times `filling`, then `tail`.
 
     Attributes:
-        head: the first bytes, unchanged.
-        filling: bytes that follow, repeated `times` times.
-        tail: the last bytes.
-        described: a short description for failure messages.
-        most: the maximum number of answers to read.
+        described: a short description of the bytes for failure messages.
+        end: what the client does after it has sent the bytes.
+        max_answers: the maximum number of answers to read.
     """
 
     head: bytes
@@ -39,7 +37,7 @@ class Octets:
     times: int = 0
     tail: bytes = b""
     end: ConnectionEnd = ConnectionEnd.OPEN
-    most: int = 1
+    max_answers: int = 1
 
     @property
     def size(self) -> int:
@@ -53,7 +51,7 @@ _RESET = TransportFailure(FailureKind.CLOSED, "reset by the client")
 
 
 def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Exchange]:
-    """Send the bytes, and read answers until the connection ends or the maximum is reached.
+    """Send the bytes, and read answers until the connection ends or `max_answers` is reached.
 
     Raises:
         UnreachableError: the connection failed.
@@ -67,7 +65,7 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
             return [Exchange(0, message, settings.url + message.path, failure=_RESET, note=note, as_octets=True)]
         if octets.end is ConnectionEnd.DONE:
             connection.end_sending()
-        while len(answers) < octets.most:
+        while len(answers) < octets.max_answers:
             found = connection.receive(message)
             failure = found.failure if found.status else broken or found.failure
             answers.append(replace(found, failure=failure, note=note, as_octets=True))

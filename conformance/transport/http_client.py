@@ -1,7 +1,7 @@
 """Sends messages with httpcore: persistent connections, a new connection after an error, size limits, no decoding.
 
-httpx's own client is not used. The suite needs no redirects, cookies, credentials or proxies that the user did not
-configure, and it needs one limit for a whole exchange (`http_pool.py`).
+The client of httpx is not used: the suite must not apply redirects, cookies, credentials or proxies that the user did
+not configure, and it needs one time limit for a whole exchange (`http_pool.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ import httpcore
 
 from conformance import __version__
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.http_pool import ERRORS, Clock, EndlessError, encode_headers, has_more, make_pool
+from conformance.transport.http_pool import (
+    ERRORS,
+    EndlessError,
+    ExchangeState,
+    encode_headers,
+    has_surplus_bytes,
+    make_pool,
+)
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import UnreachableError, is_about_refusal, is_about_trust
+from conformance.transport.unreachable import UnreachableError, is_certificate_error, is_refused_or_reset
 from conformance.wire.request import Message
 
 USER_AGENT = f"oip-conformance/{__version__}"
@@ -36,7 +43,7 @@ _BARE_PER_CENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 @lru_cache(maxsize=256)
 def _parse_url(url: str) -> tuple[httpcore.URL, str]:
-    """Parse a URL; return it with the value of the Host header."""
+    """Return the parsed URL, and the value of its Host header."""
     parts = urlsplit(url)
     host = (parts.hostname or "").encode("idna")
     written = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -53,20 +60,20 @@ class HttpClient:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._context = settings.build_ssl_context()
-        self._clock = Clock()
+        self._state = ExchangeState()
         self._pool = self._build_pool()
         self._used = False
 
     def send(self, message: Message, *, fresh: bool = False, share: int = 1) -> Exchange:
-        """Send a message and read the whole answer.
+        """Send a message and read the complete answer.
 
-        The server may have closed a kept connection in the meantime (RFC 9112 9.3). In that case the message is sent
-        once more on a new one. After an error status the connection is not reused, because some servers close it
-        without notice. It is not reused after surplus bytes either, which would be read as the next answer.
+        A server may close a connection between two messages (RFC 9112 9.3). If it did, the message is sent again on a
+        new connection. A connection is not reused after an error status, because some servers then close it without
+        notice. A connection is not reused either if bytes followed the answer: they would be read as the next answer.
 
         Args:
-            message: what to send.
-            fresh: use a new connection.
+            message: the message to send.
+            fresh: whether to use a new connection.
             share: the number of concurrent messages, which share the limit of answer bytes.
 
         Raises:
@@ -80,14 +87,14 @@ class HttpClient:
         if used and self._has_ended_unused(exchange):
             exchange = self._resend(connections, exchange)
         self._used = True
-        if exchange.failure or (exchange.status or 0) >= 400 or self._clock.has_more:
+        if exchange.failure or (exchange.status or 0) >= 400 or self._state.has_surplus_bytes:
             self._replace_pool(connections)
         return exchange
 
     def _has_ended_unused(self, exchange: Exchange) -> bool:
-        """Return whether a connection ended without a byte of an answer, as a kept connection may."""
+        """Return whether the connection ended before the first byte of the answer, as a kept connection may."""
         failure = exchange.failure
-        return failure is not None and failure.kind in _CONNECTION_ENDS and not self._clock.received_bytes
+        return failure is not None and failure.kind in _CONNECTION_ENDS and not self._state.received_bytes
 
     def _resend(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
         try:
@@ -106,26 +113,26 @@ class HttpClient:
         return self._pool
 
     def _build_pool(self) -> httpcore.ConnectionPool:
-        return make_pool(self._context, self._clock)
+        return make_pool(self._context, self._state)
 
     def _send_and_receive(self, connections: httpcore.ConnectionPool, message: Message, share: int = 1) -> Exchange:
         url = self.settings.url + message.path
         exchange = Exchange(0, message, url)
         started = time.monotonic()
-        self._clock.start(self.settings.deadline)
+        self._state.start(self.settings.deadline)
         try:
             response = connections.handle_request(self._build_request(message, url))
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise UnreachableError(
                 f"cannot connect to {self.settings.url}: {error}",
-                is_untrusted=is_about_trust(error),
-                is_refused=is_about_refusal(error),
+                is_untrusted=is_certificate_error(error),
+                is_refused=is_refused_or_reset(error),
             ) from error
         except ERRORS as error:
             return replace(exchange, failure=self._classify_error(error), elapsed=time.monotonic() - started)
         try:
             body, failure = self._read_body(response, self.settings.max_answer // share)
-            self._clock.has_more = has_more(response)
+            self._state.has_surplus_bytes = has_surplus_bytes(response)
         finally:
             response.close()
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
@@ -153,21 +160,21 @@ class HttpClient:
         own, answer = self.settings.timeout, self.settings.answer_timeout
         return {"connect": own, "pool": own, "read": answer, "write": answer}
 
-    def _read_body(self, response: httpcore.Response, most: int) -> tuple[bytes, TransportFailure | None]:
+    def _read_body(self, response: httpcore.Response, max_bytes: int) -> tuple[bytes, TransportFailure | None]:
         """Read the body without decoding it, so that a gzip bomb stays compressed."""
         body = BytesIO()  # returns its content without a copy, unlike joined parts
         try:
             for part in response.iter_stream():
                 body.write(part)
-                if body.tell() > most:
+                if body.tell() > max_bytes:
                     body.truncate(MAX_KEPT_BYTES)
-                    return body.getvalue(), _build_endless_failure(f"answer longer than {most} bytes")
+                    return body.getvalue(), _build_endless_failure(f"answer longer than {max_bytes} bytes")
         except ERRORS as error:
             return body.getvalue(), self._classify_error(error)
         return body.getvalue(), None
 
     def _build_headers(self, message: Message, host: str) -> list[tuple[str, str]]:
-        """Return the default headers, the message's and the target's; the latter two override defaults."""
+        """Return the headers to send; headers of the message and the target override the defaults."""
         headers = [("Host", host), ("User-Agent", USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
         overrides = [*message.headers, *self.settings.headers]
         names = {name.lower() for name, _ in overrides}
@@ -184,15 +191,15 @@ class HttpClient:
             return TransportFailure(FailureKind.BROKEN, f"connection broken ({type(error).__name__})")
         if _is_malformed(error):
             return TransportFailure(FailureKind.MALFORMED, f"malformed HTTP answer: {error}")
-        if self._clock.received_bytes:
-            return TransportFailure(FailureKind.BROKEN, "connection closed before the head of an answer was whole")
-        if self._clock.is_write_broken:
+        if self._state.received_bytes:
+            return TransportFailure(FailureKind.BROKEN, "connection closed before the head of the answer was complete")
+        if self._state.is_write_broken:
             return TransportFailure(FailureKind.BROKEN, "connection broken while the request was sent")
         return TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
 
 
 def _is_malformed(error: BaseException | None) -> bool:
-    """Return whether h11 raised the error: httpcore raises the same class for a malformed answer and a silent close."""
+    """Return whether an answer was malformed: then h11 is the cause of the error, otherwise the connection closed."""
     while error is not None:
         if isinstance(error, h11.RemoteProtocolError):
             return True

@@ -1,8 +1,8 @@
-"""Writes the recording of a run: each process appends calls to its files, which are merged into one at the end.
+"""Writes the recording of a run: each process appends its calls to two files, which `merge` merges at the end.
 
-A process has two files. The first has a line for each entry: its position in the run, a tab, and the entry. The second
-holds concatenated bodies, to which the lines refer by offset.
-Neither is held in memory: `merge` sorts the positions, and copies entry by entry in the order of the suite.
+The first file of a process has a line for each entry: the position of the entry in the run, a tab, and the entry. The
+second file has the concatenated bodies, to which the entries refer by offset. To save memory, `merge` sorts only the
+positions, and then copies one entry after the other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from conformance.transport.settings import Settings
 
 PART_NAME, BODIES_NAME = "run.har.part", "run.har.bodies"
 # The members of an entry that hold its position in the run.
-PLACE_MEMBERS = ("_scope", "_call", "_place")
+POSITION_MEMBERS = ("_scope", "_call", "_place")
 # Files of an earlier run in the folder.
 STALE_PATTERNS = (*har.NAMES, f"{har.NAME}.partial", f"{PART_NAME}*", f"{BODIES_NAME}*")
 # The preset of xz: a window of 1 MiB, which holds a request and its answer, in little memory and a quarter of the time
@@ -46,16 +46,16 @@ PIECE_CHARS: Final = 1 << 20
 
 
 class JournalError(OSError):
-    """A call cannot be written, or a written file is incomplete."""
+    """A call cannot be written, or a file of a journal is incomplete."""
 
 
 class Journal:
-    """Writes calls into files of a folder; every process has its own.
+    """Writes the calls of one process to files in a folder.
 
     Args:
-        folder: of the evidence; created if missing.
-        process: identifies this process among those of the run.
-        settings: of the target, which define the secrets to hide.
+        folder: the folder of the evidence; created if missing.
+        process: the name of this process, unique in the run.
+        settings: the settings of the target, which contain the secrets to hide.
         requests: how many bytes of a request body are stored.
     """
 
@@ -67,19 +67,21 @@ class Journal:
             path.unlink(missing_ok=True)
         self._settings = settings
 
-    def __call__(self, call: Call, own: Iterable[Mapping[str, Any]] = ()) -> None:
-        """Write a call in ASCII, because answers may contain Unicode line separators or lone surrogates.
+    def __call__(self, call: Call, more_members: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Write a call, in ASCII, because answers may contain Unicode line separators or lone surrogates.
 
         Args:
             call: the call.
-            own: further members of its entries, in their order.
+            more_members: further members of the call's entries, in the order of the entries.
 
         Raises:
-            JournalError: it cannot be written.
+            JournalError: the call cannot be written.
         """
         entries = list(har.make_entries(call, self._settings, self._bodies))
-        members = [{**entry, **more} for entry, more in zip(entries, chain(own, repeat({})), strict=False)]
-        lines = [f"{json.dumps([entry[name] for name in PLACE_MEMBERS])}\t{json.dumps(entry)}\n" for entry in members]
+        members = [{**entry, **more} for entry, more in zip(entries, chain(more_members, repeat({})), strict=False)]
+        lines = [
+            f"{json.dumps([entry[name] for name in POSITION_MEMBERS])}\t{json.dumps(entry)}\n" for entry in members
+        ]
         try:
             # The lines are written first: if there is no room for a body, the line that refers to it reveals that.
             with self._path.open("a", encoding="ascii") as file:
@@ -91,7 +93,7 @@ class Journal:
 
 @dataclass(slots=True)
 class _StoredBodies:
-    """The bodies of one process, each stored once; entries refer to their offsets in the file."""
+    """Writes the bodies of one process to a file, each body once; entries refer to the offsets of the bodies."""
 
     path: Path
     requests: BodyLimit
@@ -100,7 +102,7 @@ class _StoredBodies:
     _end: int = 0
 
     def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
-        """Return a reference to the body, which is valid after `flush`."""
+        """Return a reference to the body; the body is in the file after `flush`."""
         limit = JUDGED_LIMIT if encoding == har.ANSWER_ENCODING else self.requests
         body = shorten(body, limit if self._end + len(body) <= MAX_TOTAL_BYTES else REPEATABLE_LIMIT)
         digest = compute_digest(body)
@@ -116,7 +118,7 @@ class _StoredBodies:
         return {"_at": place}
 
     def flush(self) -> None:
-        """Write new bodies."""
+        """Append the bodies that are not in the file yet."""
         if self._new:
             new, self._new = self._new, []
             with self.path.open("ab") as file:
@@ -136,17 +138,17 @@ def merge(
     """Merge the files of all journals in a folder into one archive, and delete them.
 
     Args:
-        folder: of the evidence.
-        url: of the target.
-        order: scope -> its position in the run; unknown scopes come first.
+        folder: the folder of the evidence.
+        url: the URL of the target.
+        order: scope -> the position of the scope in the run; unknown scopes come first.
         grpc: the gRPC address as a URL; empty if gRPC was not judged.
-        party: the judged party; it is written if it is a client.
-        seed: assigns client names to rows; None if rows have none.
-        options: of the command line that affect the recorded requests.
-        client: the introduction of the judged client; None for a server.
+        party: the judged party.
+        seed: the seed of the client names: see `client_names`; None if the run has no seed.
+        options: the options of the command line that affect the recorded requests.
+        client: the judged client's description of itself; None for a server.
 
     Raises:
-        OSError: writing failed; only the parts remain, unchanged.
+        OSError: writing failed; the files of the journals remain unchanged.
     """
     parts = [_ProcessFiles(path) for path in sorted(folder.glob(f"{PART_NAME}*"))]
     log: dict[str, Any] = {
@@ -166,7 +168,7 @@ def merge(
         partial.replace(folder / har.NAME)
     except (ValueError, LookupError, TypeError) as error:  # the disk was full when a part was written
         partial.unlink(missing_ok=True)
-        raise JournalError(EIO, "a part of it is cut short") from error
+        raise JournalError(EIO, "the file of a process is incomplete") from error
     except OSError:
         partial.unlink(missing_ok=True)
         raise
@@ -175,7 +177,7 @@ def merge(
 
 
 def _compress_lines(lines: Iterator[str], file: lzma.LZMAFile) -> None:
-    """Write lines to a compressed file, in a thread: compression takes as long as assembling the lines."""
+    """Write lines to a compressed file; a thread compresses while the next lines are assembled."""
     with ThreadPoolExecutor(1) as packing:
         pending: Future[int] | None = None
         for piece in _join_lines(lines):
@@ -187,7 +189,7 @@ def _compress_lines(lines: Iterator[str], file: lzma.LZMAFile) -> None:
 
 
 def _join_lines(lines: Iterator[str]) -> Iterator[bytes]:
-    """Join lines into pieces that are large enough for a thread."""
+    """Join lines to pieces of at least `PIECE_CHARS` characters; the last piece may be shorter."""
     piece = bytearray()
     for line in lines:
         piece += line.encode("ascii")
@@ -198,14 +200,14 @@ def _join_lines(lines: Iterator[str]) -> Iterator[bytes]:
 
 
 def _merge_entries(parts: list[_ProcessFiles], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of all parts in the order of the archive."""
-    places = sorted(
-        (place, number, start) for number, part in enumerate(parts) for place, start in part.list_places(order)
+    """Yield the entries of all processes in the order of the run."""
+    positions = sorted(
+        (position, number, start) for number, part in enumerate(parts) for position, start in part.list_positions(order)
     )
     bodies = BodyWriter()
     files = [(part.path.open("rb"), part.bodies.open("rb")) for part in parts]
     try:
-        for _, number, start in places:
+        for _, number, start in positions:
             lines, stored = files[number]
             lines.seek(start)
             yield _insert_bodies(json.loads(lines.readline().partition(b"\t")[2]), stored, bodies)
@@ -217,7 +219,7 @@ def _merge_entries(parts: list[_ProcessFiles], order: Mapping[str, int]) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class _ProcessFiles:
-    """The files of one process."""
+    """The two files of one process: `path` has the entries, `bodies` the bodies."""
 
     path: Path
 
@@ -225,8 +227,8 @@ class _ProcessFiles:
     def bodies(self) -> Path:
         return self.path.with_name(BODIES_NAME + self.path.name.removeprefix(PART_NAME))
 
-    def list_places(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
-        """Yield for each entry its position in the run and the offset of its line."""
+    def list_positions(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
+        """Yield the position of each entry in the run, with the offset of its line in the file."""
         start = 0
         with self.path.open("rb") as file:
             for line in file:
@@ -240,7 +242,7 @@ class _ProcessFiles:
 
 
 def _insert_bodies(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict[str, Any]:
-    """Return an entry with its bodies inserted.
+    """Replace the references in an entry by the bodies, and return the entry.
 
     Raises:
         ValueError: a body is missing or damaged.
@@ -250,10 +252,10 @@ def _insert_bodies(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter)
         stored.seek(place["start"])
         body = stored.read(place["size"])
         if len(body) < place["size"]:
-            raise ValueError("a body is cut short")
+            raise ValueError("a body is incomplete")
         if "head" in place:
             body = Excerpt.from_part(body, place["length"], place["digest"], place["head"])
         elif compute_digest(body) != place["digest"]:  # data before it were not written completely
-            raise ValueError("a body is another")
+            raise ValueError("a body does not match its digest")
         members.update(bodies.build_members(body, encoding))
     return entry

@@ -1,8 +1,9 @@
 """Masks secrets of the user in server answers with asterisks of the same length, so that offsets stay valid.
 
-Servers truncate what they repeat. So the search looks for pieces of eight bytes, in every encoding at once. Each piece
-has a weight: low if it may be a number, zero if it occurs in a protocol word or in the request. Adjacent pieces, each
-one byte after the other, form a run. A run is masked if its total weight is sufficient.
+A server may repeat only a part of a secret. So the search looks for all substrings of eight bytes ("pieces") of the
+secrets, in all encodings at once. A piece has a weight: a low one if the piece may be a number, zero if it occurs in a
+word of the protocol or in the request. Pieces that start at consecutive offsets form a sequence. A sequence is masked
+if its total weight is sufficient.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Numbers: TypeAlias = NDArray[np.intp]
 
 
 class Mask:
-    """Hides secrets in bytes, in texts and in exchanges."""
+    """Masks certain secrets in bytes and in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         short: set[bytes] = set()  # secrets too short for pieces are searched whole
@@ -60,8 +61,8 @@ class Mask:
         """Return the bytes with secrets masked, the length unchanged.
 
         Args:
-            octets: what a server sent.
-            sent: the request, which the server may legitimately repeat.
+            octets: the bytes that a server sent.
+            sent: the request; text of the request is not masked, because a server may repeat it.
         """
         if not len(self._pieces):
             return octets
@@ -76,13 +77,13 @@ class Mask:
         return bytes(hidden)
 
     def hide_text(self, text: str) -> str:
-        """Return a text without secrets."""
+        """Return the text with secrets masked."""
         octets = text.encode("utf-8", "surrogatepass")
         hidden = self.hide(octets)
         return text if hidden == octets else hidden.decode("utf-8", "replace")
 
     def _find_secrets(self, text: bytes, sent: bytes) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each secret in a text; both texts come from `fold`, which unifies case."""
+        """Yield start and end of each secret in `text` that `sent` does not contain; both come from `fold`."""
         yield from (match.span() for match in self._short.finditer(text) if match[0] not in sent)
         places, numbers = self._find_pieces(text)
         if not len(places):
@@ -96,7 +97,7 @@ class Mask:
         yield from zip(places[firsts[is_proven]].tolist(), ends.tolist(), strict=True)
 
     def _find_pieces(self, text: bytes) -> tuple[Numbers, Numbers]:
-        """Return the offsets of secret pieces in a text from `fold`, and the index of each piece."""
+        """Return the offsets of secret pieces in a text from `fold`, and the index of each in `self._pieces`."""
         count = max(len(text) - PIECE_BYTES + 1, 0)
         words = np.ndarray((count,), "<u8", text.ljust(PIECE_BYTES), strides=(1,))
         places, numbers = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
@@ -120,7 +121,7 @@ def make_mask(secrets: tuple[str, ...]) -> Mask:
 
 @cache
 def _collect_words() -> bytes:
-    """Return names of roles and tensors, members of JSON, extensions and media types, folded."""
+    """Return the words that correct answers contain: names of roles, tensors, JSON members and media types; folded."""
     texts = [(data_files.PACKAGE_FOLDER / "roles/roles.toml").read_bytes()]
     texts += [(data_files.find_folder("schemas") / f"{name}.schema.json").read_bytes() for name in _SCHEMAS]
     texts += [" ".join(CHOICES).encode(), b"application/json application/octet-stream application/grpc"]
@@ -137,7 +138,7 @@ def _cut_pieces(text: bytes) -> list[bytes]:
 
 
 def is_word(text: str) -> bool:
-    """Return whether a text occurs in the words of the protocol or of the roles."""
+    """Return whether a text is, or is a part of, a word of the protocol or of a model role."""
     return fold(text.encode("utf-8", "replace")) in _collect_words()
 
 
@@ -145,10 +146,10 @@ def is_word(text: str) -> bool:
 
 
 def mask_exchange(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
-    """Return an exchange without secrets, and without the values of the server's cookies.
+    """Return an exchange with the secrets and the server's cookies masked in its answer.
 
-    Masking happens once, before anything is truncated or parsed. So a run judges the same bytes as its recording, which
-    `verify` judges again.
+    Each exchange is masked once, before it is truncated or parsed. So a run judges the same bytes that its recording
+    contains.
     """
     headers = tuple((name, HIDDEN if name.lower() == COOKIE_HEADER else value) for name, value in exchange.headers)
     if not secrets:
@@ -165,7 +166,7 @@ def mask_exchange(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
 
 
 def _mask_body(exchange: Exchange, mask: Mask) -> bytes:
-    """Return the body without secrets; a compressed one is recompressed if it contains any."""
+    """Return the body with secrets masked; a compressed body that contains secrets is compressed again."""
     sent = _join_request_content(exchange.message)
     plain = mask.hide(exchange.body, sent)
     codings = [value.strip().lower() for name, value in exchange.headers if name.lower() == "content-encoding"]
@@ -184,7 +185,7 @@ def _mask_body(exchange: Exchange, mask: Mask) -> bytes:
 
 
 def _join_request_content(message: Message) -> bytes:
-    """Return the content of the request, which holds no secret, and which a correct server may repeat."""
+    """Return path, header values and body of the request, without the user's headers; a server may repeat these."""
     values = [value for _, value in message.headers]
     return "\n".join([message.path, *values]).encode("utf-8", "replace") + b"\n" + message.body
 
@@ -201,12 +202,12 @@ _NAMES: Final = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"'}
 
 
 def fold(octets: bytes) -> bytes:
-    """Return the bytes in lower case, with one alphabet of base64 instead of two; the length stays unchanged."""
+    """Return the bytes in lower case, and with `+/` for `-_` of URL-safe base64; the length stays unchanged."""
     return octets.translate(_FOLD)
 
 
 def list_encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield the folded encodings of a secret, each with whether it consists of digits like a number."""
+    """Yield the folded encodings of a secret, each with whether the encoding consists of digits only."""
     for octets in dict.fromkeys((secret.encode("utf-8", "replace"), secret.encode("latin-1", "replace"))):
         yield fold(octets), octets.isdigit()
         for digits in (octets.hex(), octets.hex(" "), octets.hex(":")):
@@ -216,16 +217,16 @@ def list_encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
 
 
 def _encode_inner_base64(octets: bytes, before: int) -> bytes:
-    """Return the base64 characters that depend on these bytes alone, if `before` bytes precede them."""
+    """Return the base64 characters of these bytes if `before` bytes precede, without characters of other bytes."""
     first, end = -(-before * 8 // 6), (before + len(octets)) * 8 // 6
     return b64encode(bytes(before) + octets)[first:end]
 
 
 def unescape(text: bytes) -> tuple[bytes, Callable[[int], int]]:
-    """Resolve all escapes of a folded text; also return a function that maps offsets in the result to the text."""
+    """Return a folded text with its escapes resolved, and a function that maps offsets in the result to the text."""
     places, surplus = array("q"), array("q", (0,))  # offsets of resolved escapes; bytes removed so far
 
-    def resolve(match: re.Match[bytes]) -> bytes:
+    def resolve_escape(match: re.Match[bytes]) -> bytes:
         places.append(match.start() - surplus[-1])
         surplus.append(surplus[-1] + len(match[0]) - 1)
         in_html, decimal, character, name = match.groups()[1:]
@@ -235,5 +236,5 @@ def unescape(text: bytes) -> tuple[bytes, Callable[[int], int]]:
             return fold(bytes((int(decimal) & 0xFF,)))
         return character or _NAMES[name]
 
-    plain = _ESCAPE.sub(resolve, text)
+    plain = _ESCAPE.sub(resolve_escape, text)
     return plain, lambda offset: offset + surplus[bisect_left(places, offset)]

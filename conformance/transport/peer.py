@@ -12,13 +12,13 @@ from conformance.wire.request import InferRequest, Message
 
 
 class Peer(Protocol):
-    """One target over one transport: `Target` over HTTP, `GrpcTarget` over gRPC, which document the methods.
+    """One target over one transport: `Target` over HTTP, `GrpcTarget` over gRPC. These classes document the methods.
 
     Attributes:
-        outlives_errors: whether a connection stays open after a refusal. Over HTTP some servers close it without
-            notice, so a new one is used, and a separate check covers keeping it. Over gRPC it stays open.
-        through_json: whether values are approximate, as decimal numbers in JSON are. None: it depends on the form of
-            each output. False: all values are exact, as over gRPC.
+        outlives_errors: whether checks send the next request on the same connection after a refusal. True over gRPC.
+            False over HTTP, where some servers close the connection without notice; a separate check covers this.
+        through_json: whether received values are approximate, because they were decimal numbers in JSON. None: for
+            each output this depends on whether the output is JSON or binary. False: all values are exact, as in gRPC.
     """
 
     outlives_errors: bool
@@ -26,7 +26,7 @@ class Peer(Protocol):
 
     @property
     def broken_before(self) -> Sequence[BrokenRequest]:
-        """The requests that broke over this transport during discovery."""
+        """The broken requests of discovery over this transport: see `BrokenRequest`."""
 
     @property
     def is_lost(self) -> bool:
@@ -37,7 +37,7 @@ class Peer(Protocol):
         """The exchanges of the scope, in order."""
 
     def model(self, role: str, salt: int = 0) -> Model | None:
-        """Return the model that fills a role, or None where the target has none."""
+        """Return the model that fills a role; None if the target has no such model."""
 
     def infer(self, request: InferRequest, /) -> Reply:
         """Send an inference request on a kept connection."""
@@ -49,10 +49,10 @@ class Peer(Protocol):
         """Send all messages at the same time; replies are in the same order."""
 
     def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
-        """Send the first messages of all pairs, wait, and send the second ones; return the replies to these."""
+        """Send the first message of each pair, wait, and send the second messages; return the second replies."""
 
     def reset_silence(self) -> None:
-        """Give a target that fell silent another chance; a target that died stays lost."""
+        """Continue with a target that counts as lost because it was silent; a target that died stays lost."""
 
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""

@@ -1,7 +1,7 @@
-"""Reads the recording of a run, whose calls can be replayed in place of a target.
+"""Reads the recording of a run; `replay` answers requests from its calls.
 
-A recording of this suite has a header line, a line for each entry, and a final line, so that its reader holds one entry
-at a time. An uncompressed archive may have another layout, as other tools write it; it is read whole.
+A recording of this suite has a first line, a line for each entry, and a last line, so that only one entry at a time is
+in memory. An uncompressed archive that another tool wrote may have other lines; such an archive is read at once.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _END = b"]"
 
 
 def find_recording(folder: Path) -> Path:
-    """Return the recording in a folder, or the default path if there is none."""
+    """Return the path of the recording in a folder; the default path if there is no recording."""
     return next((folder / name for name in NAMES if (folder / name).is_file()), folder / NAMES[0])
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]]]:
-    """Return the `log` members of an archive, and an iterator that yields its entries.
+    """Return the `log` members of an archive, and an iterator over its entries.
 
-    At its end the iterator adds the members that follow the entries to the `log` members.
+    Members that follow the entries are added to the returned `log` members after the last entry.
 
     Raises:
-        UnreadableError: immediately or during iteration: the file cannot be read, or is not an archive.
+        UnreadableError: immediately or during iteration, if the file cannot be read or is not an archive.
     """
     lines = packed_files.read_lines(path)
     first = next(lines, b"")
@@ -65,7 +65,7 @@ def _read_entries(lines: Iterator[bytes], log: dict[str, Any]) -> Iterator[Mappi
         raise UnreadableError("is cut short")
     log |= _parse_log(b'{"log": {"entries": [' + line)
     if next(lines, b""):
-        raise UnreadableError("has data after its end")
+        raise UnreadableError("has data after the end of the archive")
 
 
 Calls = dict[tuple[str, int], Call]
@@ -73,15 +73,15 @@ Calls = dict[tuple[str, int], Call]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A parsed archive.
+    """The recording of a run that judged a server.
 
     Attributes:
-        url: of the target.
-        calls: by scope and index; if several processes recorded the same call, the first counts.
-        times: of the first and the last exchange.
+        url: the URL of the target.
+        calls: the calls by scope and index; if several processes recorded the same call, the first counts.
+        times: the times of the first and the last exchange.
         grpc: the gRPC address as a URL; empty if gRPC was not judged.
-        seed: assigns client names to rows; None if rows have none.
-        options: of the recorded run that affect its requests; empty if an earlier suite did not record them.
+        seed: the seed of the client names: see `client_names`; None if the run has no seed.
+        options: the options of the run that affect its requests; empty if an earlier version of the suite recorded it.
     """
 
     url: str
@@ -93,10 +93,10 @@ class Recording:
 
 
 def load(path: Path) -> Recording:
-    """Read an archive.
+    """Read the recording of a run that judged a server.
 
     Raises:
-        HarError: it cannot be read, or is not the recording of a run that judged a server.
+        HarError: the file cannot be read, or is not such a recording.
     """
     try:
         log, entries = read_archive(path)
@@ -130,7 +130,7 @@ def _group_calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[dat
 
 
 def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
-    """Parse one entry as a call with one message."""
+    """Convert one entry to a call with one message."""
     exchange = parse_exchange(entry, bodies)
     lost, has_died, has_hung = entry.get("_lost"), entry.get("_died") is True, entry.get("_hung") is True
     exchanges = () if lost else (exchange,)

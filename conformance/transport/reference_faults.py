@@ -25,17 +25,17 @@ class NoFaultsError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault.
+    """A fault that the reference server can simulate.
 
     Attributes:
-        name: on the command line of the reference server.
+        name: the value of `--fault` on the command line of the reference server.
         summary: how the server behaves with the fault, in one sentence.
-        area: the subject that groups the faults.
+        area: the group of faults to which the fault belongs.
         steps: the functions of the server that the fault replaces.
-        breaks: ids of the requirements that the fault breaks, the main one first; empty if unknown.
-        walks: the kind of request with which the checks of `walk` reveal a fault that needs two features at once; else
-            empty.
-        is_over_grpc: whether it is visible over gRPC only.
+        breaks: ids of the requirements that the fault breaks, the main requirement first; empty if unknown.
+        walks: for a fault that is only visible if a request combines two features, the kind of request with which the
+            checks of the area `walk` reveal the fault; empty for other faults.
+        is_over_grpc: whether the fault is visible over gRPC only.
     """
 
     name: str

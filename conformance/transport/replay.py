@@ -1,7 +1,8 @@
-"""Replays a recording in place of a target: each repeated request receives its recorded answer.
+"""Replays a recording in place of a target: each request receives its recorded answer.
 
-Under `certify` and `quick` the requests depend only on the suite's version and options, so the recording holds each of
-them. A missing or different request means another version or other options: the row is then in error.
+Under the profiles `certify` and `quick` the requests depend only on the suite's version and options. So the recording
+contains each request. If a request is missing or differs, the recorded run had another version or other options, and
+the row is in error.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from conformance.wire.request import Message
 
 
 class NotRecordedError(Exception):
-    """The recording does not have the request; the message is one line."""
+    """The recording does not contain the request; the message is one line."""
 
 
-class NotKeptError(NotRecordedError):
-    """The recording has only a part of the answer; the message is one line."""
+class PartlyRecordedError(NotRecordedError):
+    """The recording contains only a part of the answer; the message is one line."""
 
 
 class ReplayTarget(Target):
     """A target that answers from the calls of a recording.
 
     Attributes:
-        used: scope and index of the requested calls.
+        used: scope and index of each call that was requested.
     """
 
     def __init__(self, settings: Settings, calls: Mapping[tuple[str, int], Call]) -> None:
@@ -39,7 +40,7 @@ class ReplayTarget(Target):
 
     @property
     def has_hung(self) -> bool:
-        """Whether the recorded target had hung before the scope."""
+        """Whether the target had hung before this scope in the recorded run."""
         first = self._recorded.get((self._scope, 0))
         return first is not None and first.has_hung
 
@@ -48,7 +49,7 @@ class ReplayTarget(Target):
 
         Raises:
             NotRecordedError: the call is missing, or its request differs.
-            NotKeptError: an answer was recorded in part.
+            PartlyRecordedError: an answer was recorded only in part.
             TargetLostError: the target was lost in the recorded run.
         """
         del exchange
@@ -64,20 +65,23 @@ class ReplayTarget(Target):
                 raise NotRecordedError(f"call {call.index} of {call.scope} was recorded with another {difference}")
         for one in found.exchanges:
             if isinstance(one.body, Excerpt):
-                raise NotKeptError(
-                    f"of an answer in call {call.index} of {call.scope} the recording has {len(one.body)} bytes of"
-                    f" {one.body.length}, so that it cannot be judged again"
+                raise PartlyRecordedError(
+                    f"the recording has only {len(one.body)} of {one.body.length} bytes of an answer in"
+                    f" call {call.index} of {call.scope}, so this answer cannot be judged again"
                 )
         return [replace(one, message=sent) for sent, one in zip(call.messages, found.exchanges, strict=False)]
 
     def _find_difference(self, sent: Message, recorded: Message) -> str | None:
-        """Return which part of a message differs from the recorded one, or None; ignore the user's headers."""
+        """Return "path", "header" or "body" if a message differs there from the recorded message, or None.
+
+        The user's headers are not compared.
+        """
         if (sent.method, self.settings.find_base_url(sent) + sent.path) != (recorded.method, recorded.path):
             return "path"
         if sent.headers != recorded.headers[: len(sent.headers)]:
             return "header"
         body = recorded.body
-        is_same = body.is_of(sent.body) if isinstance(body, Excerpt) else body == sent.body
+        is_same = body.is_excerpt_of(sent.body) if isinstance(body, Excerpt) else body == sent.body
         return None if is_same else "body"
 
     def close(self) -> None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ChunkFormat:
-    """The format of the chunks of a body; the defaults are the simplest form.
+    """The format of the chunks of a body; the defaults are the simplest format.
 
     Attributes:
         extension: the chunk extension after each size, including its semicolon.
-        trailers: fields after the last chunk.
+        trailers: names and values of the trailer fields after the last chunk.
         capitals: whether sizes use the digits A to F in upper case.
-        zeros: the minimum number of digits of each size, including the last.
+        zeros: the minimum number of digits of each size; shorter sizes get leading zeros.
     """
 
     extension: str = ""
@@ -27,7 +27,7 @@ class ChunkFormat:
 
     @property
     def described(self) -> str:
-        """The deviations from the default, for a person; empty if there are none."""
+        """The differences from the default format, in words; empty if there are none."""
         deviations = {
             f", with {self.extension} behind each size": self.extension,
             f", with {', '.join(name for name, _ in self.trailers)} behind the last": self.trailers,
@@ -37,7 +37,7 @@ class ChunkFormat:
         return "".join(text for text, holds in deviations.items() if holds)
 
     def format_chunks(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the pieces as chunks, then the end of the body; skip empty pieces, which would end it early."""
+        """Yield the pieces as chunks, then the last chunk; skip empty pieces, which would end the body early."""
         yield from (self._format_chunk_size(len(piece)) + piece + b"\r\n" for piece in pieces if piece)
         trailers = "".join(f"{name}: {value}\r\n" for name, value in self.trailers)
         yield self._format_chunk_size(0) + f"{trailers}\r\n".encode("latin-1")
@@ -52,15 +52,15 @@ PLAIN_CHUNKS = ChunkFormat()
 
 @dataclass(frozen=True, slots=True)
 class SendOptions:
-    """One way to send a message.
+    """How a message is sent.
 
     Attributes:
         version: the HTTP version.
-        chunked: offsets at which the body is cut into chunks; None sends Content-Length instead.
-        chunk_format: how the chunks are written.
-        segments: offsets at which the body is cut into TCP segments.
+        chunked: the offsets at which the body is cut into chunks; None: the body is sent with Content-Length.
+        chunk_format: the format of the chunks.
+        segments: the offsets at which the body is cut into TCP segments.
         closing: whether the client sends `Connection: close`.
-        pipelined: whether the messages of one connection went out in one write, before any answer was read.
+        pipelined: whether the messages of one connection are sent in one write, before any answer is read.
     """
 
     version: str = "1.1"
@@ -72,7 +72,7 @@ class SendOptions:
 
     @property
     def note(self) -> str:
-        """The deviations from the default, for a person; empty if there are none."""
+        """The differences from the default options, in words; empty if there are none."""
         deviations = {
             f"HTTP/{self.version}": self.version != "1.1",
             f"body in {len(self.chunked or ()) + 1} chunks{self.chunk_format.described}": self.chunked is not None,

@@ -20,11 +20,12 @@ from conformance.wire.request import INFERENCE_HEADER, Message
 
 @dataclass(slots=True)
 class RateLimit:
-    """Delays requests to keep a rate.
+    """Delays requests so that they do not exceed a rate.
 
     Attributes:
-        rate: requests a second; None: no limit.
-        now: returns the seconds of a monotonic clock; `sleep` waits for a number of seconds.
+        rate: the maximum number of requests per second; None: no limit.
+        now: returns the seconds of a monotonic clock.
+        sleep: waits for a number of seconds.
     """
 
     rate: float | None = None
@@ -34,7 +35,7 @@ class RateLimit:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def wait(self, requests: int = 1) -> None:
-        """Wait until this many requests may be sent at once; later callers wait for them as well."""
+        """Wait until this many requests may be sent at once; later callers wait until the rate allows their own."""
         if self.rate is None:
             return
         with self._lock:
@@ -86,12 +87,12 @@ class GrpcAddress:
 
     @property
     def target(self) -> str:
-        """The target name of a gRPC channel."""
+        """The address as `host:port`, as gRPC libraries name a channel's target."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The URL for messages and recordings."""
+        """The address as a URL, for messages and recordings: `grpc://host:port`, or `grpcs://` with TLS."""
         return f"grpc{'s' if self.tls else ''}://{self.target}"
 
 
@@ -100,14 +101,16 @@ class Settings:
     """The settings for reaching a target.
 
     Attributes:
-        url: base URL without credentials, query, or slash at the end.
-        headers: sent with every request; their values are secret and never shown, except that of Host.
-        timeout: seconds to wait for a connection, and for the next byte of an answer.
-        max_answer: bytes of a body to read before the answer counts as endless.
+        url: the base URL without credentials, query, or slash at the end.
+        headers: the headers of every request; their values are secret and never shown, except the value of Host.
+        ca_file: the file of the certificates to trust; None: those of the system.
+        insecure: whether any certificate is accepted.
+        timeout: the seconds to wait for a connection, and for the next byte of an answer.
+        max_answer: the bytes of a body to read before the answer counts as endless.
         grpc: the gRPC address; None if gRPC is not judged. If only gRPC is judged, `url` is its URL.
-        segment_pause: seconds between TCP segments of a body, so that the server receives them in separate reads.
-        rate_limit: the rate limit that all users of these settings share.
-        wait: shortens the wait for answers; each target has its own.
+        segment_pause: the seconds between TCP segments of a body, so that the server receives them in separate reads.
+        rate_limit: the rate limit, which all copies of these settings share.
+        wait: may shorten the wait for answers; each `TargetClient` has its own.
     """
 
     url: str
@@ -126,14 +129,14 @@ class Settings:
         """The address on which the server listens for gRPC.
 
         Raises:
-            SettingsError: the user did not set it.
+            SettingsError: the user set no gRPC address.
         """
         if self.grpc is None:
-            raise SettingsError("--target-grpc is not given")
+            raise SettingsError("--target-grpc is missing")
         return self.grpc
 
     def find_base_url(self, message: Message) -> str:
-        """Return the base URL of a message."""
+        """Return the URL to which the path of a message is appended: that of gRPC for a call, else that of HTTP."""
         return self.grpc_address.url if message.method == GRPC_METHOD else self.url
 
     @property
@@ -148,7 +151,7 @@ class Settings:
 
     @property
     def answer_timeout(self) -> float:
-        """The maximum number of seconds without a byte of an answer."""
+        """The maximum number of seconds to wait for the next byte of an answer: `timeout`, or a shorter wait."""
         return self.timeout if self.wait.short_s is None else self.wait.short_s
 
     @property
@@ -158,11 +161,11 @@ class Settings:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values to hide wherever a server repeats them."""
+        """The secrets in the headers, to hide wherever a server repeats them."""
         return credentials.find_user_secrets(self.headers)
 
     def build_ssl_context(self) -> ssl.SSLContext:
-        """Return the context for https, verifying unless `insecure`.
+        """Return the TLS context for https; the context verifies the certificate unless `insecure`.
 
         Raises:
             SettingsError: the CA file cannot be read.
@@ -193,30 +196,31 @@ def make_settings(
 
     Args:
         url: the HTTP URL; empty or the gRPC URL if only gRPC is judged.
-        headers: each as "Name: value".
-        ca_file: certificates to verify TLS with.
-        insecure: accept any certificate.
-        timeout: in seconds.
-        grpc: `host:port`, prefixed with `grpcs://` for TLS.
+        headers: the headers, each as "Name: value".
+        ca_file: the file of the certificates to trust; None: those of the system.
+        insecure: whether to accept any certificate.
+        timeout: see `Settings.timeout`.
+        grpc: `host:port`, prefixed with `grpcs://` for TLS; None if gRPC is not judged.
         rate: the maximum number of requests per second; None: no limit.
 
     Raises:
-        SettingsError: a URL, address or header is invalid, or a timeout or rate is not positive.
+        SettingsError: a URL, address or header is invalid, or the timeout or rate is out of range.
     """
     if not 0 < timeout < 3600:
         raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
     if rate is not None and not rate >= MIN_RATE_PER_S:
-        raise SettingsError(f"--target-rate {rate:g}: give requests a second, {MIN_RATE_PER_S:g} or more")
-    listens = split_grpc(grpc) if grpc else None
-    address, authorization = (listens.url, []) if listens and url in ("", listens.url) else _split_url(url)
+        raise SettingsError(f"--target-rate {rate:g}: give requests per second, {MIN_RATE_PER_S:g} or more")
+    grpc_address = parse_grpc_address(grpc) if grpc else None
+    is_grpc_only = grpc_address is not None and url in ("", grpc_address.url)
+    address, authorization = (grpc_address.url, []) if grpc_address and is_grpc_only else _split_url(url)
     sent = (*authorization, *map(_parse_header, headers))
-    for name, value in sent if listens else ():
+    for name, value in sent if grpc_address else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
             raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
-    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, rate_limit=RateLimit(rate))
+    return Settings(address, sent, ca_file, insecure, timeout, grpc=grpc_address, rate_limit=RateLimit(rate))
 
 
-def split_grpc(text: str) -> GrpcAddress:
+def parse_grpc_address(text: str) -> GrpcAddress:
     """Parse a gRPC address.
 
     Raises:
@@ -229,14 +233,14 @@ def split_grpc(text: str) -> GrpcAddress:
         host, port = parts.hostname, parts.port
     except ValueError:  # the error may quote a password
         raise SettingsError(f"--target-grpc {_hide_user(text)!r}: host or port cannot be read; {hint}") from None
-    is_more = bool(parts.path.strip("/") or parts.username)
-    if scheme not in ("", "grpc", "grpcs") or is_more or not host or not port or not _is_name(host):
-        raise SettingsError(f"--target-grpc {_hide_user(text)!r} is no address: {hint}")
+    has_more = bool(parts.path.strip("/") or parts.username)
+    if scheme not in ("", "grpc", "grpcs") or has_more or not host or not port or not _is_host_name(host):
+        raise SettingsError(f"--target-grpc {_hide_user(text)!r} is not an address: {hint}")
     return GrpcAddress(host, port, scheme == "grpcs")
 
 
 def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the URL without credentials, and the equivalent Authorization header."""
+    """Return the URL without credentials, and an Authorization header for the credentials, if any."""
     hint = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
     shown = _hide_user(url)
     try:
@@ -245,11 +249,11 @@ def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
     except ValueError:  # the error may quote a password
         raise SettingsError(f"--target-url {shown!r}: host or port cannot be read; {hint}") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise SettingsError(f"--target-url {shown!r} is no http or https URL: {hint}")
+        raise SettingsError(f"--target-url {shown!r} is not an http or https URL: {hint}")
     if parts.query or parts.fragment:
         raise SettingsError(f"--target-url {shown!r}: a base URL has no query or fragment; {hint}")
-    if not _is_name(host):
-        raise SettingsError(f"--target-url {shown!r}: no name of a host; {hint}")
+    if not _is_host_name(host):
+        raise SettingsError(f"--target-url {shown!r}: the host name is invalid; {hint}")
     name = f"[{host}]" if ":" in host else host
     netloc = name if port is None else f"{name}:{port}"
     address = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))
@@ -265,11 +269,11 @@ def strip_user(option: str) -> str:
 
 
 def _hide_user(text: str) -> str:
-    """Return an invalid URL for a message, without the text before an at sign, which may be a password."""
+    """Return a URL for a message, even an invalid URL, without the user and password before an at sign."""
     return _UP_TO_AT.sub(r"\1", text, count=1)
 
 
-def _is_name(host: str) -> bool:
+def _is_host_name(host: str) -> bool:
     """Return whether a host name is valid: no label is empty or longer than 63 characters (RFC 1035, 2.3.4)."""
     try:
         host.encode("idna")
@@ -285,6 +289,6 @@ def _parse_header(text: str) -> tuple[str, str]:
         raise SettingsError(f"--target-header{shown}: write it as 'Name: value'")
     if name.lower() in _RESERVED_HEADERS:
         raise SettingsError(
-            f"--target-header {name!r}: this header says how a request is framed, and is the suite's own"
+            f"--target-header {name!r}: the suite sets this header itself, because it affects how requests are parsed"
         )
     return name, value.strip()

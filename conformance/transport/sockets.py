@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, take_connection_number
+from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, assign_connection_number
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import UnreachableError, is_about_refusal, is_about_trust
+from conformance.transport.unreachable import UnreachableError, is_certificate_error, is_refused_or_reset
 from conformance.wire.request import Message
 
 # For at least MANY_SEGMENTS segments the pause is divided, because some of them may be coalesced.
@@ -41,7 +41,7 @@ def render_head(
     version: str = "1.1",
     more: Sequence[tuple[str, str]] = (),
 ) -> bytes:
-    """Return request line and headers, including `more`; the headers of the message override defaults."""
+    """Return the request line and headers; headers of the message and the target override the defaults and `more`."""
     parts = urlsplit(settings.url)
     framing = ("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(message.body)))
     given = [*message.headers, *settings.headers]
@@ -52,9 +52,9 @@ def render_head(
     return "\r\n".join([line, *[f"{name}: {value}" for name, value in headers], "", ""]).encode("latin-1")
 
 
-def cut(body: bytes, places: Sequence[int]) -> list[bytes]:
-    """Return the body in pieces, cut at the given offsets; empty pieces are left out."""
-    edges = [0, *sorted(places), len(body)]
+def split_at_offsets(body: bytes, offsets: Sequence[int]) -> list[bytes]:
+    """Return the pieces of the body between the given offsets, without empty pieces."""
+    edges = [0, *sorted(offsets), len(body)]
     pieces = [body[start:end] for start, end in pairwise(edges)]
     return [piece for piece in pieces if piece]
 
@@ -63,10 +63,10 @@ _REFUSAL = re.compile(rb"HTTP/1\.[01] [45]")
 
 
 class Connection:
-    """A connection that sends bytes unchanged.
+    """A connection to a target over HTTP, which sends bytes unchanged.
 
     Attributes:
-        is_kept: whether the connection stays open after the last answer; never after HTTP/1.0 (RFC 9112 9.3).
+        is_kept: whether the connection stays open after the last answer; False after HTTP/1.0 (RFC 9112 9.3).
     """
 
     def __init__(self, settings: Settings, raw: socket.socket) -> None:
@@ -74,21 +74,21 @@ class Connection:
         self._socket = raw
         self._surplus = b""
         self._has_ended = False  # whether the server has closed its side
-        self._number = take_connection_number()
+        self._number = assign_connection_number()
         self.is_kept = True
 
     @property
-    def has_more(self) -> bool:
-        """Whether surplus bytes followed the last answer, which must not be read as the next answer."""
+    def has_surplus_bytes(self) -> bool:
+        """Whether bytes followed the last answer; they must not be read as the next answer."""
         return bool(self._surplus)
 
     @property
     def has_second_refusal(self) -> bool:
-        """Whether a refusal followed the last answer: the server took a part of a body for another request."""
+        """Whether an error answer followed the last answer: the server parsed a part of a body as another request."""
         return _REFUSAL.match(self._surplus) is not None
 
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
-        """Send each piece as a separate TCP segment; return the failure, or None."""
+        """Send each piece as a separate TCP segment; return a failure, or None if everything was sent."""
         pause = self._settings.segment_pause / (1 if len(pieces) < MANY_SEGMENTS else PAUSE_DIVISOR)
         self._socket.settimeout(self._settings.answer_timeout)
         try:
@@ -110,12 +110,12 @@ class Connection:
             self._socket.shutdown(socket.SHUT_WR)
 
     def reset(self) -> None:
-        """Reset the connection instead of closing it regularly."""
+        """Close the connection with a TCP reset."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
     def receive(self, message: Message) -> Exchange:
-        """Read one answer to `message`; bytes after it are kept for the next call."""
+        """Read one answer to `message`; the bytes that follow the answer are kept for the next call."""
         parser = _build_parser(message)
         self._socket.settimeout(self._settings.answer_timeout)
         started = time.monotonic()
@@ -137,9 +137,9 @@ class Connection:
             del body[MAX_KEPT_BYTES:]
         return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
 
-    def await_go_ahead(self, message: Message, patience: float) -> GoAhead:
-        """Wait for 100 Continue or a final answer after a head was sent; received bytes are left for `receive`."""
-        parser, until = _build_parser(message), time.monotonic() + patience
+    def await_go_ahead(self, message: Message, max_wait_s: float) -> GoAhead:
+        """Wait for 100 Continue or a final answer after a head was sent; `receive` reads the received bytes again."""
+        parser, until = _build_parser(message), time.monotonic() + max_wait_s
         try:
             while True:
                 event = parser.next_event()
@@ -161,12 +161,12 @@ class Connection:
             late = error.failure.kind is FailureKind.TIMEOUT
             return GoAhead.WITHHELD if late else GoAhead.NOT_NEEDED
 
-    def dawdle(self, pause: float) -> None:
-        """Leave the answer unread until its first byte arrives, and for `pause` seconds more."""
+    def delay_reading(self, pause_s: float) -> None:
+        """Wait for the first byte of the answer, and then for `pause_s` seconds, without reading."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
             selector.select(self._settings.answer_timeout)
-        time.sleep(pause)
+        time.sleep(pause_s)
 
     def set_receive_buffer(self, size: int) -> None:
         """Set the size of the system's receive buffer in bytes."""
@@ -176,7 +176,7 @@ class Connection:
         """Yield the events of one answer up to its end.
 
         Raises:
-            _BrokenError: the answer ends early, does not end, or is not HTTP.
+            _BrokenError: the answer is incomplete, exceeds a limit, or is not HTTP.
         """
         size = 0
         if self._surplus:
@@ -236,7 +236,7 @@ def _build_closed_error() -> _BrokenError:
 
 @contextmanager
 def connect(settings: Settings) -> Iterator[Connection]:
-    """Open a connection for raw bytes.
+    """Open a connection to the target, with TLS for https; close it at the end of the context.
 
     Raises:
         UnreachableError: the connection failed.
@@ -246,7 +246,7 @@ def connect(settings: Settings) -> Iterator[Connection]:
     try:
         raw = socket.create_connection((parts.hostname, port), timeout=settings.timeout)
     except OSError as error:
-        is_refused = is_about_refusal(error)
+        is_refused = is_refused_or_reset(error)
         raise UnreachableError(f"cannot connect to {settings.url}: {error}", is_refused=is_refused) from error
     with raw:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -257,7 +257,7 @@ def connect(settings: Settings) -> Iterator[Connection]:
             tls_socket = settings.build_ssl_context().wrap_socket(raw, server_hostname=parts.hostname)
         except OSError as error:
             raise UnreachableError(
-                f"cannot connect to {settings.url}: {error}", is_untrusted=is_about_trust(error)
+                f"cannot connect to {settings.url}: {error}", is_untrusted=is_certificate_error(error)
             ) from error
         with tls_socket:
             yield Connection(settings, tls_socket)
@@ -278,12 +278,12 @@ def render_request(settings: Settings, message: Message, *, chunked: bool = Fals
 
 
 def send_in_pieces(
-    settings: Settings, message: Message, places: Sequence[int], chunks: ChunkFormat | None, *, at_once: bool
+    settings: Settings, message: Message, offsets: Sequence[int], chunks: ChunkFormat | None, *, at_once: bool
 ) -> Exchange:
     """Send the body in TCP segments, or in chunks, cut at the given offsets; see `Target.send_in_pieces`."""
-    pieces = cut(message.body, places)
+    pieces = split_at_offsets(message.body, offsets)
     kind = "chunk" if chunks else "TCP segment"
-    note = f"body in {len(pieces)} {kind}s, cut at {list(places)}" if places else f"body in one {kind}"
+    note = f"body in {len(pieces)} {kind}s, cut at {list(offsets)}" if offsets else f"body in one {kind}"
     note += (chunks.described if chunks else "") + (", all in one write" if at_once else "")
     sent = pieces if chunks is None else list(chunks.format_chunks(pieces))
     head = render_head(settings, message, chunked=chunks is not None)
@@ -291,19 +291,19 @@ def send_in_pieces(
         broken = connection.send([b"".join([head, *sent])] if at_once else [head, *sent])
         answer = connection.receive(message)
     failure = answer.failure if answer.status else broken or answer.failure
-    manner = SendOptions(segments=tuple(places)) if chunks is None else SendOptions("1.1", tuple(places), chunks)
-    return replace(answer, failure=failure, note=note, manner=manner)
+    options = SendOptions(segments=tuple(offsets)) if chunks is None else SendOptions("1.1", tuple(offsets), chunks)
+    return replace(answer, failure=failure, note=note, send_options=options)
 
 
-def send_in_turns(
-    settings: Settings, messages: Sequence[Message], places: Sequence[int], chunks: ChunkFormat | None
+def send_interleaved(
+    settings: Settings, messages: Sequence[Message], offsets: Sequence[int], chunks: ChunkFormat | None
 ) -> list[Exchange]:
-    """Send a piece of each body in turn, each message on its own connection; see `Target.send_in_turns`."""
-    bodies = [cut(message.body, places) for message in messages]
+    """Send each message on its own connection, with interleaved bodies; see `Target.send_interleaved`."""
+    bodies = [split_at_offsets(message.body, offsets) for message in messages]
     pieces = bodies if chunks is None else [list(chunks.format_chunks(body)) for body in bodies]
     heads = [[render_head(settings, message, chunked=chunks is not None)] for message in messages]
-    manner = SendOptions(segments=tuple(places)) if chunks is None else SendOptions("1.1", tuple(places), chunks)
-    note = f"its body in {'chunks' if chunks else 'TCP segments'}, by turns with {len(messages) - 1} others"
+    options = SendOptions(segments=tuple(offsets)) if chunks is None else SendOptions("1.1", tuple(offsets), chunks)
+    note = f"body in {'chunks' if chunks else 'TCP segments'}, interleaved with {len(messages) - 1} other bodies"
     answers = []
     with ExitStack() as stack:
         opened = [stack.enter_context(ExitStack()) for _ in messages]
@@ -313,13 +313,16 @@ def send_in_turns(
                 connection.send([piece] if piece else [])
             time.sleep(settings.segment_pause)
         for own, connection, message in zip(opened, connections, messages, strict=True):
-            answers.append(replace(connection.receive(message), note=note, manner=manner))
+            answers.append(replace(connection.receive(message), note=note, send_options=options))
             own.close()  # a server may serve one connection after the other
     return answers
 
 
 def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkFormat | None) -> Exchange:
-    """Hold the body back until the server requests it or the wait ends; skip it after a final answer."""
+    """Send the body after the server requests it or the wait ends, but not after a final answer.
+
+    See `Target.send_after_go_ahead`.
+    """
     body = [message.body] if chunks is None else list(chunks.format_chunks([message.body]))
     broken = None
     with connect(settings) as connection:
@@ -333,11 +336,11 @@ def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkForma
 
 
 def send_and_read_late(settings: Settings, message: Message) -> Exchange:
-    """Send a message with a small receive buffer, and leave its answer unread for a moment."""
+    """Send a message, and read the answer after a pause, with a small receive buffer."""
     with connect(settings) as connection:
         connection.set_receive_buffer(RECEIVE_BUFFER_BYTES)
         connection.send([render_request(settings, message)])
-        connection.dawdle(READ_PAUSE_S)
+        connection.delay_reading(READ_PAUSE_S)
         return replace(connection.receive(message), note="answer left unread for a moment")
 
 
@@ -354,8 +357,8 @@ def send_on_one_connection(
         for place, (text, message) in enumerate(zip(texts, messages, strict=True)):
             if not pipelined:
                 connection.send([text])
-            manner = SendOptions(chunked=() if place in chunked else None, pipelined=pipelined)
-            answers.append(replace(connection.receive(message), note=note, manner=manner))
+            options = SendOptions(chunked=() if place in chunked else None, pipelined=pipelined)
+            answers.append(replace(connection.receive(message), note=note, send_options=options))
             if answers[-1].status is None or not connection.is_kept:
                 break
     return answers

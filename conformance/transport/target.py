@@ -1,4 +1,4 @@
-"""The target as checks use it: sends requests in several ways, returns replies, and records every exchange."""
+"""The target as checks over HTTP use it: sends requests in several ways, returns replies, records every exchange."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Target(TargetClient):
     """One judged server.
 
     Attributes:
-        roles: role -> name of the model that fills it on this target.
-        placements: role -> version and tensor names of that model, if they differ from those of the role.
-        survey_broken: requests outside of rows that broke during discovery.
+        roles: role -> the name of the model that fills the role on this target.
+        placements: role -> the version and tensor names of that model, if they differ from those of the role.
+        broken_in_discovery: the broken requests of discovery: see `BrokenRequest`.
     """
 
     outlives_errors = False
@@ -48,18 +48,18 @@ class Target(TargetClient):
         super().__init__(settings)
         self.roles = roles or {}
         self.placements: Mapping[str, Placement] = {}
-        self.survey_broken: Sequence[BrokenRequest] = ()
-        self._known: dict[str, bool] = {}
+        self.broken_in_discovery: Sequence[BrokenRequest] = ()
+        self._probe_results: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], str | None] = {}
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
-        """The requests that broke over HTTP during discovery."""
-        return [one for one in self.survey_broken if not one.reply.is_over_grpc]
+        """The broken requests of discovery over HTTP: see `BrokenRequest`."""
+        return [one for one in self.broken_in_discovery if not one.reply.is_over_grpc]
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """A cached pool of threads: starting new threads for each call takes longer than many answers."""
+        """A cached pool of threads: starting threads for each call would take longer than many answers."""
         return ThreadPoolExecutor(MAX_IN_FLIGHT)
 
     def close(self) -> None:
@@ -69,7 +69,10 @@ class Target(TargetClient):
             vars(self).pop("_threads").shutdown()
 
     def model(self, role: str, salt: int = 0) -> Model | None:
-        """Return the model that fills a role, or None where the target has none."""
+        """Return the model that fills a role; None if the target has no such model.
+
+        `salt` changes the generated tensor values: see `Model`.
+        """
         name = self.roles.get(role)
         if name is None:
             return None
@@ -77,10 +80,11 @@ class Target(TargetClient):
         return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
     def find_plain_refusal(self, model: Model, transport: str = HTTP) -> str | None:
-        """Return why the model answers no plain request over a transport, or None; tested once for each model.
+        """Return why the model answers no plain request over a transport; None if it answers one.
 
-        A plain request is sent as JSON, then as binary data (over gRPC in typed, then in raw contents). If the server
-        answers neither, the result of a check tells nothing about its requirement.
+        A plain request is a simple valid inference request: first as JSON, then as binary data (over gRPC in typed,
+        then in raw contents). If the model answers neither, a check on this model cannot judge its requirement. Each
+        model is tested once for each transport; the result is cached.
         """
         key = model.label, transport
         if key not in self._plain_refusals:
@@ -88,16 +92,16 @@ class Target(TargetClient):
                 self._plain_refusals[key] = self._find_refusal(replace(model, salt=0), transport)
         return self._plain_refusals[key]
 
-    def ask_once(self, name: str, ask: Callable[[], bool]) -> bool:
-        """Return the cached result of a question that several rows share; it is evaluated once, in a separate scope.
+    def probe_once(self, name: str, probe: Callable[[], bool]) -> bool:
+        """Call `probe` in a scope of this name, and return its result; later calls return the cached result.
 
-        If the target has hung, waits are short: there may be many questions about a kind of request that hangs, and a
-        server that is slow in one of them is only judged by fewer requests.
+        Several rows share a probe. If the target has hung, the probe has short waits, because there may be many probes
+        with requests that hang. A probe that fails only because the server is slow costs some requests, not a verdict.
         """
-        if name not in self._known:
-            with self.scope(name, is_brief=True):
-                self._known[name] = ask()
-        return self._known[name]
+        if name not in self._probe_results:
+            with self.scope(name, shortens_waits=True):
+                self._probe_results[name] = probe()
+        return self._probe_results[name]
 
     def _find_refusal(self, model: Model, transport: str) -> str | None:
         reply: Reply | None = None
@@ -120,7 +124,10 @@ class Target(TargetClient):
         return request.message()
 
     def build_good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return valid requests, of which a server must answer at least one: JSON if possible, then all binary."""
+        """Return two valid requests, of which a server must answer at least one.
+
+        The first is JSON if the model allows JSON; the second is binary data, with binary outputs.
+        """
         send: Form = "json" if model.is_json_capable else "binary"
         return model.request(send=send, outputs=model.build_outputs_member()), model.request(want="binary")
 
@@ -129,16 +136,20 @@ class Target(TargetClient):
         return self.send(Message(path, method="GET"))
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message over HTTP or gRPC; `fresh` opens a new connection, as each message outside of rows does.
+        """Send a message over HTTP or gRPC; `fresh` opens a new connection.
 
-        A kept connection may be closed at any time, so that a failed request on it would prove nothing.
+        Outside of rows each message has a new connection: a server may close a kept connection at any time, so that a
+        failed request on a kept connection would prove nothing.
         """
-        fresh, message = fresh or self._is_outside_rows, self._sign(message)
+        fresh, message = fresh or self._is_outside_rows, self._add_user_agent(message)
         reply = self._call([message], lambda: [self._retry_until_back(lambda: self._send(message, fresh=fresh))])[0]
         return self._repeat_failed(reply) if self._is_outside_rows and is_retryable(reply) else reply
 
     def _repeat_failed(self, reply: Reply) -> Reply:
-        """Repeat a failed request outside of rows, and note it if it broke; return the second reply if any."""
+        """Repeat a failed request outside of rows; return the second reply, or the first if the second has no status.
+
+        If the request is broken (`is_broken`), add it to `broken`.
+        """
         second_reply, self._is_outside_rows = reply, False
         try:
             if not is_wait(reply.exchange):
@@ -150,43 +161,48 @@ class Target(TargetClient):
         return reply if second_reply.status is None else second_reply
 
     def send_in_pieces(
-        self, message: Message, places: Sequence[int], *, chunks: ChunkFormat | None = None, at_once: bool = False
+        self, message: Message, offsets: Sequence[int], *, chunks: ChunkFormat | None = None, at_once: bool = False
     ) -> Reply:
         """Send the body in TCP segments, or in chunks, cut at the given offsets.
 
-        The head and each piece are separate writes; `at_once` combines them into one write.
+        Args:
+            message: the message to send.
+            offsets: the offsets in the body.
+            chunks: the format of the chunks; None: TCP segments.
+            at_once: whether head and pieces are sent in one write instead of one write each.
         """
-        settings, message = self.settings, self._sign(message)
+        settings, message = self.settings, self._add_user_agent(message)
         return self._send_bare(
-            message, lambda: sockets.send_in_pieces(settings, message, places, chunks, at_once=at_once), chunks
+            message, lambda: sockets.send_in_pieces(settings, message, offsets, chunks, at_once=at_once), chunks
         )
 
-    def send_in_turns(
-        self, messages: Sequence[Message], places: Sequence[int], *, chunks: ChunkFormat | None = None
+    def send_interleaved(
+        self, messages: Sequence[Message], offsets: Sequence[int], *, chunks: ChunkFormat | None = None
     ) -> list[Reply]:
-        """Send all messages at the same time, each on its own connection, their bodies piece by piece in turn.
+        """Send all messages at the same time, each on its own connection, with interleaved bodies.
 
-        The bodies are cut at the given offsets into TCP segments, or into chunks.
+        The bodies are cut at the given offsets into TCP segments, or into chunks. The suite sends the first piece of
+        each body, then the second piece of each, and so on.
         """
-        messages = [self._sign(message) for message in messages]
+        messages = [self._add_user_agent(message) for message in messages]
         chunked = range(len(messages) if chunks else 0)
 
-        def exchanges() -> list[Exchange]:
-            return sockets.send_in_turns(self.settings, messages, places, chunks)
+        def send_all() -> list[Exchange]:
+            return sockets.send_interleaved(self.settings, messages, offsets, chunks)
 
-        return self._call(messages, lambda: self._retry_until_back(exchanges), chunked=chunked)
+        return self._call(messages, lambda: self._retry_until_back(send_all), chunked=chunked)
 
     def send_after_go_ahead(self, message: Message, *, chunks: ChunkFormat | None = None) -> Reply:
-        """Send a head with `Expect: 100-continue`, and its body when the server requests it or the wait ends.
+        """Send a head with `Expect: 100-continue`, and the body after the server requests it or the wait ends.
 
-        The exchange records the server's reaction. After a final answer the body is not sent.
+        After a final answer the body is not sent. `Exchange.go_ahead` records the server's reaction.
         """
-        message = self._sign(message)
+        message = self._add_user_agent(message)
         return self._send_bare(message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks)
 
     def send_and_read_late(self, message: Message) -> Reply:
-        """Send a message with a small receive buffer, and leave its answer unread for a moment."""
-        message = self._sign(message)
+        """Send a message, and read the answer after a pause, with a small receive buffer."""
+        message = self._add_user_agent(message)
         return self._send_bare(message, lambda: sockets.send_and_read_late(self.settings, message))
 
     def _send_bare(
@@ -199,123 +215,124 @@ class Target(TargetClient):
     ) -> list[Reply]:
         """Send messages on one connection, sequentially or pipelined.
 
-        If the server closes the connection, the list ends early. The bodies with indices in `chunked` are sent as one
-        chunk.
+        If the server closes the connection, the list has fewer replies than messages. `chunked` has the indices of the
+        messages whose bodies are sent as one chunk.
         """
-        messages = [self._sign(message) for message in messages]
+        messages = [self._add_user_agent(message) for message in messages]
 
-        def exchanges() -> list[Exchange]:
+        def send_all() -> list[Exchange]:
             return sockets.send_on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
 
-        return self._call(messages, lambda: self._retry_until_back(exchanges), chunked=chunked)
+        return self._call(messages, lambda: self._retry_until_back(send_all), chunked=chunked)
 
     def render_octets(self, message: Message) -> bytes:
         """Return the bytes of a request, including the user's headers, which may be secret."""
         return sockets.render_request(self.settings, message)
 
     def send_octets(self, message: Message, octets: Octets) -> list[Reply]:
-        """Send raw bytes, such as a partial request; `message` stands for them in the record.
+        """Send raw bytes, such as a partial request, and return the answers in order.
 
-        Returns the answers in order: at most one if the server treats the bytes as one request.
+        `message` represents the bytes in the recorded exchange. If the server parses the bytes as one request, there is
+        at most one answer.
         """
         return self._call(
             [message],
             lambda: self._retry_until_back(lambda: hostile_sending.send_octets(self.settings, message, octets)),
         )
 
-    def hold(self, pieces: Sequence[bytes]) -> AbstractContextManager[object]:
-        """Keep a connection open for each beginning of a request, until the context ends."""
+    def hold_connections(self, pieces: Sequence[bytes]) -> AbstractContextManager[object]:
+        """Open a connection for each piece, send the piece, and keep all open until the context ends."""
         return hostile_sending.hold_connections(self.settings, pieces)
 
-    def as_text(self, message: Message) -> bytes:
-        """Return the bytes of a request, without the user's headers, which may be secret."""
+    def render_without_user_headers(self, message: Message) -> bytes:
+        """Return the bytes of a request without the user's headers, which may be secret."""
         return sockets.render_request(replace(self.settings, headers=()), message)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order.
 
-        Over HTTP each message has a separate connection; gRPC calls share one, as the calls of a gRPC client do.
+        Over HTTP each message has its own connection. gRPC calls share one connection, as those of gRPC clients do.
         """
-        messages = [self._sign(message) for message in messages]
+        messages = [self._add_user_agent(message) for message in messages]
         if all(message.method == GRPC_METHOD for message in messages):
             return self._call(messages, lambda: self._retry_until_back(lambda: self._call_together(messages)))
         share = len(messages)
         note = f"one of {share} in flight"
 
-        def exchanges() -> list[Exchange]:
+        def send_all() -> list[Exchange]:
             sent = self._send_concurrently(lambda message: self._send_fresh(message, share), messages)
             return [replace(found, note=note + found.note) for found in sent]
 
-        return self._call(messages, exchanges)
+        return self._call(messages, send_all)
 
     def cancel(self, message: Message, *, fresh: bool = False) -> None:
-        """Start a call over gRPC, and cancel it by a reset of its stream (RFC 9113, 5.4.2)."""
-        message = self._sign(message)
+        """Start a gRPC call, and cancel it by resetting its stream (RFC 9113, 5.4.2)."""
+        message = self._add_user_agent(message)
         self._call([message], lambda: [self._retry_until_back(lambda: self._grpc.cancel(message, fresh=fresh))])
 
     def _call_together(self, messages: Sequence[Message]) -> list[Exchange]:
         note = f"one of {len(messages)} in flight on one connection"
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
-    def send_with(self, manner: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message with these options on the connection kept for such messages; `fresh` opens a new one."""
-        message = self._sign(message)
+    def send_with(self, options: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
+        """Send a message with these options, on the kept connection of this method; `fresh` opens a new connection."""
+        message = self._add_user_agent(message)
 
-        def exchange() -> Exchange:
+        def send_once() -> Exchange:
             if fresh:
                 self._connection.close()
-            return self._connection.exchange(message, manner)
+            return self._connection.exchange(message, options)
 
-        chunked = range(manner.chunked is not None)
-        return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=chunked)[0]
+        chunked = range(options.chunked is not None)
+        return self._call([message], lambda: [self._retry_until_back(send_once)], chunked=chunked)[0]
 
     def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
-        """Send the first messages of all pairs, wait, and send the second messages on the same connections.
+        """Send the first message of each pair, wait, send the second on the same connection; return the second replies.
 
-        Over HTTP each pair has its own connection, and all are idle at the same time; gRPC calls share one. If the
-        server closed an idle connection, the message is sent on a new one. Returns the replies to the second messages.
+        Over HTTP each pair has its own connection, and all connections are idle at the same time. gRPC calls share one
+        connection. If the server closed an idle connection, the second message is sent on a new connection.
         """
-        pairs = [(self._sign(first), self._sign(second)) for first, second in pairs]
+        pairs = [(self._add_user_agent(first), self._add_user_agent(second)) for first, second in pairs]
         over_grpc = all(first.method == GRPC_METHOD for first, _ in pairs)
 
-        def send(pair: tuple[Message, Message]) -> list[Exchange]:
+        def send_pair(pair: tuple[Message, Message]) -> list[Exchange]:
             return self._retry_until_back(lambda: exchange_after_idling(self.settings, pair, idle_s))
 
-        def exchanges() -> list[Exchange]:
+        def send_all() -> list[Exchange]:
             found = self._retry_until_back(lambda: self._call_after_idling(pairs, idle_s)) if over_grpc else None
-            return [one for pair in found or self._send_concurrently(send, pairs) for one in pair]
+            return [one for pair in found or self._send_concurrently(send_pair, pairs) for one in pair]
 
-        return self._call([message for pair in pairs for message in pair], exchanges)[1::2]
+        return self._call([message for pair in pairs for message in pair], send_all)[1::2]
 
     def _call_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[list[Exchange]]:
         before = [self._grpc.send(first, fresh=place == 0) for place, (first, _) in enumerate(pairs)]
         time.sleep(idle_s)
         return [[one, self._grpc.send(second)] for one, (_, second) in zip(before, pairs, strict=True)]
 
-    def send_together_with(self, manners: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
-        """Send all messages concurrently, each with its options on a separate connection; replies in order."""
-        messages = [self._sign(message) for message in messages]
+    def send_together_with(self, options: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
+        """Send all messages concurrently, each with its own options and connection; replies are in the same order."""
+        messages = [self._add_user_agent(message) for message in messages]
         note = f"one of {len(messages)} in flight"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
-        def send(sent: tuple[SendOptions, Message]) -> Exchange:
+        def send_with_options(sent: tuple[SendOptions, Message]) -> Exchange:
             found = self._retry_until_back(lambda: send_alone(settings, sent[1], sent[0]))
             return replace(found, note=", ".join(filter(None, (found.note, note))))
 
-        def exchanges() -> list[Exchange]:
-            return self._send_concurrently(send, zip(manners, messages, strict=True))
+        def send_all() -> list[Exchange]:
+            return self._send_concurrently(send_with_options, zip(options, messages, strict=True))
 
-        chunked = [place for place, manner in enumerate(manners) if manner.chunked is not None]
-        return self._call(messages, exchanges, chunked=chunked)
+        chunked = [index for index, each in enumerate(options) if each.chunked is not None]
+        return self._call(messages, send_all, chunked=chunked)
 
     def _send_concurrently(self, send: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Send each item in a thread, and wait for all; re-raise the first exception."""
+        """Call `send` with each item in a thread, and wait for all calls; re-raise the first exception."""
         pending = [self._threads.submit(send, one) for one in items]
         wait(pending)
         return [one.result() for one in pending]
 
     def _send_fresh(self, message: Message, share: int) -> Exchange:
-        """Send one of many messages; retry after a reset, which a short accept queue of the server may cause."""
+        """Send one of many messages on a new connection; retry after a reset, because the accept queue may be full."""
         note = ""
         for attempt, pause in enumerate((0.1, 0.3, 1.0, None), start=1):
             exchange = self._retry_until_back(lambda: self._http.send(message, fresh=True, share=share))

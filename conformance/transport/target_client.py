@@ -1,7 +1,4 @@
-"""Makes, numbers and records the calls to a target, and detects when the target is lost.
-
-`target.Target` is based on it.
-"""
+"""The base class of `target.Target`: makes and records the calls to a target, and detects when the target is lost."""
 
 from __future__ import annotations
 
@@ -36,27 +33,29 @@ for _name in ("httpcore", "hpack"):
 
 # Seconds that a server may take to accept connections again, for example after a supervisor restarts it.
 MAX_RESTART_WAIT_S = 5.0
-TRUST_HINT = "; --target-ca FILE says whom to trust"
+TRUST_HINT = "; --target-ca FILE names the certificates to trust"
 # Statuses of a gateway that cannot reach its server (RFC 9110, 15.6.3 to 15.6.5).
 GATEWAY_STATUSES = (502, 503, 504)
 
 
 class HungError(Exception):
-    """The target has hung in a row, which has to be judged again with short waits."""
+    """The target has hung during a row. The suite judges the row again, with short waits."""
 
 
 class TargetClient:
     """Sends messages to one server, and tracks whether it is reachable.
 
     Attributes:
-        exchanges: those of the scope, in order; very long answers as excerpts.
-        lost: why the target has become unreachable, or None; `has_died`: see `TargetLostError`.
-        last: the most recent exchange, or None; `has_answered`: whether any answer ever came.
-        latency: seconds of the fastest answer during discovery, over any transport; None before.
-        waited_s: seconds spent waiting for answers that never came, or never became complete.
-        broken: requests outside of rows that broke and are not judged yet.
-        client: the client name of messages in the scope.
-        journal: records every call, if set.
+        exchanges: the exchanges of the current scope, in order; very long answers are excerpts.
+        lost: why the target has become unreachable, or None.
+        has_died: see `TargetLostError`.
+        last: the most recent exchange, or None.
+        has_answered: whether any answer has ever come.
+        latency: the seconds that the fastest answer during discovery took, over any transport; None before discovery.
+        waited_s: the seconds spent on calls with an answer that did not come or was not complete in time.
+        broken: the broken requests (`BrokenRequest`) that no row has judged yet.
+        client: the client name of messages in the current scope.
+        journal: a function that records each call, or None.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -73,7 +72,7 @@ class TargetClient:
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._is_outside_rows = "", 0, False
         self._held: list[Call] | None = None
-        self._has_hung = self._breaks_off = False
+        self._has_hung = self._raises_when_hung = False
         self._wait_budget = WaitBudget(settings.timeout)
         self._discovery_budget: WaitBudget | None = None
 
@@ -97,40 +96,45 @@ class TargetClient:
         outside_rows: bool = False,
         client: ClientName = OWN_CLIENT,
         short_wait: float | None = None,
-        is_brief: bool = False,
-        breaks_off: bool = False,
+        shortens_waits: bool = False,
+        raises_when_hung: bool = False,
     ) -> Iterator[None]:
-        """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
+        """Open a scope: a part of a run with its own list of exchanges, such as a row of a check, or discovery.
 
-        Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
-        the previous record continues. `outside_rows` is for requests that no row judges: a request that is neither
-        answered nor refused is repeated once, and noted in `broken`. `short_wait` replaces the timeout for answers, in
-        seconds; scopes inside have the whole timeout. `is_brief` shortens waits if the target has hung, in a scope that
-        is not repeated. `breaks_off` ends a scope with `HungError` once the target has hung. The calls of a scope with
-        a `short_wait` or `breaks_off` are recorded at its end, unless `discard_calls` is called before.
+        At the end of the scope the previous list of exchanges is restored. The calls of a scope with `short_wait` or
+        `raises_when_hung` are recorded at the end of the scope, or not at all after `discard_calls`.
+
+        Args:
+            name: the name under which the calls are recorded.
+            outside_rows: whether no row judges the requests. A request that is neither answered nor refused is then
+                repeated once, and added to `broken`.
+            client: the client name of messages in the scope.
+            short_wait: the seconds that replace the timeout for answers; scopes inside this scope have the timeout.
+            shortens_waits: whether waits are short if the target has hung, in a scope that is not repeated.
+            raises_when_hung: whether calls raise `HungError` once the target has hung.
         """
         before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
-        hanging = self._held, self._has_hung, self._breaks_off
+        hanging = self._held, self._has_hung, self._raises_when_hung
         self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = [], name, 0, outside_rows, client
-        self._held = [] if breaks_off or short_wait is not None else None
-        self._has_hung, self._breaks_off = self._find_short_wait() is not None, breaks_off
+        self._held = [] if raises_when_hung or short_wait is not None else None
+        self._has_hung, self._raises_when_hung = self._find_short_wait() is not None, raises_when_hung
         try:
-            with self._wait_for_answers(self._find_short_wait() if is_brief else short_wait):
+            with self._wait_for_answers(self._find_short_wait() if shortens_waits else short_wait):
                 yield
         finally:
             held = self._held or []
             self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client = before
-            self._held, self._has_hung, self._breaks_off = hanging
+            self._held, self._has_hung, self._raises_when_hung = hanging
             for call in held:
                 self.record(call)
 
     def discard_calls(self) -> None:
-        """Drop the calls of a scope with a short wait: the scope is repeated, and the repetition is recorded."""
+        """Drop the unrecorded calls of this scope: the scope is repeated, and only the repetition is recorded."""
         self._held = None
 
     @contextmanager
     def _wait_for_answers(self, short_s: float | None) -> Iterator[None]:
-        """Wait this long for answers; None for the whole timeout."""
+        """Let `short_s` replace the timeout for answers in this context; None: the timeout applies."""
         wait = self.settings.wait
         before, wait.short_s = wait.short_s, short_s
         try:
@@ -140,7 +144,7 @@ class TargetClient:
 
     @contextmanager
     def limit_silence(self) -> Iterator[None]:
-        """Treat the target as lost after a few requests in a row without an answer, because discovery is long."""
+        """Treat the target as lost after a few waits (`wait_budget`) in this context, because discovery is long."""
         self._discovery_budget = WaitBudget(self.settings.timeout)
         try:
             yield
@@ -149,7 +153,7 @@ class TargetClient:
 
     @property
     def has_hung(self) -> bool:
-        """Whether waits had been shortened when the scope was opened: the row then avoids requests that hang."""
+        """Whether the target had hung before the scope was opened; a row then avoids requests that hang."""
         return self._has_hung
 
     def _find_short_wait(self) -> float | None:
@@ -161,7 +165,7 @@ class TargetClient:
         return self.lost is not None
 
     def reset_silence(self) -> None:
-        """Give a target that fell silent another chance; a target that died stays lost."""
+        """Continue with a target that counts as lost because it was silent; a target that died stays lost."""
         if not self.has_died:
             self.lost, self._wait_budget = None, WaitBudget(self.settings.timeout)
 
@@ -172,15 +176,15 @@ class TargetClient:
                 vars(self).pop(one).close()
 
     def record(self, call: Call) -> None:
-        """Write a call to the journal, if there is one; hold it back in a scope with a short wait."""
+        """Write a call to the journal, if there is one; in a scope with a short wait keep the call until its end."""
         if self._held is not None:
             self._held.append(call)
         elif self.journal:
             self.journal(call)
 
-    def _sign(self, message: Message) -> Message:
-        """Return the message with the scope's client name; the suite's own name is added on sending."""
-        return message if self.client is OWN_CLIENT else self.client.sign(message)
+    def _add_user_agent(self, message: Message) -> Message:
+        """Return the message with the scope's client name; the HTTP and gRPC clients add the suite's own name."""
+        return message if self.client is OWN_CLIENT else self.client.add_user_agent(message)
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
         client = self._grpc if message.method == GRPC_METHOD else self._http
@@ -195,8 +199,14 @@ class TargetClient:
         *,
         chunked: Collection[int] = (),
     ) -> list[Reply]:
-        """Make a call, record it, and return a reply for each exchange; indices in `chunked` mark chunked requests."""
-        if self._breaks_off and self._find_short_wait() is not None:
+        """Make a call, record it, and return a reply for each exchange.
+
+        Args:
+            messages: the messages of the call.
+            exchange: sends the messages.
+            chunked: the indices of the messages that are sent in chunks.
+        """
+        if self._raises_when_hung and self._find_short_wait() is not None:
             raise HungError
         call = Call(self._scope, self._calls, tuple(messages), has_hung=self._has_hung)
         self.settings.rate_limit.wait(len(messages))
@@ -219,9 +229,9 @@ class TargetClient:
         if self._discovery_budget is not None:
             self._note_latency(numbered)
             self._discovery_budget.count(numbered)
-            if self._discovery_budget.is_long_in_a_row:
+            if self._discovery_budget.has_many_in_a_row:
                 raise self._mark_lost(f"{self._discovery_budget.in_a_row} requests in a row")
-            if self._discovery_budget.is_over:
+            if self._discovery_budget.is_used_up:
                 raise self._mark_lost(f"{self._discovery_budget.waits} requests, and no inference between them,")
         return [Reply(one) for one in numbered]
 
@@ -230,10 +240,12 @@ class TargetClient:
         self.latency = min([*before, *(one.elapsed for one in exchanges if one.status is not None)], default=None)
 
     def _run_call(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        """Return the exchanges of a call. If a gateway answers for its server, the server gets time to come back.
+        """Send the messages of a call, and return the exchanges.
+
+        If a gateway reports that it cannot reach its server, wait a few seconds for the server to come back.
 
         Raises:
-            TargetLostError: a gateway still cannot reach the server, or the server is silent.
+            TargetLostError: the gateway still cannot reach the server, or the server is silent.
         """
         found = self._note_times(exchange)
         with self._wait_for_answers(None):
@@ -247,7 +259,7 @@ class TargetClient:
         return found
 
     def _note_times(self, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        """Make the exchanges of a call; note how long answers and waits took, and mark short waits."""
+        """Send the messages of a call; note how long answers and waits took, and mark exchanges with a short wait."""
         wait, started = self.settings.wait, time.monotonic()
         found, seconds = exchange(), time.monotonic() - started
         for one in found:
@@ -262,18 +274,20 @@ class TargetClient:
         return found
 
     def _note_waits(self, call: Call, found: Sequence[Exchange]) -> None:
-        """Count the waits of a call; after several waits in a row, send a simple request to the target.
-
-        `wait_budget` has the limits.
-        """
+        """Count the waits of a call; if `WaitBudget` requires it, test the target with a simple request."""
         self._wait_budget.count(found)
-        if self._discovery_budget is None and (self._wait_budget.is_low or self._wait_budget.is_over):
+        if self._discovery_budget is None and (self._wait_budget.is_probe_due or self._wait_budget.is_used_up):
             self._probe_target(call.messages[-1])
 
     # --- whether the target is still reachable ---
 
     def _mark_lost(self, requests: str, ending: str = "") -> TargetLostError:
-        """Mark the target as lost after this many requests without an answer; return the error to raise."""
+        """Mark the target as lost because it is silent; return the error to raise.
+
+        Args:
+            requests: the subject of the message: which requests had no complete answer.
+            ending: the end of the message.
+        """
         state = "is silent" if self._wait_budget.is_silent else "never ends an answer"
         self.lost = (
             f"{self.settings.url} {state}: {requests} had no whole answer in {self.settings.timeout:g} s{ending}"
@@ -281,18 +295,22 @@ class TargetClient:
         return TargetLostError(self.lost)
 
     def _probe_target(self, message: Message) -> None:
-        """Send a simple request to find out whether a target without complete answers still answers anything."""
+        """Find out whether the target still answers a simple request, and after many waits also an inference.
+
+        Raises:
+            TargetLostError: the target does not answer.
+        """
         self.settings.rate_limit.wait()
         plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
         found = self._retry_until_back(lambda: self._send(plain, fresh=True))
         waits = f"{self._wait_budget.waits} requests, and no inference between them,"
         if is_wait(found):
             raise self._mark_lost(waits, f", nor had {plain.method} {plain.path}")
-        if self._wait_budget.is_over and not self._still_infers():
+        if self._wait_budget.is_used_up and not self._still_infers():
             raise self._mark_lost(waits, f", though {plain.method} {plain.path} had one")
 
     def _still_infers(self) -> bool:
-        """Return whether the target still answers an inference that it has answered before."""
+        """Return whether the target answers an inference again that it has answered before."""
         known = self._wait_budget.answered
         if known is None:
             return False
@@ -302,7 +320,11 @@ class TargetClient:
         return not is_wait(repeated)
 
     def _probe_behind_gateway(self, message: Message) -> None:
-        """Find out whether a gateway status concerns one request, or the gateway has lost its server."""
+        """Send a simple request, to find out whether the gateway can still reach its server.
+
+        Raises:
+            UnreachableError: the gateway cannot reach its server.
+        """
         self.settings.rate_limit.wait()
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):
@@ -314,7 +336,7 @@ class TargetClient:
             self.broken.append(BrokenRequest("behind the gateway", Reply(found), Reply(found)))
 
     def _retry_until_back(self, exchange: Callable[[], T]) -> T:
-        """Run an exchange; if the connection fails, retry while the server may come back.
+        """Call `exchange`; if the connection fails, retry for up to `MAX_RESTART_WAIT_S` seconds.
 
         Raises:
             TargetLostError: the server did not come back, now or earlier.

@@ -1,4 +1,4 @@
-"""Errors for a failed connection: temporary or permanent."""
+"""Errors for a failed connection, and for a target that cannot be reached any more."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ssl
 
 
 class TargetLostError(Exception):
-    """The target accepts no connections any more, so that nothing else can be judged. The message is one line.
+    """The target cannot be reached or is silent, so that nothing else can be judged. The message is one line.
 
     Attributes:
-        has_died: the server ended: it answered before, and now connections are refused, or a gateway cannot reach it.
-            False if the cause is unclear, as with lost packets or a failed name lookup.
+        has_died: whether the server has ended. True if the server has answered before, and now connections are refused
+            or a gateway cannot reach the server; False if the cause is unclear, such as lost packets.
     """
 
     def __init__(self, text: str, *, has_died: bool = False) -> None:
@@ -22,8 +22,8 @@ class UnreachableError(Exception):
     """A connection failed.
 
     Attributes:
-        is_untrusted: the server answers, but its certificate is not trusted: a retry is useless.
-        is_refused: the host is up but nothing listens, or a gateway reports that it reaches no server.
+        is_untrusted: whether the server's certificate is not trusted: a retry is useless.
+        is_refused: whether the host refused the connection, or a gateway reports that it cannot reach its server.
     """
 
     def __init__(self, text: str, *, is_untrusted: bool = False, is_refused: bool = False) -> None:
@@ -32,7 +32,7 @@ class UnreachableError(Exception):
         self.is_refused = is_refused
 
 
-def is_about_trust(error: BaseException | None) -> bool:
+def is_certificate_error(error: BaseException | None) -> bool:
     """Return whether an error, or one of its causes, is a failed verification of a certificate."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -41,7 +41,7 @@ def is_about_trust(error: BaseException | None) -> bool:
     return False
 
 
-def is_about_refusal(error: BaseException | None) -> bool:
+def is_refused_or_reset(error: BaseException | None) -> bool:
     """Return whether an error, or one of its causes, is a refused or reset connection."""
     while error is not None:
         if isinstance(error, ConnectionRefusedError | ConnectionResetError):

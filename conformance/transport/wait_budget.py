@@ -1,6 +1,6 @@
-"""Limits the time spent on consecutive requests without a complete answer.
+"""Limits the time that a run spends on consecutive requests without a complete answer.
 
-A wait is an exchange that used up its time: no answer, one that stalls, or one that never ends.
+Such a request is called a wait: its answer did not come, stalled, or did not end before the timeout or size limit.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ _WAITS = (FailureKind.TIMEOUT, FailureKind.ENDLESS)
 
 @dataclass(slots=True)
 class WaitBudget:
-    """Counts waits in a row; requests that were sent together count once.
+    """Counts waits; requests that were sent together count once.
 
     Attributes:
         timeout: the maximum number of seconds of silence in one exchange.
-        waits: the number of waits since the last answered inference; `seconds`: their total time. Other answers do not
-            reset the two, because a server whose models hang may still answer other requests.
-        is_silent: no byte of an answer arrived in the last wait.
-        answered: the last inference with a successful answer, which a working server must be able to repeat.
+        in_a_row: the number of waits since the last complete answer to any request.
+        waits: the number of waits since the last answered inference. Other answers do not reset this number, because a
+            server whose models hang may still answer other requests.
+        is_silent: whether no byte of an answer arrived in the last wait.
+        seconds: the total time of these `waits`.
+        answered: the last inference with a successful answer; a working server must be able to answer it again.
     """
 
     timeout: float
@@ -64,23 +66,23 @@ class WaitBudget:
         self.in_a_row, self.waits, self.seconds = 0, 0, 0.0
 
     def _measure_wait(self, exchange: Exchange) -> float:
-        """Return the seconds of a wait; silence counts as the timeout, however late this machine noticed it."""
+        """Return the seconds of a wait; silence counts as exactly the timeout, even if this machine noticed it late."""
         return self.timeout if _is_silence(exchange) else exchange.elapsed
 
     @property
-    def is_long_in_a_row(self) -> bool:
-        """Whether enough waits for a probe occurred in a row."""
+    def has_many_in_a_row(self) -> bool:
+        """Whether `PROBE_AFTER_WAITS` waits occurred in a row."""
         return self.in_a_row >= PROBE_AFTER_WAITS
 
     @property
-    def is_low(self) -> bool:
-        """Whether to send a simple request: after every few waits, or when they took long."""
+    def is_probe_due(self) -> bool:
+        """Whether to test the target with a simple request: after every few waits in a row, or if they took long."""
         is_slow = self.seconds >= PROBE_AFTER_TIMEOUTS * self.timeout
         return self.in_a_row > 0 and (self.in_a_row % PROBE_AFTER_WAITS == 0 or is_slow)
 
     @property
-    def is_over(self) -> bool:
-        """Whether the budget is used up, unless an inference that was answered before is answered again."""
+    def is_used_up(self) -> bool:
+        """Whether the waits since the last answered inference are too many or took too long."""
         return self.in_a_row > 0 and (self.waits >= MAX_WAITS or self.seconds >= MAX_TIMEOUTS * self.timeout)
 
 

@@ -1,6 +1,6 @@
-"""Describes offsets in a body for failure messages: the field, and a hex dump of the surrounding bytes.
+"""Describes a position in a body for failure messages: the label of the field there, and a hex dump around it.
 
-The label names the field ("tensor 1 OUT0 INT32 element 2"); the hex dump is printable ASCII.
+A label names a field in words, such as "tensor 1 OUT0 INT32 element 2". The hex dump is printable ASCII.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MAX_ELEMENTS = 64  # the number of elements of a BYTES tensor that get separate 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The offsets of the parts of a body, for requests and responses alike.
+    """The offsets of the JSON and of the binary tensors in a body of a request or response.
 
     Attributes:
         json_end: the offset at which the JSON ends.
-        spans: (name, datatype, start, end) of the binary tensors, in byte order.
-        body: read to find the elements of BYTES tensors; if empty, these elements are not located.
-        indices: the indices of these tensors in the JSON's array; if empty, they count from 0.
+        spans: (name, datatype, start, end) of the binary tensors, in the order of the body.
+        body: the body, needed to find the elements of BYTES tensors; if empty, their elements get no labels.
+        indices: the indices of the binary tensors in `inputs` or `outputs` of the JSON; if empty, 0, 1, 2 and so on.
     """
 
     json_end: int
@@ -41,10 +41,11 @@ class Layout:
         return cls(answer.json_end, spans, answer.body, tuple(output.index for output, _ in placed))
 
 
-def find_label(where: Answer | Layout, offset: int) -> str:
-    """Return a label for the byte at `offset`.
+def find_field_label(where: Answer | Layout, offset: int) -> str:
+    """Return the label of the field that contains the byte at `offset`.
 
-    "JSON", "tensor 1 OUT0 INT32 element 2", "tensor 2 OUT1 BYTES element 0 length prefix", or "after the last tensor".
+    Examples: "JSON", "tensor 1 OUT0 INT32 element 2", "tensor 2 OUT1 BYTES element 0 length prefix", "after the last
+    tensor".
     """
     layout = Layout.from_answer(where) if isinstance(where, Answer) else where
     if offset < layout.json_end:
@@ -59,11 +60,13 @@ def find_label(where: Answer | Layout, offset: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A part of a body.
+    """A field of a body: the JSON, a tensor, an element of a BYTES tensor, or bytes that belong to no tensor.
 
     Attributes:
-        start, end: the offsets of the part; `end` is exclusive.
-        size: bytes of each element if all have the same size; else 0.
+        start: the offset of the first byte.
+        end: the offset after the last byte.
+        label: the field in words.
+        size: the bytes of an element, if the field is a tensor whose elements have the same size; else 0.
     """
 
     start: int
@@ -73,7 +76,7 @@ class Field:
 
 
 def list_fields(layout: Layout, length: int) -> Iterator[Field]:
-    """Yield the parts of a body of `length` bytes without gaps: JSON, tensors, elements of BYTES, and the rest."""
+    """Yield the fields of a body of `length` bytes, without gaps."""
     at = min(layout.json_end, length)
     if at:
         yield Field(0, at, "JSON")
@@ -107,7 +110,7 @@ def _list_element_fields(datatype: str, body: bytes, start: int, end: int, title
 
 
 def _find_element_label(datatype: str, data: bytes, offset: int) -> str:
-    """Return a label for the element that contains the byte at `offset` in a tensor's bytes."""
+    """Return the label of the element that contains the byte at `offset` in `data`, the bytes of a tensor."""
     known = DATATYPES.get(datatype)
     if known is not None and known.size is not None:
         return f"element {offset // known.size}"
@@ -126,18 +129,18 @@ def format_hex_window(body: bytes, offset: int, width: int = 8, rows: int = 3) -
     r"""Return `rows` lines of a hex dump around `offset`; the byte at `offset` begins the middle line if possible.
 
     Lines look like `00d2  03 00 00 00 61 62 63 01  ....abc.`; a byte that is not printable ASCII becomes a dot. For an
-    offset at or past the end the dump shows the last bytes; for an empty body it is empty.
+    offset at or after the end of the body, the dump shows the last bytes. For an empty body, the dump is empty.
     """
     if not body:
         return ""
     at = max(0, min(offset, len(body) - 1))
     first = at - width * min(rows // 2, at // width)
     return "\n".join(
-        _format_row(body, start, width) for start in range(first, min(len(body), first + rows * width), width)
+        _format_dump_line(body, start, width) for start in range(first, min(len(body), first + rows * width), width)
     )
 
 
-def _format_row(body: bytes, start: int, width: int) -> str:
+def _format_dump_line(body: bytes, start: int, width: int) -> str:
     piece = body[start : start + width]
     text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
     return f"{start:04x}  {piece.hex(' '):<{3 * width - 1}}  {text}"

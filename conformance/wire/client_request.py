@@ -1,4 +1,4 @@
-"""A request received from a client, as the rules for clients examine it, over either transport. Sans-I/O."""
+"""A request that was received from a client, over HTTP or gRPC; the rules for clients judge it. Sans-I/O."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class ClientRequest:
 
     Attributes:
         method: the HTTP method; `GRPC_METHOD` for a call.
-        path: the target of the request line, unchanged, with its query; for a call `/SERVICE/METHOD`.
-        headers: in wire order, with the case of the client; for a call its metadata.
-        body: without HTTP's framing, with content codings still applied; for a call the serialized message.
+        path: the target of the request line, unchanged, with its query; for a gRPC call `/SERVICE/METHOD`.
+        headers: the headers in wire order, with the case of the client; for a gRPC call its metadata.
+        body: the body after HTTP's framing, with content codings still applied; for a gRPC call the serialized message.
         version: the HTTP version of the request line.
         is_chunked: whether the body came in chunks.
-        trouble: why this is not a complete HTTP request (an invalid head, a truncated body), as one line; else empty.
+        trouble: one line that explains why this is not a complete HTTP request, such as a truncated body; else empty.
     """
 
     method: str
@@ -36,7 +36,7 @@ class ClientRequest:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether the request is a call over gRPC."""
+        """Whether the request is a gRPC call."""
         return self.method == GRPC_METHOD
 
     @property
@@ -70,14 +70,17 @@ _INFER: Final = re.compile(rf"/v2/models/(?P<model>{_SEGMENT})(?:/versions/(?P<v
 
 
 class ModelPath(NamedTuple):
-    """A model, and its version if the path has one: percent-decoded bytes."""
+    """The name of a model, and its version if the path contains a version, as percent-decoded bytes."""
 
     model: bytes
     version: bytes | None
 
 
 def parse_path(path: str) -> ModelPath | None:
-    """Parse the model from a path, ignoring any prefix before `/v2` and the query; None for other paths."""
+    """Return the model in the path of an infer endpoint; None for other paths.
+
+    The query, and a prefix before `/v2`, are ignored.
+    """
     plain = path.partition("?")[0]
     start = plain.find("/v2/models/")
     while start >= 0:

@@ -1,4 +1,4 @@
-"""Decodes content codings of requests and answers within a limit, and checks the announced codings. Never raises.
+"""Decodes the content codings of bodies within a size limit, and compares them with Content-Encoding. Never raises.
 
 Source: RFC 9110, 8.4 "Content-Encoding" and 8.4.1 "Content Codings".
 """
@@ -24,7 +24,13 @@ _WINDOWS: Final[Mapping[str, int]] = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate":
 
 
 class DecodedBody(NamedTuple):
-    """A decoded body; None if it cannot be decoded. `is_announced`: whether a coding was announced."""
+    """The result of decoding a body.
+
+    Attributes:
+        body: the decoded body; None if it cannot be decoded.
+        findings: the faults of the coding.
+        is_announced: whether Content-Encoding names a coding.
+    """
 
     body: bytes | None
     findings: tuple[Finding, ...] = ()
@@ -37,29 +43,30 @@ class _InflatedBody(NamedTuple):
 
 
 class _TooLargeError(Exception):
-    """The body exceeds the limits, so that it cannot be judged; this is not a fault."""
+    """The decoded body exceeds the limits, so that the suite cannot judge it; this is not a fault of the peer."""
 
 
 def parse_codings(announced: str | None) -> list[str]:
-    """Parse Content-Encoding into lower-case names, in the order in which they were applied."""
+    """Return the codings in a value of Content-Encoding in lower case, without `identity`, in their order."""
     return [name for part in (announced or "").split(",") if (name := part.strip().lower()) not in ("", IDENTITY)]
 
 
 def are_known(announced: str | None) -> bool:
-    """Return whether all codings in a value of Content-Encoding can be decoded."""
+    """Return whether the suite can decode all codings in a value of Content-Encoding."""
     return all(name in _WINDOWS for name in parse_codings(announced))
 
 
 def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int | None = None) -> DecodedBody:
-    """Decode a body according to its Content-Encoding, and report faults.
+    """Decode a body according to its Content-Encoding, and report faults of the coding.
 
-    For a coding other than gzip and deflate, and for a body beyond the limit, the result has neither body nor fault.
+    If Content-Encoding names a coding other than gzip and deflate, or if the decoded body exceeds the limit, the
+    result's body is None, which is not a fault.
 
     Args:
-        body: as received.
-        announced: the value of Content-Encoding.
+        body: the received body.
+        announced: the value of Content-Encoding; None if absent.
         is_text: whether the decoded body must be JSON; only then can an additional, unannounced coding be detected.
-        limit: maximum size in bytes; None: `MAX_DECODED_BYTES`.
+        limit: the maximum size of the decoded body in bytes; None: `MAX_DECODED_BYTES`.
     """
     limit = MAX_DECODED_BYTES if limit is None else limit
     names = parse_codings(announced)
@@ -84,20 +91,22 @@ def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int
 
 
 def _decode_coding(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
-    """Decode one coding; return None for a truncated body, and the body itself if it is not in this coding."""
+    """Decode one coding, and return the findings; the body is None if truncated, unchanged if not in this coding."""
     expected = f"a body in {name}"
     inflated = _inflate(body, _WINDOWS[name], limit)
     if inflated is not None and inflated.is_whole:
         return inflated.body, []
     if inflated is not None:
-        return None, [Finding("coding-cut", HEADER, None, f"{expected}, whole", "no end, or more behind it")]
+        return None, [
+            Finding("coding-cut", HEADER, None, f"{expected}, complete", "a truncated body, or bytes after its end")
+        ]
     if name == "deflate" and (bare := _inflate(body, _BARE, limit)) is not None and bare.is_whole:
         return bare.body, [Finding("coding-bare", HEADER, None, expected, "deflate without the zlib format")]
     return body, [Finding("coding-not-applied", HEADER, None, expected, f"{len(body)} bytes that are not")]
 
 
 def _decode_extra_coding(body: bytes, limit: int) -> bytes | None:
-    """Decode a body that is itself complete gzip or zlib data; None for any other, such as JSON."""
+    """Decode a body that is complete gzip or zlib data; return None for other bodies, such as JSON."""
     for window in (_GZIP, _ZLIB):
         inflated = _inflate(body, window, limit)
         if inflated is not None and inflated.is_whole:
@@ -106,10 +115,10 @@ def _decode_extra_coding(body: bytes, limit: int) -> bytes | None:
 
 
 def _inflate(body: bytes, window: int, limit: int) -> _InflatedBody | None:
-    """Decompress a body; None if it does not begin in this format.
+    """Decompress a body; return None if the body does not begin like compressed data of this format.
 
     Raises:
-        _TooLargeError: the result exceeds the limits.
+        _TooLargeError: the decompressed body exceeds the limits.
     """
     parts: list[bytes] = []
     room, rest = limit, body

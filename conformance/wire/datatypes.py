@@ -1,7 +1,7 @@
-"""The datatypes of the protocol, as one table.
+"""The table of the protocol's datatypes.
 
-Open Inference Protocol, REST, "Tensor Data Types": thirteen names with their sizes. Triton adds BF16, which no document
-of the binary data extension names; BF16 is the last entry of the table, and not in `OIP_DATATYPES`.
+Thirteen datatypes are those of the Open Inference Protocol, REST, "Tensor Data Types". The last is BF16, which Triton
+adds; no document of the binary data extension names BF16. `OIP_DATATYPES` does not contain BF16.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Datatype:
     """One datatype and its properties.
 
     Attributes:
-        name: as written in JSON.
-        dtype: the numpy dtype of an element; little-endian; `object` (of `bytes`) for BYTES.
-        kind: the kind of its elements.
-        contents: its field of `InferTensorContents` for typed gRPC contents; empty if it has none.
-        has_json_form: whether elements can be JSON. "FP16 and BF16 data must be sent as binary" (Triton).
+        name: the name in JSON.
+        dtype: the numpy dtype of an element, little-endian; for BYTES `object`, with elements of type `bytes`.
+        kind: the kind of the elements.
+        contents: the field of `InferTensorContents` for typed gRPC contents; empty if the datatype has no field.
+        has_json_form: whether elements can be sent as JSON. "FP16 and BF16 data must be sent as binary" (Triton).
         json_tolerance: the relative error up to which a decimal number in JSON counts as equal.
-        is_standard: whether the Open Inference Protocol names it.
-        words: the little-endian integer dtype of the same size, for a datatype that numpy supports only in native byte
-            order; else None.
+        is_standard: whether the Open Inference Protocol names the datatype.
+        words: for a datatype that numpy supports only in native byte order, the little-endian integer dtype of the same
+            size; else None.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Datatype:
 
     @property
     def is_float(self) -> bool:
-        """Whether its elements are floating point numbers."""
+        """Whether the elements are floating-point numbers."""
         return self.kind == "float"
 
     @property
     def is_integer(self) -> bool:
-        """Whether its elements are integers."""
+        """Whether the elements are integers."""
         return self.kind == "integer"
 
 
@@ -100,10 +100,10 @@ FLOATS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is
 
 
 def lookup(name: str) -> Datatype:
-    """Return the datatype of that name.
+    """Return the datatype with this name.
 
     Raises:
-        ValueError: no datatype has this name (STRING, for one, is an erratum of the classification examples).
+        ValueError: no datatype has this name, such as STRING, an erratum in the examples of classification.
     """
     try:
         return DATATYPES[name]

@@ -1,7 +1,7 @@
-"""Faults in received bytes: one value for each fault.
+"""Findings: descriptions of faults in received bytes.
 
-A `Finding` names the fault (`kind`, from the closed table `KINDS`), the field, the offset in the body, the expected and
-the actual content. It has no severity: checks decide that according to their requirements.
+A `Finding` has a kind (a key of `KINDS`), a field, an offset in the body, the expected and the actual content. A
+finding has no severity: checks compare it with their requirements.
 
 All texts are one line of printable ASCII, whatever was received, so that they are safe in a terminal.
 """
@@ -29,7 +29,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "inference-header-missing": "Binary data follows the JSON, but there is no inference header.",
         "inference-header-text": "The inference header is not a number written in decimal digits.",
         "inference-header-negative": "The inference header is negative.",
-        "inference-header-zero": "The inference header says that the body has no JSON.",
+        "inference-header-zero": "The inference header is 0, which means that the body has no JSON.",
         "inference-header-on-json": "The inference header is 0 in an answer without binary data.",
         "inference-header-beyond-body": "The inference header is larger than the body.",
         "inference-header-cuts-json": "The inference header ends inside the JSON.",
@@ -45,7 +45,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "name-duplicate": "Two outputs, or two inputs, have the same name.",
         "datatype-unknown": "The datatype of a tensor is absent, or not defined by the protocol.",
         "shape-invalid": "The shape of a tensor is absent, or not an array of dimensions.",
-        "shape-no-integers": "The dimensions of an output are integers written in another way, such as 3.0.",
+        "shape-no-integers": 'A dimension is an integer that is written as a string, such as "3".',
         "integer-with-a-point": "A dimension or a size is an integer that is written with a point or an exponent.",
         "parameters-invalid": "The parameters of a tensor are not an object.",
         "data-and-size": "A tensor has both data and binary_data_size.",
@@ -56,34 +56,34 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "inputs-invalid": "The member inputs is not an array.",
         "input-invalid": "An element of inputs is not an object.",
         "size-missing": "Bytes follow the JSON, and an input has neither data nor binary_data_size.",
-        "raw-without-header": "The body is binary data alone, and no inference header of 0 says so.",
-        "order": "Binary data are in another order than the JSON lists their inputs.",
+        "raw-without-header": "The body has only binary data, but there is no inference header of 0.",
+        "order": "The binary data are in another order than their inputs in the JSON.",
         # the contents of a call over gRPC
-        "raw-and-typed": "A request has raw_input_contents and typed contents.",
-        "entry-count": "raw_input_contents has not one entry for each input.",
+        "raw-and-typed": "A request has both raw_input_contents and typed contents.",
+        "entry-count": "The number of entries of raw_input_contents is not the number of inputs.",
         "field-of-another": "Typed contents are in the field of another datatype.",
         "half-precision-typed": "FP16 or BF16 is in a typed field.",
         # content codings
-        "coding-not-applied": "The body is not in the content coding that is announced.",
-        "coding-not-announced": "The body is in a content coding that is not announced.",
-        "coding-applied-twice": "The body is in the announced content coding more than once.",
-        "coding-cut": "The body in a content coding has no end, or more behind it.",
-        "coding-bare": "The body is in deflate without the zlib format around it.",
+        "coding-not-applied": "The body is not in the content coding that Content-Encoding names.",
+        "coding-not-announced": "The body is in a content coding that Content-Encoding does not name.",
+        "coding-applied-twice": "The body is in a content coding more often than Content-Encoding says.",
+        "coding-cut": "The compressed body is truncated, or bytes follow its end.",
+        "coding-bare": "The body is raw deflate data, without the zlib format.",
         # the sizes
         "size-not-integer": "binary_data_size is not written as an integer.",
         "size-negative": "binary_data_size is negative.",
-        "size-beyond-body": "binary_data_size claims more bytes than the body has left.",
-        "size-mismatch": "The size in bytes is not that of shape and datatype.",
-        "trailing-bytes": "Bytes are left over after the last tensor.",
+        "size-beyond-body": "binary_data_size is larger than the rest of the body.",
+        "size-mismatch": "The size in bytes does not match shape and datatype.",
+        "trailing-bytes": "The body has bytes after the last tensor.",
         # the elements
         "data-value": "A JSON element is of the wrong type for the datatype, or out of its range.",
         "bool-number": "A BOOL element is written as 0 or 1.",
-        "data-count": "The number of JSON elements is not that of the shape.",
+        "data-count": "The number of JSON elements does not match the shape.",
         "bool-byte": "A BOOL byte is neither 0 nor 1.",
         "bytes-prefix-truncated": "The bytes end inside the length prefix of a BYTES element.",
-        "bytes-past-end": "A BYTES element is longer than the bytes that are left.",
-        "bytes-count": "The number of BYTES elements is not that of the shape.",
-        "bytes-stray": "Bytes that form no element stand after the last BYTES element.",
+        "bytes-past-end": "A BYTES element is longer than the rest of the bytes.",
+        "bytes-count": "The number of BYTES elements does not match the shape.",
+        "bytes-stray": "After the last BYTES element there are bytes that are not an element.",
     }
 )
 # The kinds that concern requests only.
@@ -108,17 +108,19 @@ _PLAIN_NAME = re.compile(r"[\w.\-/]{1,60}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault.
+    """One fault in received bytes.
 
     Attributes:
         kind: a key of `KINDS`.
-        field: the location in words: "Inference-Header-Content-Length", "outputs[0].shape", "tensor 1 OUT0 element 2".
-        offset: the offset in the body (for a decoder, in its buffer); None if no byte is at fault.
+        field: the faulty field, such as "Inference-Header-Content-Length", "outputs[0].shape", "tensor 1 OUT0
+            element 2".
+        offset: the offset of the first wrong byte in the body (in findings of a decoder, in its buffer); None if no
+            single byte is wrong.
         expected: the correct content.
-        actual: the content found.
+        actual: the actual content.
 
     Raises:
-        ValueError: the kind is not in the table.
+        ValueError: the kind is not a key of `KINDS`.
     """
 
     kind: str
@@ -133,10 +135,10 @@ class Finding:
 
     @property
     def described(self) -> str:
-        """The finding as part of a sentence about the received answer."""
+        """The finding as a phrase that continues a sentence about the received answer."""
         place = "" if self.offset is None else f" at byte {self.offset}"
         if self.kind == "json-invalid":
-            return f"text that is no JSON{place}: {self.actual}"
+            return f"text that is not JSON{place}: {self.actual}"
         return f"{self.field}{place}: {self.actual} instead of {self.expected}"
 
     def __str__(self) -> str:
@@ -145,7 +147,7 @@ class Finding:
 
 
 class DecodeError(Exception):
-    """Bytes or JSON are not a tensor of the given datatype and shape; `finding` tells why."""
+    """Bytes or JSON are not a tensor of the given datatype and shape; `finding` describes the fault."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -153,7 +155,7 @@ class DecodeError(Exception):
 
 
 def format_value(value: Any) -> str:
-    """Format a JSON value briefly for a message: long texts are truncated, large arrays only counted."""
+    """Format a JSON value briefly for a message: a long text is truncated; of a long array only the length is shown."""
     if isinstance(value, str):
         return json.dumps(value) if len(value) <= 60 else f"{json.dumps(value[:60])}... ({len(value)} characters)"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
@@ -168,5 +170,5 @@ def format_value(value: Any) -> str:
 
 
 def format_name(name: str) -> str:
-    """Format a tensor's name for a message: bare if that is safe, otherwise as a JSON string."""
+    """Format a tensor's name for a message: unchanged if its characters are safe, otherwise as a JSON string."""
     return name if _PLAIN_NAME.fullmatch(name) else format_value(name)

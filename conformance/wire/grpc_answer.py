@@ -1,7 +1,8 @@
 """Parses a ModelInferResponse: each output becomes an array, from raw or typed contents. Never raises.
 
-Faults of the forms themselves (raw and typed contents at once, a surplus entry, the field of another datatype) are left
-to checks that examine the message. This parser reads each output by its most plausible interpretation.
+If a message is ambiguous, the parser chooses the most plausible interpretation of each output. It does not report that
+an output has raw and typed contents, that there is an entry without an output, or that elements are in the field of
+another datatype: checks of the message report this.
 
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
@@ -39,7 +40,7 @@ def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:
 
 
 def parse(body: bytes) -> Answer:
-    """Parse the answer to an inference request."""
+    """Parse the serialized ModelInferResponse of an answer."""
     message = parse_message(body)
     too_large = find_excess(body) if message is None else _find_excess(message)
     if message is None or too_large:
@@ -71,13 +72,16 @@ def _count_values(entry: Pb) -> int:
 
 
 def _estimate_strings(message: Pb) -> int:
-    """Return the maximum number of BYTES elements in raw contents, each with a prefix of four bytes."""
+    """Return an upper bound for the number of BYTES elements in raw contents, each with a prefix of four bytes."""
     shapes = [_parse_shape(entry) for entry in message.outputs if entry.datatype == "BYTES"]
     return min(sum(math.prod(shape) for shape in shapes if shape), sum(map(len, message.raw_output_contents)) // 4)
 
 
 def _map_raw_entries(message: Pb, entries: int) -> dict[int, int]:
-    """Map outputs to entries of raw_output_contents; fewer entries may belong to the outputs without typed contents."""
+    """Map the indices of outputs to those of their entries in raw_output_contents.
+
+    If there are as many entries as outputs without typed contents, the entries belong to these outputs.
+    """
     outputs = range(len(message.outputs))
     if entries < len(message.outputs):
         outputs_without = [index for index in outputs if not message.outputs[index].contents.ListFields()]
@@ -87,7 +91,7 @@ def _map_raw_entries(message: Pb, entries: int) -> dict[int, int]:
 
 
 def _build_document(message: Pb) -> dict[str, Any]:
-    """Return the equivalent of the JSON document of an HTTP answer; `data` holds only BYTES elements."""
+    """Return the JSON document that an HTTP answer would have, but with `data` only for BYTES outputs."""
     outputs = [
         {
             "name": entry.name,
@@ -137,7 +141,7 @@ def _decode_typed_output(index: int, entry: Pb) -> Output:
 
 
 def read_elements(entry: Pb) -> Sequence[Any]:
-    """Return an output's elements: from the field of its datatype, or else from the first field with any."""
+    """Return an output's typed elements: from the field of its datatype, or else from the first field with elements."""
     own: Sequence[Any] = getattr(entry.contents, CONTENTS_FIELDS.get(entry.datatype, "bytes_contents"))
     return own or next((values for _, values in entry.contents.ListFields()), ())
 

@@ -1,7 +1,7 @@
-"""A minimal scanner of the protobuf encoding: offsets of entries and sizes, before a message is parsed.
+"""A minimal scanner of the protobuf encoding: finds the offsets and sizes of fields without parsing their values.
 
-A few bytes can require much memory: an empty output of two bytes takes a hundred once parsed. So everything except raw
-contents, which stay unparsed, is counted first.
+Parsing can need much memory: an empty output of two bytes takes a hundred bytes after parsing. So fields and bytes are
+counted before a message is parsed, except the bytes of raw contents, which are not parsed.
 
 Source: Protocol Buffers, "Encoding".
 """
@@ -25,10 +25,10 @@ Span = tuple[int, int]
 
 
 class Field(NamedTuple):
-    """A field: its number, and the offsets of its value.
+    """The number of a field, and the offsets of its value.
 
-    The number is 0 inside a group, and if the value is not length-delimited: in the messages scanned here protobuf
-    ignores such fields.
+    The number is 0 for fields that protobuf ignores in the scanned messages: fields inside a group, and fields whose
+    value is not length-delimited.
     """
 
     number: int
@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
 
 def scan_fields(body: bytes) -> Iterator[Field]:
-    """Yield the fields of a valid message; for other bytes yield some fields. Never raises."""
+    """Yield the fields of a message; for bytes that are not a valid message, the fields are arbitrary. Never raises."""
     at = depth = 0
     while at < len(body):
         tag, at = _parse_varint(body, at)
@@ -54,25 +54,24 @@ def scan_fields(body: bytes) -> Iterator[Field]:
 
 
 def scan_raw_spans(body: bytes, number: int = RAW_OUTPUTS_FIELD) -> Iterator[Span]:
-    """Yield the offsets of the entries of raw_output_contents, or of another field, in a valid message."""
+    """Yield start and end of each entry of a repeated field, by default raw_output_contents, in a valid message."""
     return ((field.start, field.end) for field in scan_fields(body) if field.number == number)
 
 
 def find_excess(body: bytes, raw: int = RAW_OUTPUTS_FIELD) -> Finding | None:
-    """Return a finding if a message exceeds the limits; entries of the field `raw` may have any size."""
+    """Return a finding if a message exceeds the limits; `raw` is the number of the field whose size is not limited."""
     found = list(islice(scan_fields(body), MAX_FIELDS + 1))
     if len(found) > MAX_FIELDS:
         return Finding("message-too-large", "message", None, f"at most {MAX_FIELDS} fields", "more")
-    beside = len(body) - sum(field.end - field.start for field in found if field.number == raw)
-    if beside > MAX_MESSAGE_BYTES:
-        return Finding(
-            "message-too-large", "message", None, f"at most {MAX_MESSAGE_BYTES} bytes beside raw contents", f"{beside}"
-        )
+    parsed_bytes = len(body) - sum(field.end - field.start for field in found if field.number == raw)
+    if parsed_bytes > MAX_MESSAGE_BYTES:
+        expected = f"at most {MAX_MESSAGE_BYTES} bytes outside of raw contents"
+        return Finding("message-too-large", "message", None, expected, f"{parsed_bytes}")
     return None
 
 
 def _parse_varint(body: bytes, at: int) -> tuple[int, int]:
-    """Parse a varint: groups of seven bits, the lowest first; also return its end."""
+    """Return the varint at an offset (groups of seven bits, the lowest first), and the offset after the varint."""
     value = shift = 0
     while at < len(body):
         byte = body[at]

@@ -1,11 +1,10 @@
-"""Encodes inference requests for gRPC: the same requests as over HTTP, as protobuf messages. Sans-I/O.
+"""Encodes an `InferRequest` for gRPC, as a protobuf message. Sans-I/O.
 
-An input that is binary data over HTTP goes into `raw_input_contents`; a JSON input goes into typed `contents`.
-Parameters that only HTTP has (`binary_data`, `binary_data_output`) are left out. `edit` changes the message before
-serialization, so that it can be made invalid.
+An input that is binary data over HTTP is sent in `raw_input_contents`; an input that is JSON over HTTP is sent in typed
+`contents`. The parameters `binary_data` and `binary_data_output`, which only HTTP has, are left out.
 
-The generated classes are those of tritonclient, from the extra `grpc`, which is imported on first use. Source: Open
-Inference Protocol, gRPC, "Inference" and "Tensor Data".
+The generated protobuf classes are those of tritonclient, a package of the extra `grpc`; they are imported on first use.
+Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
 
 from __future__ import annotations
@@ -33,19 +32,22 @@ Edit = Callable[[Pb], object]
 
 @cache
 def load_stubs() -> Any:
-    """Return the module of the generated classes."""
+    """Return the module of the generated protobuf classes."""
     from tritonclient.grpc import service_pb2  # part of the extra, and slow to import
 
     return service_pb2
 
 
 def make_grpc_call(method: str, **fields: Any) -> Message:
-    """Return a call of a method with the fields of its request."""
+    """Return a call of a method of the inference service; `fields` are the fields of the request message."""
     return _build_message(method, getattr(load_stubs(), f"{method}Request")(**fields))
 
 
 def make_infer_message(request: InferRequest, edit: Edit | None = None) -> Message:
-    """Return an inference request as a call of ModelInfer."""
+    """Return an inference request as a call of ModelInfer.
+
+    `edit` changes the protobuf message before serialization, for example to make the request invalid.
+    """
     built = load_stubs().ModelInferRequest(model_name=request.model, model_version=request.version, id=request.id or "")
     for item in request.inputs:
         _add_input(built, item, request.names)
@@ -74,13 +76,13 @@ def _add_input(request: Pb, item: Input, names: Names) -> None:
 
 
 def fill_contents(contents: Pb, tensor: Tensor, field: str = "") -> None:
-    """Write a tensor's elements to the field of its datatype, or to `field`."""
+    """Write a tensor's elements to the typed contents of an input: to `field`, or to the field of its datatype."""
     contents.SetInParent()
     getattr(contents, field or CONTENTS_FIELDS[tensor.datatype]).extend(tensor.array.reshape(-1).tolist())
 
 
 def parse_request(message: Message) -> Pb | None:
-    """Parse the request of a call; None if its bytes are invalid."""
+    """Parse the request message of a gRPC call; None if the method is unknown or the bytes are invalid."""
     from google.protobuf.message import DecodeError
 
     try:

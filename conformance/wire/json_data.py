@@ -1,8 +1,8 @@
 """Converts the `data` member of a tensor from JSON values to numpy arrays.
 
-Open Inference Protocol, REST, "Tensor Data": the elements in row-major order, flat or nested. The number of elements is
-checked, their nesting is not. Integers are never converted to floats, so that 2^53 + 1 and the largest UINT64 stay
-exact.
+`data` has the elements in row-major order, flat or nested (Open Inference Protocol, REST, "Tensor Data"). The number of
+elements is checked, their nesting is not checked. Integers are never converted to floats, so that 2^53 + 1 and the
+largest UINT64 stay exact.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ Reader = Callable[[Any], Any]
 
 
 def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
-    """Convert `data`, a flat or nested list or one value for rank 0, to an array of that shape.
+    """Convert `data` to an array of this shape.
 
-    Integer datatypes accept 1, 1.0 and 1e0 alike. Floats accept integers, NaN and Infinity, and decimals are rounded to
-    the nearest value. BOOL also accepts 0 and 1, which `find_number_in_bool` reports. BYTES accepts only strings.
+    `data` is a flat or nested list; for rank 0 also a single value. Integer datatypes accept 1, 1.0 and 1e0. Float
+    datatypes accept integers, decimals (rounded to the nearest value), NaN and Infinity. BOOL accepts booleans, 0 and
+    1; `find_number_in_bool` reports 0 and 1. BYTES accepts only strings.
 
     Raises:
         DecodeError: an element has the wrong type or is out of range (data-value), or the number of elements does not
@@ -45,7 +46,7 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
 
 
 def find_number_in_bool(data: Any) -> str | None:
-    """Return the first number in BOOL data, formatted for a message, or None."""
+    """Return the first element of BOOL data that is not a boolean, formatted for a message, or None."""
     flat = flatten(data, ()) if isinstance(data, list) else [data]
     if set(map(type, flat)) == {bool}:
         return None
@@ -65,7 +66,7 @@ def _convert_elements(info: Datatype, flat: Sequence[Any]) -> list[Any]:
 
 
 def _are_unchanged(info: Datatype, flat: Sequence[Any]) -> bool:
-    """Return whether conversion would change no element, which holds for all but unusual data."""
+    """Return whether all elements already have the right Python type and range, as is usual."""
     types = set(map(type, flat))
     if info.is_integer and types == {int}:
         limits = np.iinfo(info.dtype)
@@ -74,7 +75,11 @@ def _are_unchanged(info: Datatype, flat: Sequence[Any]) -> bool:
 
 
 def flatten(data: Any, shape: Sequence[int]) -> list[Any]:
-    """Flatten nested lists in row-major order, without recursion, because the depth is untrusted."""
+    """Return the elements of nested lists in row-major order, without recursion, because the depth is untrusted.
+
+    Raises:
+        DecodeError: `data` is not a list, unless `shape` has rank 0.
+    """
     if not isinstance(data, list):
         if len(shape) == 0 and not isinstance(data, dict):
             return [data]
@@ -111,7 +116,7 @@ def _build_array(info: Datatype, elements: list[Any]) -> NDArray[Any]:
 
 
 def _refuse_overflow(info: Datatype, array: NDArray[Any], flat: list[Any], elements: list[Any]) -> None:
-    """Raise an error if a finite number overflows to infinity; Infinity itself is allowed."""
+    """Raise a `DecodeError` if a finite number became infinite in the array; Infinity in the JSON is allowed."""
     if not info.is_float:
         return
     for index in np.flatnonzero(np.isinf(array)).tolist():
@@ -132,10 +137,10 @@ def _describe_expected(info: Datatype) -> str:
     return f"{info.name}: {_EXPECTATIONS.get(info.name, 'a number within its range')}"
 
 
-_EXPECTATIONS: Mapping[str, str] = {"BOOL": "true or false", "BYTES": "a string that UTF-8 can carry"}
+_EXPECTATIONS: Mapping[str, str] = {"BOOL": "true or false", "BYTES": "a string that can be encoded as UTF-8"}
 
 
-# --- one reader for each datatype: JSON value to element; ValueError or OverflowError reject it --------------------
+# --- a reader for each kind of datatype: converts a JSON value to an element, or raises ValueError or OverflowError ---
 
 
 def _read_bool(value: Any) -> bool:
@@ -163,13 +168,13 @@ def _build_integer_reader(name: str) -> Reader:
     limits = np.iinfo(lookup(name).dtype)
     low, high = int(limits.min), int(limits.max)
 
-    def read(value: Any) -> int:
+    def read_integer(value: Any) -> int:
         integer = value if type(value) is int else int(value) if type(value) is float else None
         if integer is None or integer != value or not low <= integer <= high:
             raise ValueError
         return integer
 
-    return read
+    return read_integer
 
 
 _READERS: Mapping[Kind, Reader] = {"bool": _read_bool, "text": _read_text, "float": _read_float}

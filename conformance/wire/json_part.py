@@ -1,6 +1,6 @@
-"""Finds the end of a body's JSON, by the inference header or by parsing, and the tensors that the JSON describes.
+"""Finds where the JSON of a body ends, by the inference header or by parsing, and the tensor objects in the JSON.
 
-Shared by responses and requests; `member` selects `outputs` or `inputs`. Never raises.
+Responses and requests share these functions; `member` selects `outputs` or `inputs`. Never raises.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ MAX_TENSORS: Final = 1000
 Reader = Callable[[int], ParsedJson]  # parses the body up to an offset
 
 
-def find_items(
+def find_tensor_objects(
     parsed: ParsedJson, member: Member = "outputs"
 ) -> tuple[dict[str, Any] | None, dict[int, dict[str, Any]], list[Finding]]:
-    """Return the document, the tensor objects by index, and the findings about them."""
+    """Return the document, its tensor objects by index, and the findings about the document and `member`.
+
+    The document is None if the text is not a JSON object.
+    """
     document = parsed.value
     if not parsed.is_json:
         return None, {}, []
@@ -46,10 +49,13 @@ def find_items(
     return document, {index: item for index, item in read if isinstance(item, dict)}, wrong
 
 
-def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, ParsedJson, list[Finding]]:
-    """Return the offset at which the JSON ends, the parsed JSON, and the findings about the inference header."""
+def locate_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, ParsedJson, list[Finding]]:
+    """Return the offset at which the JSON ends, the parsed JSON, and the findings about the inference header.
+
+    `header` is the value of the inference header, None if absent.
+    """
     read = cache(lambda end: parse_json(body[:end]))  # each prefix is parsed once
-    own_end = _find_usual_end(body, header, read) or json_text.find_value_end(body)
+    own_end = _find_obvious_end(body, header, read) or json_text.find_value_end(body)
     if own_end is not None and not read(own_end).is_json:
         own_end = None
     if header is None:
@@ -65,10 +71,10 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
     return own_end, read(own_end), [Finding(kind, INFERENCE_HEADER, length, expected, str(length))]
 
 
-def _find_usual_end(body: bytes, header: str | None, read: Reader) -> int | None:
-    """Return the end of the JSON if one object ends exactly at the header's offset, or at the end of the body.
+def _find_obvious_end(body: bytes, header: str | None, read: Reader) -> int | None:
+    """Return the header's offset, or without a header the end of the body, if exactly one JSON object ends there.
 
-    If not, return None: the end has to be searched.
+    Otherwise return None: the end has to be searched.
     """
     end = len(body)
     if header is not None:
@@ -77,19 +83,23 @@ def _find_usual_end(body: bytes, header: str | None, read: Reader) -> int | None
 
 
 def _is_header_plausible(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:
-    """Return whether the header covers valid JSON, and no binary data of matching size follow the JSON's own end."""
+    """Return whether the inference header can be right although the first JSON value ends earlier, at `own_end`.
+
+    The header is plausible if it covers valid JSON, and the sizes that the first value declares do not fill the rest of
+    the body.
+    """
     if not read(length).is_json:
         return False
-    return length == own_end or not _has_sizes_of(read(own_end), len(body) - own_end, member)
+    return length == own_end or not _do_sizes_sum_to(read(own_end), len(body) - own_end, member)
 
 
 def parse_number(digits: str) -> int:
-    """Parse decimal digits, with any number of leading zeros, which Python would limit."""
+    """Parse decimal digits with any number of leading zeros; `int` limits the number of digits."""
     return int(digits.lstrip("0") or "0")
 
 
 def _find_header_fault(header: str, size: int) -> Finding | None:
-    """Return a finding if the header is not a valid offset in the body."""
+    """Return a finding if the inference header is not a number from 1 to `size`, the length of the body."""
     expected = f"a number from 1 to {size}"
     if re.fullmatch("-[0-9]+", header):
         return Finding("inference-header-negative", INFERENCE_HEADER, None, expected, format_value(header))
@@ -104,25 +114,25 @@ def _find_header_fault(header: str, size: int) -> Finding | None:
 
 
 def _find_end_by_parsing(body: bytes, own_end: int | None, member: Member, read: Reader) -> tuple[int, ParsedJson]:
-    """Return the end of the JSON found by parsing, and the JSON.
+    """Return the end of the JSON without regard to the inference header, and the parsed JSON.
 
-    Trailing blanks belong to the JSON, unless its declared sizes make them binary data.
+    White space after the JSON value belongs to the JSON, unless the declared sizes say that it is binary data.
     """
     end = own_end
-    if end is None or (not body[end:].strip(BLANKS) and not _has_sizes_of(read(end), len(body) - end, member)):
+    if end is None or (not body[end:].strip(BLANKS) and not _do_sizes_sum_to(read(end), len(body) - end, member)):
         end = len(body)
     return end, read(end)
 
 
-def has_sizes_from(body: bytes, end: int, start: int, member: Member) -> bool:
-    """Return whether the JSON that ends at `end` declares sizes that fill the body from `start` on."""
-    return _has_sizes_of(parse_json(body[:end]), len(body) - start, member)
+def do_sizes_fill(body: bytes, end: int, start: int, member: Member) -> bool:
+    """Return whether the sizes declared in the JSON, which ends at `end`, sum to the bytes of the body from `start`."""
+    return _do_sizes_sum_to(parse_json(body[:end]), len(body) - start, member)
 
 
-def _has_sizes_of(parsed: ParsedJson, size: int, member: Member) -> bool:
-    """Return whether the JSON declares sizes whose sum is `size`."""
+def _do_sizes_sum_to(parsed: ParsedJson, size: int, member: Member) -> bool:
+    """Return whether the sum of the sizes declared in the JSON is `size`; False if `size` is 0."""
     if size == 0:
         return False
-    _, items, _ = find_items(parsed, member)
+    _, items, _ = find_tensor_objects(parsed, member)
     sizes = [parse_output(index, item, {}).declared_size or 0 for index, item in items.items()]
     return 0 < sum(sizes) == size

@@ -1,9 +1,9 @@
 """A strict parser of untrusted JSON, which reports every deviation and never raises.
 
-RFC 8259, with these findings: bytes that are not UTF-8 become lone surrogates (json-not-utf8), the last of duplicate
-members counts (json-duplicate-member), bare NaN and Infinity are accepted (json-non-finite). A text has no value if it
-is not JSON (json-invalid), nests too deeply (json-too-deep), or exceeds the limits of size or objects (json-too-large),
-so that the cost of parsing is bounded.
+The parser accepts these deviations from RFC 8259 with a finding: bytes that are not UTF-8 become lone surrogates
+(json-not-utf8), the last of duplicate members counts (json-duplicate-member), and NaN and Infinity are numbers
+(json-non-finite). The parser rejects a text that is not JSON (json-invalid), nests too deeply (json-too-deep), or
+exceeds the limits of size or objects (json-too-large). These limits bound the cost of parsing.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _LONG_NUMBER = re.compile(_STRING + rb"|([0-9]{4000,})", re.DOTALL)
 
 
 class ParsedJson(NamedTuple):
-    """A parsed JSON value, None if there is none, and the findings about its text."""
+    """The result of parsing a JSON text: the value, None if the text was rejected, and the findings about the text."""
 
     value: Any
     findings: tuple[Finding, ...]
 
     @property
     def is_json(self) -> bool:
-        """Whether there is a value (which may be null)."""
+        """Whether the text was accepted; the value of an accepted text may be None as well, for `null`."""
         return not any(finding.kind in _FATAL for finding in self.findings)
 
 
 def parse_json(text: bytes) -> ParsedJson:
-    """Parse a JSON text; offsets of findings count bytes from the start of `text`. Never raises."""
+    """Parse a JSON text. Offsets of findings are offsets in `text`. Never raises."""
     if excess := _find_excess(text):
         return ParsedJson(None, (excess,))
     deep = find_too_deep(text, MAX_DEPTH)
@@ -65,13 +65,13 @@ def parse_json(text: bytes) -> ParsedJson:
     duplicates: Counter[str] = Counter()
     constants: list[str] = []
 
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
             duplicates.update({name: n for name, n in Counter(name for name, _ in pairs).items() if n > 1})
         return found
 
-    def constant(spelling: str) -> float:
+    def parse_constant(spelling: str) -> float:
         constants.append(spelling)
         return float(spelling)
 
@@ -79,10 +79,10 @@ def parse_json(text: bytes) -> ParsedJson:
         number = _parse_number if _is_inexact(text) else None
         value = json.loads(
             decoded,
-            object_pairs_hook=members,
+            object_pairs_hook=build_object,
             parse_float=number,
             parse_int=_parse_integer if b"-0" in text else None,
-            parse_constant=constant,
+            parse_constant=parse_constant,
         )
     except json.JSONDecodeError as error:
         at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
@@ -100,16 +100,16 @@ def parse_json(text: bytes) -> ParsedJson:
 
 
 def parse_json_prefix(body: bytes) -> int | None:
-    """Return the end of the JSON object or array at the start of `body`, or None. Never raises.
+    """Return the end of the JSON object or array with which `body` begins, or None. Never raises.
 
-    The bytes after it, usually binary data, are ignored.
+    The bytes after the JSON, usually binary data, are ignored.
     """
     end = find_value_end(body)
     return end if end is not None and parse_json(body[:end]).is_json else None
 
 
 def _is_inexact(text: bytes) -> bool:
-    """Return whether a text may have numbers that a double cannot hold exactly: with an exponent, or many digits."""
+    """Return whether a text may contain numbers that a double cannot represent: with an exponent, or many digits."""
     alike = text.translate(_DIGITS_ALIKE)
     return any(found in alike for found in _INEXACT)
 
@@ -139,21 +139,21 @@ def _decode_utf8(text: bytes) -> tuple[str, list[Finding]]:
 def _describe_unreadable_number(text: bytes) -> Finding:
     number = next(_find_outside_strings(_LONG_NUMBER, text), None)
     if number is None:
-        return Finding("json-invalid", FIELD, None, "JSON that can be read", "JSON beyond the limits of this reader")
-    actual = f"one of {len(number.group(1))} digits"
+        return Finding("json-invalid", FIELD, None, "JSON that can be read", "JSON beyond the limits of the parser")
+    actual = f"a number of {len(number.group(1))} digits"
     return Finding("json-invalid", FIELD, number.start(), "a number that can be read", actual)
 
 
 def _parse_integer(spelling: str) -> float | int:
-    """Convert a number without point and exponent; -0 becomes a float, because an int would lose its sign."""
+    """Convert a number without point and exponent to an int; -0 becomes a float, because an int would lose its sign."""
     return -0.0 if spelling == "-0" else int(spelling)
 
 
 def _parse_number(spelling: str) -> float | int:
-    """Convert a number with a point or an exponent; an integer from 2^53 to 2^66 becomes an exact int.
+    """Convert a number with a point or an exponent to a float; an integer from 2^53 to 2^66 becomes an exact int.
 
-    A float would round an INT64 written as 9007199254740993.0, and would turn 1e400, a number out of range, into
-    Infinity. Values beyond every datatype become one constant, so that 1e999999999 costs nothing.
+    A float would round an INT64 that is written as 9007199254740993.0. A number that a float cannot represent, such as
+    1e400, becomes the constant `_HUGE` instead of Infinity: an exact int would need much memory.
     """
     value = float(spelling)
     if abs(value) < _EXACT:
@@ -182,7 +182,7 @@ Depths = NDArray[Any]
 
 
 def find_too_deep(text: bytes, limit: int) -> int | None:
-    """Return the offset of the first bracket at a depth greater than `limit`, or None."""
+    """Return the offset of the first bracket that is nested deeper than `limit`, or None."""
     if text.count(b"[") + text.count(b"{") <= limit:
         return None
     for start, depths in _compute_depths(text, 0):
@@ -192,7 +192,7 @@ def find_too_deep(text: bytes, limit: int) -> int | None:
 
 
 def find_value_end(text: bytes) -> int | None:
-    """Return the end of the object or array at the start of a text, after blanks, or None."""
+    """Return the end of the JSON object or array at the start of a text, after white space; None if there is none."""
     begin = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it always matches
     if text[begin : begin + 1] not in (b"[", b"{"):
         return None
@@ -203,7 +203,7 @@ def find_value_end(text: bytes) -> int | None:
 
 
 def _compute_depths(text: bytes, begin: int) -> Iterator[tuple[int, Depths]]:
-    """Yield the start of each block, and the depth after each of its bytes."""
+    """Yield for each block of a text its offset, and the nesting depth after each byte of the block."""
     depth, in_string = 0, False
     while begin < len(text):
         end = min(begin + _BLOCK, len(text))

@@ -1,4 +1,4 @@
-"""Writes JSON in all styles that a client or server may choose; every parser reads the same document.
+"""Writes JSON in different styles (white space, escapes, numbers), which all parse to the same document.
 
 Source: RFC 8259, 2 "JSON Grammar", 4 "Objects", 6 "Numbers" and 7 "Strings".
 """
@@ -48,19 +48,19 @@ def write_exponent(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JsonStyle:
-    """A style of JSON.
+    """A style in which JSON is written.
 
     Attributes:
-        comma: the separator of members and elements, with any white space.
-        colon: the separator after the name of a member, with any white space.
-        inside: white space after an opening and before a closing bracket.
+        comma: the comma between members and between elements, with optional white space.
+        colon: the colon after the name of a member, with optional white space.
+        inside: white space after each opening bracket and before each closing bracket.
         around: white space before and after the document.
         name: formats the names of members.
         text: formats other strings.
         number: formats floating-point numbers.
-        sort: returns the names of an object's members in output order.
-        plain_members: names of members whose values `json.dumps` writes instead of `text`.
-        max_elements: longer lists are written by `json.dumps`, which is fast.
+        sort: returns the names of an object's members in the order in which they are written.
+        plain_members: names of members whose values are written by `json.dumps`, not in this style.
+        max_elements: longer lists are written by `json.dumps`, which is faster.
     """
 
     comma: str = ","
@@ -96,7 +96,7 @@ class JsonStyle:
         return f"{self.name(name)}{self.colon}{written}"
 
     def _is_plain(self, value: list[Any]) -> bool:
-        """Return whether `json.dumps` would write this list identically."""
+        """Return whether `json.dumps` writes this list exactly as this style does."""
         types = set(map(type, value))
         return not self.inside and (
             types <= {int, bool}

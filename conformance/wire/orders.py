@@ -1,7 +1,7 @@
-"""Detects binary data in another order than the tensors in the JSON, if their contents reveal it.
+"""Detects requests whose binary data are in another order than the inputs in the JSON.
 
-BYTES elements have length prefixes, and BOOL elements are 0 or 1. If the elements do not fit in the order of the JSON,
-but all fit in another order, the client wrote them in that other order.
+BYTES elements have length prefixes, and BOOL elements are 0 or 1. If these are invalid in the order of the JSON, but
+all valid in another order, the client wrote the binary data in that other order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TRUTHS: Final = frozenset(b"\x00\xff01tfTFyYnN")
 
 
 def list_other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Yield a bounded number of other orders of these names."""
+    """Yield other orders of these names, as tuples of indices: all for a few names, else only likely orders."""
     places = tuple(range(len(names)))
     by_name = sorted(places, key=lambda place: names[place])
     likely = (tuple(reversed(places)), tuple(by_name), tuple(reversed(by_name)), (*places[1:], *places[:1]))
@@ -32,9 +32,9 @@ def list_other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
 
 
 def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> list[Output] | None:
-    """Decode the inputs in the order in which their bytes fit; None if no other order fits.
+    """Return the inputs decoded in another order, in which all elements are valid; None if there is no such order.
 
-    The finding is attached to the first input that moves.
+    The first input whose bytes are in another place gets a finding of kind `order`.
     """
     binary = [one for one in inputs if one.binary]
     kinds = {finding.kind for one in binary for finding in one.findings}
@@ -50,10 +50,9 @@ def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> li
 
 
 def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
-    """Return whether the only fault is a BOOL tensor that encodes true as another byte than 1.
+    """Return whether the only faults are BOOL elements that encode true as a byte other than 1, such as 255.
 
-    Such bytes could also be the data of another tensor, in a wrong order. The BOOL encoding is then reported, not the
-    order.
+    Such bytes could also be the data of another tensor, in a wrong order. Then only the BOOL encoding is reported.
     """
     wrong = [one for one in tensors if any(finding.kind != "data-and-size" for finding in one.findings)]
     return all(
@@ -62,7 +61,7 @@ def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
 
 
 def _decode_in_order(binary: Sequence[Output], body: bytes, start: int) -> list[Output]:
-    """Decode binary inputs one after the other in this order."""
+    """Return the binary inputs with the spans and elements that they have if their bytes are in this order."""
     placed: list[Output] = []
     for one in binary:
         begin, end = one.span or (0, 0)

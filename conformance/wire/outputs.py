@@ -1,7 +1,7 @@
-"""Parses tensors of a response or request: their JSON description, their bytes, and their elements.
+"""Parses the tensors of a response or request: their JSON objects, their bytes, and their elements.
 
-Three pure functions: `parse_output` reads the JSON members, `assign_spans` assigns bytes, `decode_output` makes arrays.
-`response.py` runs them and tells which results are reliable.
+`parse_output` reads the JSON object of a tensor, `assign_spans` finds its bytes in the body, and `decode_output`
+converts the bytes to an array. `read_tensors` calls all three. `response` and `parsed_request` use these functions.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ Member = Literal["outputs", "inputs"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """One output of a response, or one input of a request: JSON describes both in the same way.
+    """One output of a response, or one input of a request; their JSON objects have the same members.
 
     Attributes:
-        index: its index in the JSON's `outputs` or `inputs`.
-        name: as written, "" if absent or not a string; likewise `datatype`.
-        shape: None if absent or invalid.
-        binary: whether it has a `binary_data_size`.
-        declared_size: this size in bytes; None if absent or invalid.
-        span: (start, end) of its bytes in the body; None for a JSON output, or if unknown.
+        index: the index of the tensor in `outputs` or `inputs` of the JSON.
+        name: the name as written; "" if absent or not a string.
+        datatype: the datatype as written; "" if absent or not a string.
+        shape: the dimensions; None if absent or invalid.
+        binary: whether the JSON object has a `binary_data_size`; over gRPC, whether the tensor is in raw contents.
+        declared_size: the `binary_data_size` in bytes; None if absent or invalid.
+        span: (start, end) of the tensor's bytes in the body; None if the tensor is JSON, or if its bytes are unknown.
         array: the elements; None if they cannot be decoded.
-        findings: the faults of this output.
-        member: the JSON member that contains it.
+        findings: the faults of this tensor.
+        member: the JSON member that lists the tensor: `outputs` or `inputs`.
     """
 
     index: int
@@ -58,17 +59,17 @@ class Output:
 
     @property
     def place(self) -> str:
-        """Its location in the JSON: "outputs[1]"."""
+        """The location of the tensor's object in the JSON, such as "outputs[1]"."""
         return f"{self.member}[{self.index}]"
 
     @property
     def label(self) -> str:
-        """Its label in messages: "tensor 1 OUT0"."""
+        """The tensor in words for messages, such as "tensor 1 OUT0"."""
         return f"tensor {self.index} {format_name(self.name)}"
 
     @property
     def native_size(self) -> int | None:
-        """The size in bytes by shape and datatype; None for BYTES, or if one of the two is invalid."""
+        """The size in bytes that follows from shape and datatype; None for BYTES, or if either is invalid."""
         known = DATATYPES.get(self.datatype)
         if known is None or known.size is None or self.shape is None:
             return None
@@ -82,21 +83,28 @@ class Output:
 def read_tensors(
     items: Mapping[int, Mapping[str, Any]], body: bytes, start: int, member: Member = "outputs"
 ) -> tuple[list[Output], int | None]:
-    """Parse and decode the tensors in `items`, by index; also return the offset of surplus bytes, if any.
+    """Parse and decode the tensors of a body.
 
-    The binary data begin at `start`.
+    Args:
+        items: index -> the JSON object of the tensor.
+        body: the body.
+        start: the offset at which the binary data begin.
+        member: the JSON member that lists the tensors.
+
+    Returns:
+        The tensors, and the offset of the bytes after the last tensor; None if there are no such bytes.
     """
     names: dict[str, int] = {}
     outputs = [parse_output(index, item, names, member) for index, item in items.items()]
-    outputs, leftover = assign_spans(outputs, body, start)
-    return [decode_output(output, items[output.index], body) for output in outputs], leftover
+    outputs, surplus_start = assign_spans(outputs, body, start)
+    return [decode_output(output, items[output.index], body) for output in outputs], surplus_start
 
 
 # --- the JSON description -----------------------------------------------------------------------------------------
 
 
 def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], member: Member = "outputs") -> Output:
-    """Parse the JSON object `item` of an output; `names` maps the names of earlier outputs to their indices."""
+    """Parse the JSON object `item` of a tensor; `names` maps the names of earlier tensors to their indices."""
     findings: list[Finding] = []
 
     def report(kind: str, field: str, expected: str, actual: str) -> None:
@@ -111,7 +119,7 @@ def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], mem
         report("datatype-unknown", ".datatype", "a datatype of the protocol", format_member(datatype))
     dimensions = _parse_shape(shape)
     if dimensions is None:
-        dimensions = _parse_shape(_convert_to_integers(shape))
+        dimensions = _parse_shape(_convert_dimensions(shape))
         if dimensions is None:
             report("shape-invalid", ".shape", "an array of dimensions", format_member(shape))
         else:
@@ -132,12 +140,12 @@ def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], mem
 
 
 def format_member(value: Any) -> str:
-    """Format a member's value for a message; null counts as absent."""
+    """Format a JSON member's value for a message; null, which counts as absent, becomes "nothing"."""
     return "nothing" if value is None else format_value(value)
 
 
 def _parse_declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
-    """Return whether an output declares a size, and the size if it is valid; report faults."""
+    """Return whether a tensor is binary, and its `binary_data_size`, or None if absent or invalid; report faults."""
     parameters = item.get("parameters")
     if parameters is not None and not isinstance(parameters, dict):
         report("parameters-invalid", ".parameters", "an object", format_value(parameters))
@@ -170,8 +178,8 @@ def _find_size_fault(size: Any) -> tuple[str, str] | None:
     return ("size-negative", "0 or more") if size < 0 else None
 
 
-def _convert_to_integers(shape: Any) -> Any:
-    """Convert dimensions such as 3.0 and "3" to integers."""
+def _convert_dimensions(shape: Any) -> Any:
+    """Return a shape with dimensions such as 3.0 and "3" converted to integers."""
     if not isinstance(shape, list):
         return shape
     return [int(size) if _is_convertible(size) else size for size in shape]
@@ -184,12 +192,12 @@ def _is_convertible(size: Any) -> bool:
 
 
 def _is_integer_with_a_point(size: Any) -> bool:
-    """Return whether an integral number is written with a point or an exponent; JSON has only one type of number."""
+    """Return whether a value is an integer that the JSON writes with a point or an exponent, such as 3.0."""
     return isinstance(size, float) and size.is_integer()
 
 
 def _parse_shape(shape: Any) -> tuple[int, ...] | None:
-    """Return a shape if numpy supports it, whatever its number of elements; otherwise None."""
+    """Return the dimensions if they are valid and numpy supports the shape; otherwise None."""
     if not isinstance(shape, list) or len(shape) > MAX_RANK:
         return None
     if not all(type(dimension) is int and 0 <= dimension <= MAX_DIMENSION for dimension in shape):
@@ -204,9 +212,11 @@ def _parse_shape(shape: Any) -> tuple[int, ...] | None:
 
 
 def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output], int | None]:
-    """Assign spans to the binary outputs; return all outputs, and the offset of surplus bytes, if any.
+    """Return the outputs, with spans for the binary outputs, and the offset of the bytes after the last output.
 
-    Assignment ends at the first output whose size is unknown or too large, because the next ones could begin anywhere.
+    The offset is None if there are no such bytes. No spans are assigned from the first output on whose size is unknown
+    or too large, because later outputs could begin anywhere.
+
     Source: triton-binary.order.
     """
     sizes = iter(_choose_sizes([output for output in outputs if output.binary], body, start))
@@ -219,9 +229,9 @@ def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[li
 
 
 def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
-    """Return the sizes for the assignment: the declared ones, unless only the computed ones fill the body.
+    """Return the declared sizes of binary outputs, or the computed sizes if only the computed sizes fill the body.
 
-    An invalid declared size is replaced by the computed one.
+    A declared size that is absent or invalid is replaced by the size that follows from shape and datatype.
     """
     # `binary_data_size` is "the size of the tensor binary data, in bytes" (Triton, Binary Tensor Data Extension), which
     # also results from shape and datatype. If the two differ, the length of the body decides which one the server used.
@@ -234,9 +244,9 @@ def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[in
 
 
 def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
-    """Return the sizes that result from shape and datatype; for BYTES also from the length prefixes in the body.
+    """Return the sizes that follow from shape and datatype; for BYTES those that follow from the length prefixes.
 
-    If neither gives a size, the declared size is used; None if that is missing as well.
+    If no size follows, the declared size is returned; None if the declared size is absent or invalid.
     """
     sizes: list[int | None] = []
     at: int | None = 0  # None: a BYTES tensor is incomplete, so that later ones cannot be located
@@ -255,7 +265,14 @@ def _sum_sizes(sizes: Sequence[int | None]) -> int | None:
 
 
 def _place_output(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
-    """Return a binary output with its span and the findings about its size, and the offset of the next output."""
+    """Return a binary output with its span and the findings about its size, and the offset of the next output.
+
+    Args:
+        output: the output.
+        size: its size in bytes, or None if unknown.
+        at: the offset at which the output begins, or None if unknown.
+        end: the length of the body.
+    """
     field = f"{output.place}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
     own = size if native is None else native
@@ -277,11 +294,11 @@ def _place_output(output: Output, size: int | None, at: int | None, end: int) ->
 
 
 def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
-    """Decode the output's array, or add the finding that prevents it."""
+    """Return the output with its array, or with a finding that explains why it cannot be decoded."""
     if output.shape is None or output.datatype not in DATATYPES:
         return output
     if output.binary:
-        return _from_bytes(output, output.shape, body)
+        return _decode_binary_output(output, output.shape, body)
     data = item.get("data")
     if data is None:
         return output
@@ -296,7 +313,7 @@ def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Outpu
         return output.with_findings(replace(finding, field=f"{output.place}.{finding.field}"))
 
 
-def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
+def _decode_binary_output(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
     if output.span is None:
         return output
     start, end = output.span
@@ -311,6 +328,6 @@ def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
 
 
 def _relocate_finding(finding: Finding, output: Output, start: int) -> Finding:
-    """Add the output's name to a decoder's finding, and make its offset relative to the body."""
+    """Return a decoder's finding with the output's label, and with an offset from the start of the body."""
     field = output.label if finding.field == "tensor" else f"{output.label} {finding.field}"
     return replace(finding, field=field, offset=start + (finding.offset or 0))

@@ -1,6 +1,6 @@
 """Parses a ModelInferRequest: each input becomes an array, from raw or typed contents. Never raises.
 
-The generated classes come with the extra `grpc`, and are imported on first use.
+The generated protobuf classes are in the extra `grpc`; they are imported on first use.
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
 
@@ -26,14 +26,14 @@ _ELSEWHERE: Final = "shared_memory_region"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedCall:
-    """A parsed call.
+    """A parsed call of ModelInfer.
 
     Attributes:
         message: the ModelInferRequest.
-        body: its bytes, to which the offsets of findings refer.
-        entries: the offsets of the entries of raw_input_contents in the body.
-        inputs: in the order of the message; `binary` is true for inputs in raw contents.
-        findings: all findings, including those of the inputs.
+        body: the serialized message; the offsets of findings are offsets in this body.
+        entries: start and end of each entry of raw_input_contents in the body.
+        inputs: the inputs in the order of the message; `Output.binary` is true for inputs in raw contents.
+        findings: all findings, including the findings of the inputs.
     """
 
     message: Pb
@@ -44,7 +44,7 @@ class ParsedCall:
 
 
 def parse(received: ClientRequest) -> ParsedCall | None:
-    """Parse an inference call; None if its bytes are not a ModelInferRequest."""
+    """Parse a call of ModelInfer; None if its body is not a ModelInferRequest."""
     from google.protobuf.message import DecodeError as NotAMessage
 
     try:
@@ -67,14 +67,19 @@ def parse(received: ClientRequest) -> ParsedCall | None:
 
 
 def _map_raw_entries(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding]]:
-    """Map inputs to entries of raw_input_contents; also return findings about the number of entries or mixed forms."""
+    """Map the indices of inputs to those of their entries in raw_input_contents; also return the findings.
+
+    Findings are about the number of entries, and about requests with both raw and typed contents.
+    """
     if not entries:
         return {}, []
     here = [index for index, entry in enumerate(message.inputs) if _ELSEWHERE not in entry.parameters]
     typed = {index for index in here if message.inputs[index].contents.ListFields()}
     bare = [index for index in here if index not in typed]
     if typed:
-        fault = Finding("raw-and-typed", "request", None, "one form", f"raw contents, and typed ones of {len(typed)}")
+        fault = Finding(
+            "raw-and-typed", "request", None, "one form", f"raw contents, and typed contents of {len(typed)} inputs"
+        )
         places = bare if len(bare) == entries else []
         return {index: place for place, index in enumerate(places)}, [fault]
     if len(here) != entries:
@@ -129,7 +134,7 @@ def _decode_typed_input(index: int, entry: Pb) -> Output:
 
 
 def read_typed_elements(entry: Pb) -> list[Any] | None:
-    """Return an input's elements from the field of its datatype, unchanged; None if it has no such field."""
+    """Return an input's elements from the field of its datatype, unchanged; None if the datatype has no field."""
     own = CONTENTS_FIELDS.get(entry.datatype)
     return None if own is None else list(getattr(entry.contents, own))
 
@@ -154,7 +159,7 @@ def _add_elements(one: Output, values: list[Any]) -> Output:
 
 
 def _find_other_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
-    """Assign the entries in another order if they fit only that order; otherwise return None."""
+    """Return the inputs with the raw entries in another order, if the entries are valid only in that order, or None."""
     raw = [one for one in inputs if one.span is not None]
     if is_other_bool_encoding(raw, body):
         return None
@@ -165,7 +170,7 @@ def _find_other_order(inputs: Sequence[Output], body: bytes) -> list[Output] | N
         }
         if not any(one.findings for one in placed.values()):
             moved = [placed.get(one.index, one) for one in inputs]
-            return _mark_first(inputs, moved)
+            return _mark_first_moved(inputs, moved)
     return None
 
 
@@ -176,7 +181,7 @@ def _list_spans(raw: Sequence[Output], order: Sequence[int]) -> Iterator[Span]:
             yield span
 
 
-def _mark_first(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
+def _mark_first_moved(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
     first = next(place for place, one in enumerate(inputs) if one.span != moved[place].span)
     given = moved[first].datatype
     datatype = given if given in DATATYPES else format_value(given)  # untrusted text

@@ -1,7 +1,7 @@
 """Encodes inference requests: from tensors to the bytes of an HTTP message. Sans-I/O.
 
-Two steps allow a request to be made invalid in between: `InferRequest.document()` makes the JSON object, and `frame()`
-joins JSON and binary data. `InferRequest.encode_with()` does both, with a change between them.
+A check can make a request invalid between two steps: `InferRequest.document()` builds the JSON object, and `frame()`
+joins JSON and binary data. `InferRequest.encode_with()` does both steps, with a change between them.
 
 Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Inference".
 """
@@ -21,7 +21,7 @@ JSON: Final = "application/json"
 
 
 class _AbsentMarker:
-    """Marks an omitted parameter; None would be sent as null."""
+    """The type of `ABSENT`, which omits a parameter: None would be sent as null."""
 
     def __repr__(self) -> str:
         return "absent"
@@ -36,12 +36,15 @@ Form = Literal["binary", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An HTTP request to send; the sender adds Host and Content-Length.
+    """An HTTP request or a gRPC call to send; the sender adds headers such as Host and Content-Length.
 
     Attributes:
-        method: the HTTP method, or GRPC for a call (`grpc_request`), whose body is only the request message.
-        spans: (tensor name, datatype, start, end) of the binary tensors in the body, to annotate it.
-        names: the server's output names -> the suite's names, where they differ.
+        path: the path below the base URL; for a gRPC call `/SERVICE/METHOD`.
+        body: the body; for a gRPC call the serialized message.
+        method: the HTTP method, or `grpc_request.GRPC_METHOD` for a gRPC call.
+        json_length: the length of the JSON at the start of the body.
+        spans: (tensor name, datatype, start, end) of the binary tensors in the body, to label its fields.
+        names: the server's output names -> the suite's names, for names that differ.
     """
 
     path: str
@@ -57,7 +60,7 @@ class Message:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def with_header(self, name: str, value: str | None) -> Message:
-        """Replace all values of one header; None removes it."""
+        """Return the message with one value for a header, in place of all earlier values; None removes the header."""
         kept = [(key, old) for key, old in self.headers if key.lower() != name.lower()]
         return replace(self, headers=(*kept, *([(name, value)] if value is not None else [])))
 
@@ -66,7 +69,7 @@ class Message:
         return replace(self, body=body)
 
     def with_json(self, head: bytes) -> Message:
-        """Return the message with its JSON replaced; an existing inference header is adjusted."""
+        """Return the message with another JSON text; an inference header, if there is one, gets the new length."""
         by = len(head) - self.json_length
         spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in self.spans)
         message = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
@@ -79,7 +82,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A tensor of a request and how it is sent."""
+    """A tensor of a request, and how it is sent: as binary data, or as flat or nested JSON."""
 
     tensor: Tensor
     binary: bool = True
@@ -101,7 +104,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class RequestedOutput:
-    """A requested output and its parameters; `ABSENT` omits a parameter."""
+    """An entry of a request's `outputs`: the name of an output and its parameters; `ABSENT` omits a parameter."""
 
     name: str
     binary_data: Any = ABSENT
@@ -115,18 +118,18 @@ class RequestedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Maps the suite's tensor names to the server's, where they differ."""
+    """Maps the suite's tensor names to the server's names, for names that differ."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reversed_outputs(self) -> dict[str, str]:
-        """The server's output names -> ours."""
-        return {theirs: ours for ours, theirs in self.outputs.items()}
+        """The server's output names -> the suite's names."""
+        return {server_name: name for name, server_name in self.outputs.items()}
 
     def translate_document(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Translate the tensor names in the JSON of a request to the server's, and keep everything else."""
+        """Return the JSON of a request with the server's tensor names, and otherwise unchanged."""
         return {
             **document,
             **{
@@ -142,7 +145,7 @@ def _rename_tensor(item: Any, names: Mapping[str, str]) -> Any:
     return {**item, "name": names[name]} if isinstance(name, str) and name in names else item
 
 
-OUR_NAMES: Final = Names()
+SAME_NAMES: Final = Names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +153,15 @@ class InferRequest:
     """An inference request to a model.
 
     Attributes:
-        path: of the infer endpoint.
-        outputs: None omits the member, which requests all outputs.
-        id: None omits it.
-        names: of the tensors on the server; applied when the request becomes a message.
-        model: the model's name; used only over gRPC, where the path does not contain it. Likewise `version`.
+        path: the path of the infer endpoint.
+        inputs: the inputs.
+        outputs: the requested outputs; None omits the member, which requests all outputs.
+        binary_data_output: the value of this parameter; `ABSENT` omits the parameter.
+        id: the id; None omits the member.
+        members: further members of the JSON object; for example to make the request invalid.
+        names: the server's tensor names; `message` replaces the suite's names by these.
+        model: the name of the model; used only over gRPC, where the path does not contain the name.
+        version: the version of the model; used only over gRPC.
     """
 
     path: str
@@ -163,7 +170,7 @@ class InferRequest:
     binary_data_output: Any = ABSENT
     id: str | None = None
     members: Mapping[str, Any] = field(default_factory=dict)
-    names: Names = OUR_NAMES
+    names: Names = SAME_NAMES
     model: str = ""
     version: str = ""
 
@@ -172,7 +179,7 @@ class InferRequest:
         return self.names.translate_document(self.document())
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON object of the request, with our tensor names."""
+        """Return the JSON object of the request, with the suite's tensor names."""
         document: dict[str, Any] = dict(self.members)
         if self.id is not None:
             document["id"] = self.id
@@ -184,27 +191,27 @@ class InferRequest:
         return document
 
     def message(self) -> Message:
-        """Encode the request as a valid message."""
+        """Encode the request as an HTTP message."""
         return self.encode_with(lambda _: None)
 
     def encode_with(self, edit: Callable[[dict[str, Any]], object]) -> Message:
-        """Encode the request with its JSON changed by `edit`; the inference header matches the changed JSON."""
+        """Encode the request after `edit` has changed its JSON object; the inference header matches the new JSON."""
         document = self.document()
         edit(document)
         return frame(self.path, document, [item.tensor for item in self.inputs if item.binary], self.names)
 
 
-def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = (), names: Names = OUR_NAMES) -> Message:
+def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = (), names: Names = SAME_NAMES) -> Message:
     """Encode a message from a JSON object and the binary data of tensors.
 
-    The inference header is sent if there is a tensor, even one without bytes; it also determines Content-Type.
-    Sources: triton-binary.order, triton-binary.inference-header.
+    If there is a tensor, even a tensor without bytes, the message has an inference header, and the Content-Type of
+    binary data. Sources: triton-binary.order, triton-binary.inference-header.
     """
     head = json.dumps(names.translate_document(document), ensure_ascii=False, separators=(",", ":")).encode()
     return frame_text(path, head, tensors, names)
 
 
-def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Names = OUR_NAMES) -> Message:
+def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Names = SAME_NAMES) -> Message:
     """Encode a message from a JSON text, in any style, and the binary data of tensors; see `frame`."""
     tensors = list(tensors)
     parts: list[bytes | memoryview] = [head]
@@ -222,7 +229,7 @@ def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Na
     )
 
 
-def make_raw_message(path: str, body: bytes, names: Names = OUR_NAMES) -> Message:
+def make_raw_message(path: str, body: bytes, names: Names = SAME_NAMES) -> Message:
     """Encode a raw binary request: the inference header is 0, and the body is only the input's data.
 
     Source: Triton, Binary Tensor Data Extension, "Raw Binary Request".

@@ -1,12 +1,11 @@
 """Parses a response: the JSON, and each output as an array, with a finding for each fault.
 
-`parse` never raises and never stops early. It reads everything that a fault leaves readable, so that unrelated checks
-do not fail, and it reports each fault once if possible. Memory is allocated only for actual data, not for declared
-sizes.
+`parse` never raises, and does not stop at a fault: it reads everything that is still readable, so that unrelated checks
+do not fail. It reports each fault only once if possible. Memory is allocated only for actual data, not for declared
+sizes. `null` for an optional member counts as absent; unknown members and parameters are ignored.
 
 Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; KServe, Binary Tensor Data Extension; Open
-Inference Protocol, REST, "Inference Response JSON Object". `null` for an optional member reads as absent; unknown
-members and parameters are ignored.
+Inference Protocol, REST, "Inference Response JSON Object".
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from conformance.wire.finding import Finding
-from conformance.wire.json_part import find_items, find_json
+from conformance.wire.json_part import find_tensor_objects, locate_json
 from conformance.wire.outputs import Output, read_tensors
 from conformance.wire.request import INFERENCE_HEADER
 
@@ -36,11 +35,11 @@ class Answer:
     """A parsed response body.
 
     Attributes:
-        body: as received.
-        document: the JSON object; None if there is none.
+        body: the received body.
+        document: the JSON object; None if absent or invalid.
         json_end: the offset at which the JSON ends and the first tensor begins.
-        outputs: in the order of the JSON, without elements of `outputs` that are not objects.
-        findings: all findings, including those of the outputs.
+        outputs: the outputs in the order of the JSON, without elements of `outputs` that are not objects.
+        findings: all findings, including the findings of the outputs.
     """
 
     body: bytes
@@ -50,15 +49,15 @@ class Answer:
     findings: tuple[Finding, ...]
 
     def output(self, name: str) -> Output | None:
-        """Return the first output of that name, or None."""
+        """Return the first output with this name, or None."""
         return next((output for output in self.outputs if output.name == name), None)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the outputs in their order."""
+        """Return the names of the outputs, in their order."""
         return tuple(output.name for output in self.outputs)
 
     def rename_outputs(self, names: Mapping[str, str]) -> Answer:
-        """Rename the outputs: the server's name -> the expected one."""
+        """Return the answer with renamed outputs; `names` maps the server's names to the suite's names."""
         if not names:
             return self
         outputs = tuple(replace(output, name=names.get(output.name, output.name)) for output in self.outputs)
@@ -70,13 +69,13 @@ class Answer:
 
 
 def parse(body: bytes, inference_header: str | None) -> Answer:
-    """Parse a response body; `inference_header` is the unchanged value of the header, None if absent.
+    """Parse a response body. Never raises.
 
-    Never raises.
+    `inference_header` is the unchanged value of the header, None if absent.
     """
-    end, parsed, header_findings = find_json(body, inference_header)
-    document, items, member_findings = find_items(parsed)
-    outputs, leftover = read_tensors(items, body, end)
+    end, parsed, header_findings = locate_json(body, inference_header)
+    document, items, member_findings = find_tensor_objects(parsed)
+    outputs, surplus_start = read_tensors(items, body, end)
     if document is not None and not any(output.binary for output in outputs):
         header_findings = [_limit_to_json(finding) for finding in header_findings]
     findings = [*header_findings, *parsed.findings, *member_findings]
@@ -87,13 +86,13 @@ def parse(body: bytes, inference_header: str | None) -> Answer:
     for output in outputs:
         findings += output.findings
     hidden = inference_header is not None and _HIDE_SIZES.intersection(finding.kind for finding in findings)
-    if leftover is not None and parsed.is_json and not hidden:
+    if surplus_start is not None and parsed.is_json and not hidden:
         findings.append(
             Finding(
                 "trailing-bytes",
                 "body",
-                leftover,
-                f"{leftover} bytes, where JSON and tensors end",
+                surplus_start,
+                f"{surplus_start} bytes, where JSON and tensors end",
                 f"{len(body)} bytes",
             )
         )
@@ -101,5 +100,5 @@ def parse(body: bytes, inference_header: str | None) -> Answer:
 
 
 def _limit_to_json(finding: Finding) -> Finding:
-    """Reclassify a finding about the header of a JSON-only answer, in which 0 means that there is nothing to split."""
+    """Return a finding about an inference header of 0 as the milder kind for an answer without binary data."""
     return replace(finding, kind="inference-header-on-json") if finding.kind == "inference-header-zero" else finding

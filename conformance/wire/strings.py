@@ -1,11 +1,11 @@
-"""Encodes BYTES elements: a little-endian unsigned length prefix of four bytes, then the element's bytes.
+"""Encodes and decodes BYTES elements: a little-endian unsigned length prefix of four bytes, then the element's bytes.
 
-Triton and KServe, Binary Tensor Data Extension ("Binary Tensor Request" and "Data Representation"). An element may be
-any bytes: empty, NUL, invalid UTF-8. There is no padding between elements.
+An element may be any bytes: empty, NUL, invalid UTF-8. There is no padding between elements. Source: Triton and KServe,
+Binary Tensor Data Extension ("Binary Tensor Request" and "Data Representation").
 
-Speed: a tensor can have a million elements. Encoding uses no Python loop. Decoding loops only over the prefixes,
-without validation, and not at all if all elements have the same length. Only an invalid buffer is scanned again,
-slowly, to find the fault. `python -m benchmarks bytes-encode bytes-decode` measures both.
+A tensor can have a million elements, so speed matters. Encoding uses no Python loop. Decoding loops only over the
+prefixes, without validation, and not at all if all elements have the same length. An invalid buffer is scanned again to
+find the fault. `python -m benchmarks bytes-encode bytes-decode` measures the speed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREFIX = struct.Struct("<I")
 
 
 class _PrefixCache(dict[int, bytes]):
-    """A cache of encoded prefixes by length."""
+    """Maps a length to its encoded prefix; encodes missing prefixes on access."""
 
     def __missing__(self, length: int) -> bytes:
         prefix = self[length] = PREFIX.pack(length)
@@ -29,7 +29,7 @@ class _PrefixCache(dict[int, bytes]):
 
 
 def encode(elements: Sequence[bytes]) -> bytes:
-    """Return the binary form of `elements`.
+    """Return the elements as binary data.
 
     Raises:
         struct.error: an element is longer than 2^32 - 1 bytes, the limit of the prefix.
@@ -46,11 +46,11 @@ def encode(elements: Sequence[bytes]) -> bytes:
 
 
 def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
-    """Decode `count` elements from `buffer`; `count` is untrusted, and no memory is allocated for it.
+    """Decode `count` elements from `buffer`; memory is allocated only for elements in the buffer.
 
     Raises:
-        DecodeError: the buffer does not hold exactly that many elements (bytes-prefix-truncated, bytes-past-end,
-            bytes-count, bytes-stray); the offset is that of the faulty prefix or byte in the buffer.
+        DecodeError: the buffer does not contain exactly `count` elements (bytes-prefix-truncated, bytes-past-end,
+            bytes-count, bytes-stray); the finding has the offset of the faulty prefix or byte in the buffer.
     """
     data = bytes(buffer)
     alike = _split_evenly(data, count)
@@ -75,7 +75,7 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
 
 
 def _split_evenly(data: bytes, count: int) -> list[bytes] | None:
-    """Decode the elements of a buffer if all are as long as the first; otherwise return None."""
+    """Return the elements of a buffer if all are as long as the first, which is not empty; otherwise return None."""
     length = PREFIX.unpack_from(data)[0] if len(data) >= PREFIX.size else 0
     if length == 0 or len(data) != count * (PREFIX.size + length):
         return None
@@ -85,9 +85,9 @@ def _split_evenly(data: bytes, count: int) -> list[bytes] | None:
 
 
 def find_offsets(buffer: bytes | bytearray | memoryview, count: int | None = None) -> list[int]:
-    """Return the offset of each element's prefix, for up to `count` elements, while complete prefixes remain.
+    """Return the offset of each complete length prefix, for up to `count` elements; None: for all elements.
 
-    Never raises: the last element may extend beyond the buffer.
+    Never raises: the last element may extend beyond the end of the buffer.
     """
     found: list[int] = []
     at = 0
@@ -98,7 +98,7 @@ def find_offsets(buffer: bytes | bytearray | memoryview, count: int | None = Non
 
 
 def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | None:
-    """Return the size in bytes of the first `count` elements of a buffer; None if it holds fewer."""
+    """Return the size in bytes of the first `count` elements of a buffer; None if the buffer has fewer elements."""
     starts = find_offsets(buffer, count)
     if len(starts) < count:
         return None
@@ -107,7 +107,7 @@ def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | No
 
 
 def _describe_fault(data: bytes, count: int) -> Finding:
-    """Return the finding that explains why `data` is not `count` elements."""
+    """Return the finding that explains why `data` does not consist of `count` elements."""
     starts = find_offsets(data)
     length = PREFIX.unpack_from(data, starts[-1])[0] if starts else 0
     end = starts[-1] + PREFIX.size + length if starts else 0

@@ -32,35 +32,36 @@ class Tensor:
     """A named tensor.
 
     Attributes:
-        name: of the input or output.
+        name: the name of the input or output.
         datatype: a key of `DATATYPES`.
-        shape: the dimensions; () is one element.
-        array: the elements, of that shape and of the datatype's dtype; objects of type `bytes` for BYTES.
-        is_near: whether the elements were read from JSON, so that decimal numbers are approximate.
+        shape: the dimensions; () for a single element.
+        array: the elements, with this shape and the datatype's dtype; objects of type `bytes` for BYTES.
+        is_approximate: whether the elements were read from JSON, so that decimal numbers are approximate.
 
     Raises:
-        ValueError: array, datatype and shape are inconsistent.
+        ValueError: the array does not have the shape or the dtype.
     """
 
     name: str
     datatype: str
     shape: tuple[int, ...]
     array: Array
-    is_near: bool = False
+    is_approximate: bool = False
 
     def __post_init__(self) -> None:
         if self.array.shape != self.shape or self.array.dtype != lookup(self.datatype).dtype:
-            raise ValueError(f"{self.name}: an array of {self.array.dtype} {self.array.shape} is no {self.datatype}")
+            given = f"{self.array.dtype} {self.array.shape}"
+            raise ValueError(f"{self.name}: an array of {given} is not {self.datatype} {self.shape}")
 
     @classmethod
     def from_values(cls, name: str, datatype: str, values: Values, shape: Sequence[int] | None = None) -> Tensor:
-        """Build a tensor from nested lists, an array or a scalar; for BYTES from `bytes`, or `str` as UTF-8.
+        """Build a tensor from nested lists, an array or a scalar; BYTES elements are `bytes`, or `str` to encode.
 
         An array with the right dtype is not copied.
 
         Raises:
-            ValueError: the values do not fit the datatype or the shape.
-            OverflowError: an integer does not fit the datatype.
+            ValueError: the datatype cannot represent the values, or their number does not match the shape.
+            OverflowError: an integer is out of the datatype's range.
         """
         array = _build_bytes_array(values) if datatype == "BYTES" else _build_numeric_array(datatype, values)
         array = array if shape is None else array.reshape(tuple(shape))
@@ -73,13 +74,13 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """The size of the binary form in bytes."""
+        """The size of the tensor as binary data, in bytes."""
         if self.datatype != "BYTES":
             return int(self.array.nbytes)
         return sum(map(len, self.array.ravel().tolist())) + strings.PREFIX.size * self.elements
 
     def to_bytes(self) -> bytes | memoryview:
-        """Encode the binary form; for numeric tensors the array's own memory, if contiguous."""
+        """Return the tensor as binary data; for numeric tensors a view of the array's memory, if contiguous."""
         if self.datatype == "BYTES":
             return strings.encode(self.array.ravel().tolist())
         flat = np.ascontiguousarray(self.array).reshape(-1)
@@ -90,10 +91,10 @@ class Tensor:
     def to_json(self, *, nested: bool = False) -> list[Any]:
         """Return the elements as values for `json.dumps`: flat in row-major order, or nested like the shape.
 
-        FP16, BF16 and FP32 elements become equal doubles. Rank 0 gives a list of one element.
+        FP16, BF16 and FP32 elements become doubles of the same value. A tensor of rank 0 becomes a list of one element.
 
         Raises:
-            ValueError: a BYTES element is not UTF-8, which JSON cannot carry.
+            ValueError: a BYTES element is not UTF-8, so that JSON cannot represent it.
         """
         array = self.array if nested and self.array.ndim else self.array.reshape(-1)
         if self.datatype == "BYTES":
@@ -113,7 +114,7 @@ def _build_bytes_array(values: Values) -> Array:
     if set(map(type, elements)) != {bytes}:
         elements = [element.encode() if isinstance(element, str) else element for element in elements]
         if not all(isinstance(element, bytes) for element in elements):
-            raise ValueError("a BYTES tensor is made of bytes and str elements")
+            raise ValueError("the elements of a BYTES tensor must be bytes or str")
     flat = np.empty(len(elements), dtype=object)
     flat[:] = elements
     return flat.reshape(array.shape)
@@ -123,17 +124,17 @@ def _build_numeric_array(datatype: str, values: Values) -> Array:
     given = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     array: Array = given.astype(lookup(datatype).dtype, copy=False)
     if lookup(datatype).is_integer and not np.array_equal(array, given):  # numpy wraps, and truncates
-        raise ValueError(f"values do not fit {datatype}")
+        raise ValueError(f"the datatype {datatype} cannot represent the values")
     return array
 
 
 def decode(datatype: str, shape: Sequence[int], buffer: bytes | bytearray | memoryview) -> Array:
-    """Decode an array of this shape from `buffer`; a view of the buffer for numeric datatypes.
+    """Decode an array of this shape from binary data; for numeric datatypes the array is a view of `buffer`.
 
     BOOL bytes other than 0 and 1 are accepted: `find_bool_faults` reports them.
 
     Raises:
-        DecodeError: the buffer does not hold exactly this tensor (size-mismatch, bytes-*); raised before memory is
+        DecodeError: the buffer does not contain exactly this tensor (size-mismatch, bytes-*); raised before memory is
             allocated for the shape.
         ValueError: the datatype is unknown, or numpy does not support the shape.
     """
@@ -162,7 +163,7 @@ def _build_object_array(elements: list[bytes]) -> Array:
 
 
 def find_bool_faults(array: Array) -> tuple[Finding, ...]:
-    """Return a finding (bool-byte) for the first BOOL byte that is neither 0 nor 1, or nothing."""
+    """Return a finding (bool-byte) for the first BOOL byte that is neither 0 nor 1; an empty tuple if there is none."""
     octets = array.reshape(-1).view(np.uint8)
     wrong = np.flatnonzero(octets > 1)
     if not wrong.size:
@@ -172,11 +173,11 @@ def find_bool_faults(array: Array) -> tuple[Finding, ...]:
 
 
 def find_first_difference(expected: Array, actual: Array, datatype: str, *, json: bool = False) -> int | None:
-    """Return the flat index of the first element that differs, or None.
+    """Return the index in row-major order of the first element that differs, or None.
 
-    Elements are compared bitwise, so that -0.0 differs from 0.0, but all NaNs are equal, whatever their payload. With
-    `json`, -0.0 equals 0.0, because not every JSON writer keeps the sign. The caller compares shapes; if one array is
-    longer, its first extra element differs.
+    Elements are compared bitwise, so that -0.0 differs from 0.0. All NaNs are equal. With `json`, -0.0 equals 0.0,
+    because not every JSON writer keeps the sign. Shapes are not compared; if one array has more elements, the first
+    extra element differs.
     """
     size = min(expected.size, actual.size)
     left, right = expected.reshape(-1)[:size], actual.reshape(-1)[:size]
@@ -190,7 +191,7 @@ def find_first_difference(expected: Array, actual: Array, datatype: str, *, json
 
 
 def _find_differences(left: Array, right: Array, datatype: str, json: bool) -> Array:
-    """Return for each element whether it differs; both arrays are one-dimensional and equally long."""
+    """Return a boolean array, true for elements that differ; both arrays have one dimension and the same length."""
     if datatype == "BYTES":
         return np.fromiter(map(bytes.__ne__, left.tolist(), right.tolist()), dtype=bool, count=left.size)
     bits = f"u{left.dtype.itemsize}"

@@ -84,7 +84,7 @@ def test_what_is_missing_is_one_line(project: Path) -> None:
     run = judge(project, *FEW_ROWS)
     assert run.returncode == 1
     assert "oip_report: define a fixture oip_target that returns the URL of a server, or an ASGI app" in run.stdout
-    assert "oip_report: --target-url 'ftp://x' is no http or https URL" in run.stdout
+    assert "oip_report: --target-url 'ftp://x' is not an http or https URL" in run.stdout
     assert "Traceback" not in run.stdout + run.stderr
 
 

@@ -208,7 +208,7 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         (None, {}, "nothing to judge: give a URL, an ASGI app, or grpc"),
         (3, {}, "a target is a URL or an ASGI app, called with scope, receive and send; not int"),
         (lambda environ, start: None, {}, "a target is a URL or an ASGI app, called with"),  # noqa: ARG005
-        ("ftp://x", {}, "--target-url 'ftp://x' is no http or https URL"),
+        ("ftp://x", {}, "--target-url 'ftp://x' is not an http or https URL"),
         ("http://x", {"profile": "explore"}, "profile 'explore': give one of certify, quick"),
         ("http://x", {"models": "multi"}, "models: give a list of names, not 'multi'"),
         ("http://x", {"extensions": ["gzip"]}, "extensions: there is no 'gzip', but binary_tensor_data, raw"),
@@ -216,7 +216,7 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         ("http://x", {"headers": {"a b": "c"}}, "--target-header: write it as 'Name: value'"),
         ("http://x", {"timeout": 0}, "--target-timeout 0: give seconds between 0 and 3600"),
         ("http://x", {"config": "gone.toml"}, "--target-config gone.toml: No such file or directory"),
-        (None, {"grpc": "nowhere"}, "--target-grpc 'nowhere' is no address"),
+        (None, {"grpc": "nowhere"}, "--target-grpc 'nowhere' is not an address"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(target: Any, arguments: dict[str, Any], message: str) -> None:

@@ -299,7 +299,7 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         sent = {tensor.name: tensor.array for tensor in first}
         assert right["SUM"] == (sent["A"] + sent["B"]).tolist()
         count = len(control._row_requests)
-        assert model.expected(first)[0].is_near
+        assert model.expected(first)[0].is_approximate
         assert len(control._row_requests) == count
         assert model.can_distinguish(first, second)
         assert not model.can_distinguish(first, first)

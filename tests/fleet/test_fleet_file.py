@@ -104,10 +104,10 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
             "targets.a.limits.time: 0 is less than or equal to",
         ),
         ("[targets.a]\nurl = 'http://a'\nlimits.time = nan", "targets.a.limits.time: nan is not a number of seconds"),
-        ("[targets.a]\nurl = 'http://a'\nrate = nan", "targets.a: --target-rate nan: give requests a second"),
+        ("[targets.a]\nurl = 'http://a'\nrate = nan", "targets.a: --target-rate nan: give requests per second"),
         ("[targets.a]\nurl = 'http://a'\ntimeout = 'x'", "fleet.toml: targets.a.timeout: 'x' is not of type 'number'"),
         ("[targets.'a/b']\nurl = 'http://a'", "'a/b' does not match"),
-        ("[targets.a]\nurl = 'ftp://a'", "targets.a: --target-url 'ftp://a' is no http or https URL"),
+        ("[targets.a]\nurl = 'ftp://a'", "targets.a: --target-url 'ftp://a' is not an http or https URL"),
         (
             "[targets.a]\nurl = 'http://a'\nheaders.X = '${NO_SUCH}'",
             "headers.X: the environment has no variable",
@@ -126,7 +126,7 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
         ("[targets.a]\nurl = 'http://a'\nbaseline = 'gone.toml'", "targets.a: --conformance-baseline "),
         ("[targets.a]\nurl = 'http://a'\n[targets.A]\nurl = 'http://a'", "targets.A: targets.a differs only in case"),
         ("[discover]\nfile = 'gone'", "discover.file "),
-        ("[discover]\nurls = ['nonsense']", "discover: nonsense: --target-url 'nonsense' is no http or https URL"),
+        ("[discover]\nurls = ['nonsense']", "discover: nonsense: --target-url 'nonsense' is not an http or https URL"),
     ],
 )
 def test_what_is_wrong_is_one_line_that_names_the_place(tmp_path: Path, text: str, message: str) -> None:

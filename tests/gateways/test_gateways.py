@@ -164,7 +164,7 @@ def test_tls_that_cannot_be_verified(
     assert line.startswith(f"incomplete: cannot connect to {url}: ")
     assert "certificate verify failed" in line
     assert reason in line
-    assert ("; --target-ca FILE says whom to trust" in line) == (not arguments)
+    assert ("; --target-ca FILE names the certificates to trust" in line) == (not arguments)
 
 
 PLAIN = "location / { proxy_pass UPSTREAM; }"

@@ -18,7 +18,7 @@ from conformance.transport.exchange import Call, Exchange
 from conformance.transport.har import NAME, PLAIN_NAME, HarError
 from conformance.transport.har_bodies import JUDGED_LIMIT, BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import Journal, JournalError
-from conformance.transport.replay import NotKeptError, NotRecordedError, ReplayTarget
+from conformance.transport.replay import NotRecordedError, PartlyRecordedError, ReplayTarget
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
 from tests.support.run_archives import read_log
@@ -53,13 +53,16 @@ def test_of_a_long_answer_head_tail_length_and_digest_are_kept(tmp_path: Path) -
     body = found.exchanges[0].body
     assert isinstance(body, Excerpt)
     assert body == LONG[: JUDGED_LIMIT.head] + LONG[-JUDGED_LIMIT.tail :]
-    assert body.is_of(LONG)
-    assert not body.is_of(LONG[:-1] + b"D")
+    assert body.is_excerpt_of(LONG)
+    assert not body.is_excerpt_of(LONG[:-1] + b"D")
 
 
 def test_such_an_answer_is_not_judged_again(tmp_path: Path) -> None:
     target = replayed(recorded(tmp_path, call(0, b"", LONG)))
-    with target.scope("scope"), pytest.raises(NotKeptError, match="the recording has 5120 bytes of 8388611"):
+    with (
+        target.scope("scope"),
+        pytest.raises(PartlyRecordedError, match="the recording has only 5120 of 8388611 bytes"),
+    ):
         target.send(Message("/v2"))
 
 
@@ -129,7 +132,7 @@ def test_what_was_cut_short_becomes_no_recording(tmp_path: Path, name: str) -> N
     Journal(tmp_path, "", SETTINGS)(call(0, b"", b"body"))
     left = tmp_path / name
     left.write_bytes(left.read_bytes()[:-2])
-    with pytest.raises(JournalError, match="a part of it is cut short"):
+    with pytest.raises(JournalError, match="the file of a process is incomplete"):
         journal.merge(tmp_path, "http://h", {})
     assert {path.name for path in tmp_path.iterdir()} == {journal.PART_NAME, journal.BODIES_NAME}
 
@@ -166,13 +169,13 @@ STRANGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "many-arrays": (lambda _: lzma.compress(b"[" * 1_000_001, preset=0), "more than 1000000 arrays and objects"),
     "large-window": (
         lambda _: lzma.compress(b"[", filters=LARGE_WINDOW),
-        "cannot be unpacked",
+        "cannot be decompressed",
     ),
     "cut": (lambda octets: octets[:-40], "is cut short"),
-    "flipped": (flipped, "cannot be unpacked: "),
-    "more": (lambda octets: octets + b"more", "has data after its end"),
+    "flipped": (flipped, "cannot be decompressed: "),
+    "more": (lambda octets: octets + b"more", "has data after the end of its compressed data"),
     "twice": (lzma.compress, "is packed twice"),
-    "other-body": (repacked(lambda body: body.update(text="b" * 5000)), "a body is not the one that its digest says"),
+    "other-body": (repacked(lambda body: body.update(text="b" * 5000)), "a body does not match its digest"),
     "no-body": (repacked(lambda body: body.pop("text")), "a body is missing"),
     "no-digest": (repacked(lambda body: body.update(text=1, _sha256=1)), "is not a recording of this suite"),
     "head-alone": (repacked(lambda body: body.update(_length=1)), "is not a recording of this suite"),
@@ -199,7 +202,7 @@ def test_a_body_that_follows_one_that_was_not_written_is_not_taken_for_it(tmp_pa
     stored = tmp_path / journal.BODIES_NAME
     stored.write_bytes(stored.read_bytes()[:-2])
     write(call(1, b"", b"other"))
-    with pytest.raises(JournalError, match="a part of it is cut short"):
+    with pytest.raises(JournalError, match="the file of a process is incomplete"):
         journal.merge(tmp_path, "http://h", {})
 
 

@@ -84,6 +84,6 @@ def test_a_file_is_refused_with_one_line(tmp_path: Path, reader: str, make: Call
 def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 10)
-    assert files.read_bytes(path, most=10) == b"x" * 10
+    assert files.read_bytes(path, max_bytes=10) == b"x" * 10
     with pytest.raises(files.UnreadableError, match="is larger than 9 bytes"):
-        files.read_bytes(path, most=9)
+        files.read_bytes(path, max_bytes=9)

@@ -24,7 +24,7 @@ from conformance.report.simple_page import render_markdown
 from conformance.roles import roles
 from conformance.spec.user_error import UserError
 from conformance.transport import har, recording
-from conformance.transport.har import HarError, expect_form
+from conformance.transport.har import HarError, validate_entry
 from tests.hostile.special_files import make_device_link, make_folder, make_pipe
 from tests.support.registries import make_full_manifest
 from tests.support.results import summarize
@@ -196,8 +196,8 @@ def test_every_member_of_an_entry_that_is_read_has_its_type(path: tuple[Any, ...
     for name in path[:-1]:
         parent = parent[name]
     parent[path[-1]] = [[[[{}]]]]
-    with pytest.raises(ValueError, match=r"is no object|is of another type"):
-        expect_form(changed)
+    with pytest.raises(ValueError, match=r"is not an object|is of another type"):
+        validate_entry(changed)
 
 
 # --- commands --------------------------------------------------------------------------------------------------------

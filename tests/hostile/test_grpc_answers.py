@@ -83,9 +83,13 @@ LONG = "1" * 6000
 ELSE: dict[str, tuple[Act, FailureKind, str]] = {
     "closed-within-a-message": (closed_within_a_message, BROKEN, "connection broken (closed by the server)"),
     "goaway-before": (gone_away_before_a_call, BROKEN, "connection broken (GOAWAY, error code 11)"),
-    "goaway-cut-short": (gone_away_cut_short, MALFORMED, "the server does not speak HTTP/2 (a GOAWAY of 2 bytes)"),
-    "http-1": (http1, MALFORMED, "the server does not speak HTTP/2 (an answer of HTTP/1)"),
-    "tls": (tls, MALFORMED, "the server does not speak HTTP/2 (a record of TLS)"),
+    "goaway-cut-short": (
+        gone_away_cut_short,
+        MALFORMED,
+        "the server does not speak HTTP/2 (a GOAWAY frame of 2 bytes)",
+    ),
+    "http-1": (http1, MALFORMED, "the server does not speak HTTP/2 (an HTTP/1 answer)"),
+    "tls": (tls, MALFORMED, "the server does not speak HTTP/2 (a TLS record)"),
     "noise": (noise, MALFORMED, "the server does not speak HTTP/2 (a frame of 66051 bytes"),
     "windows": (windows_beyond_all, MALFORMED, "the server does not speak HTTP/2 ("),
     "html": (begin_answer(*HTML, ends=False), STATUSLESS, "an answer of the content type text/html without a status"),

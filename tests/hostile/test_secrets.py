@@ -270,9 +270,9 @@ def test_values_of_variables_and_files(monkeypatch: pytest.MonkeyPatch, key_file
     ("value", "said"),
     [
         ("${NO_SUCH_VARIABLE}", "--target-header 'X': the environment has no variable NO_SUCH_VARIABLE"),
-        ("${", "write $${ for the text itself"),
+        ("${", "write $${ for a literal ${"),
         ("@nowhere", "No such file or directory; write @@ for a value that begins with @"),
-        ("@/dev/zero", "is no regular file"),
+        ("@/dev/zero", "is not a regular file"),
         ("@/", "the file /: Is a directory"),
     ],
 )

@@ -74,4 +74,4 @@ def test_without_a_coding_nothing_is_said_of_one() -> None:
 )
 def test_only_what_was_not_asked_for_counts(asked: tuple[tuple[str, str], ...], named: str | None, found: str) -> None:
     headers = (("content-encoding", named),) if named else ()
-    assert Reply(Exchange(0, Message("/v2", asked), "http://h", 200, headers)).unasked_coding == found
+    assert Reply(Exchange(0, Message("/v2", asked), "http://h", 200, headers)).unrequested_coding == found

@@ -21,11 +21,12 @@ URL = "http://127.0.0.1:9"
 
 
 def exchange(
-    number: int, *, call: int, connection: int = 0, manner: SendOptions | None = None, grpc: bool = False
+    number: int, *, call: int, connection: int = 0, send_options: SendOptions | None = None, grpc: bool = False
 ) -> Exchange:
     path, method = ("/inference.GRPCInferenceService/ModelInfer", GRPC_METHOD) if grpc else ("/v2/x", "POST")
     message = Message(path, (), b"body %d" % number, method)
-    return Exchange(number, message, URL + path, 200, manner=manner or SendOptions(), connection=connection, call=call)
+    options = send_options or SendOptions()
+    return Exchange(number, message, URL + path, 200, send_options=options, connection=connection, call=call)
 
 
 def numbers(sent: list[Exchange], last: int, *, is_of_state: bool = False) -> list[list[int]]:
@@ -39,7 +40,7 @@ def test_a_request_on_a_connection_of_its_own_is_sent_alone() -> None:
 
 
 def test_a_manner_is_no_plain_course() -> None:
-    sent = [exchange(0, call=0, connection=1, manner=SendOptions(chunked=()))]
+    sent = [exchange(0, call=0, connection=1, send_options=SendOptions(chunked=()))]
     assert not is_single_request(build_reproduction(sent[0], sent, is_of_state=False))
 
 
@@ -64,7 +65,7 @@ def test_requests_of_one_call_on_one_connection_are_in_turn() -> None:
 
 
 def test_pipelined_requests_are_one_step_in_which_files_keep_the_order_on_the_wire() -> None:
-    sent = [exchange(k, call=1, connection=5, manner=SendOptions(pipelined=True)) for k in range(3)]
+    sent = [exchange(k, call=1, connection=5, send_options=SendOptions(pipelined=True)) for k in range(3)]
     steps = build_reproduction(sent[2], [exchange(0, call=0), *sent])
     assert [[one.number for one in step] for step in steps] == [[2, 0, 1]]
     program = reproducers.build_http_program(steps, settings.make_settings(URL), {})
@@ -86,7 +87,7 @@ def test_a_way_that_a_check_knows_is_taken_from_its_beginning() -> None:
 def test_secrets_are_in_no_file(tmp_path: Path, grpc: bool) -> None:
     headers = ["Authorization: Bearer secret-token", "Host: models.example"]
     given = settings.make_settings(URL, headers=headers, grpc="127.0.0.1:8")
-    sent = [exchange(k, call=k, connection=1, grpc=grpc, manner=SendOptions(segments=(2,))) for k in range(2)]
+    sent = [exchange(k, call=k, connection=1, grpc=grpc, send_options=SendOptions(segments=(2,))) for k in range(2)]
     steps = build_reproduction(sent[1], sent, is_of_state=False)
     reproducers.write(tmp_path, steps, given)
     make = reproducers.build_grpc_program if grpc else reproducers.build_http_program

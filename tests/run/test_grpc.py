@@ -136,7 +136,10 @@ def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: Referenc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target-grpc=host"], "--target-grpc 'host' is no address: give HOST:PORT, or grpcs://HOST:PORT for TLS"),
+        (
+            ["--target-grpc=host"],
+            "--target-grpc 'host' is not an address: give HOST:PORT, or grpcs://HOST:PORT for TLS",
+        ),
         (
             ["--target-url=http://x", "--target-extension=classification_grpc"],
             "classification_grpc needs --target-grpc HOST:PORT",

@@ -129,7 +129,7 @@ def test_the_file_with_these_lines_filled_in_is_judged(tmp_path: Path, particula
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--target-url=ftp://x",), "--target-url 'ftp://x' is no http or https URL"),
+        (("--target-url=ftp://x",), "--target-url 'ftp://x' is not an http or https URL"),
         (("--target-url=http://127.0.0.1:9",), "cannot connect to http://127.0.0.1:9"),
         (("-o", "there.toml"), "cannot write there.toml: File exists"),
     ],

@@ -182,7 +182,7 @@ def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target-url=ftp://x"], "--target-url 'ftp://x' is no http or https URL"),
+        (["--target-url=ftp://x"], "--target-url 'ftp://x' is not an http or https URL"),
         (["--target-url=http://x", "--target-header=oops"], "--target-header: write it as 'Name: value'"),
         (
             ["--target-url=http://x", "--conformance-concurrency=0"],

@@ -329,7 +329,8 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "message"), [("http://127.0.0.1:9", "cannot connect to"), ("ftp://x", "--target-url 'ftp://x' is no http")]
+    ("url", "message"),
+    [("http://127.0.0.1:9", "cannot connect to"), ("ftp://x", "--target-url 'ftp://x' is not an http")],
 )
 def test_doctor_of_nobody_is_one_line(tmp_path: Path, url: str, message: str) -> None:
     done = run_command(tmp_path, "doctor", url)

@@ -49,5 +49,5 @@ def select_relevant(fault: Fault, rows: Rows, steps_of_rows: Mapping[tuple[str, 
     return [
         (check, row)
         for check, row in rows
-        if check.of_survey or not steps_of_rows[check.id, row.id].isdisjoint(fault.steps)
+        if check.judges_discovery or not steps_of_rows[check.id, row.id].isdisjoint(fault.steps)
     ]

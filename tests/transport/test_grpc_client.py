@@ -23,7 +23,7 @@ from conformance.transport.settings import (
     Settings,
     SettingsError,
     make_settings,
-    split_grpc,
+    parse_grpc_address,
 )
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError, UnreachableError
@@ -247,7 +247,7 @@ def test_tls_is_not_verified_where_that_is_said(authority: trustme.CA, name: str
     ],
 )
 def test_an_address(text: str, address: GrpcAddress, url: str) -> None:
-    assert (split_grpc(text), split_grpc(text).url) == (address, url)
+    assert (parse_grpc_address(text), parse_grpc_address(text).url) == (address, url)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_an_address(text: str, address: GrpcAddress, url: str) -> None:
 )
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(SettingsError, match="give HOST:PORT, or grpcs://HOST:PORT for TLS"):
-        split_grpc(text)
+        parse_grpc_address(text)
 
 
 @pytest.mark.parametrize(

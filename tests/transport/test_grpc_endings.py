@@ -54,7 +54,7 @@ def asked(*ends: End, calls: int = 1) -> list[Reply]:
         (
             make_answer(("grpc-status", "0"), data=ONE + ONE),
             "malformed",
-            "the status OK with 6 bytes after its message",
+            "the status OK with 6 bytes after the message",
         ),
     ],
 )

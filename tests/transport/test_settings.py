@@ -36,12 +36,12 @@ HINT = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("host:8000", f"--target-url 'host:8000' is no http or https URL: {HINT}"),
-        ("ftp://host", f"--target-url 'ftp://host' is no http or https URL: {HINT}"),
-        ("http://", f"--target-url 'http://' is no http or https URL: {HINT}"),
+        ("host:8000", f"--target-url 'host:8000' is not an http or https URL: {HINT}"),
+        ("ftp://host", f"--target-url 'ftp://host' is not an http or https URL: {HINT}"),
+        ("http://", f"--target-url 'http://' is not an http or https URL: {HINT}"),
         ("http://host?x=1", f"--target-url 'http://host?x=1': a base URL has no query or fragment; {HINT}"),
-        ("http://a..b:80", f"--target-url 'http://a..b:80': no name of a host; {HINT}"),
-        (f"http://{'a' * 70}.org", f"--target-url 'http://{'a' * 70}.org': no name of a host; {HINT}"),
+        ("http://a..b:80", f"--target-url 'http://a..b:80': the host name is invalid; {HINT}"),
+        (f"http://{'a' * 70}.org", f"--target-url 'http://{'a' * 70}.org': the host name is invalid; {HINT}"),
         ("http://host:port", "--target-url 'http://host:port': host or port cannot be read"),
     ],
 )
@@ -59,7 +59,7 @@ def test_bad_headers(header: str) -> None:
 
 @pytest.mark.parametrize("header", ["Content-Length: 5", "transfer-encoding: chunked", "Expect: 100-continue"])
 def test_headers_that_frame_a_request_are_not_taken(header: str) -> None:
-    with pytest.raises(SettingsError, match="says how a request is framed, and is the suite's own"):
+    with pytest.raises(SettingsError, match="the suite sets this header itself"):
         make_settings("http://host", [header])
 
 

@@ -12,7 +12,7 @@ from conformance.transport.exchange import GoAhead
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.settings import Settings
-from conformance.transport.sockets import cut
+from conformance.transport.sockets import split_at_offsets
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
@@ -36,8 +36,8 @@ def echo(seen: list[bytes]) -> Script:
 
 
 def test_pieces() -> None:
-    assert cut(b"abcdef", [4, 1]) == [b"a", b"bcd", b"ef"]
-    assert cut(b"abc", [0, 3]) == [b"abc"]
+    assert split_at_offsets(b"abcdef", [4, 1]) == [b"a", b"bcd", b"ef"]
+    assert split_at_offsets(b"abc", [0, 3]) == [b"abc"]
     assert [*PLAIN_CHUNKS.format_chunks([b"x" * 17, b""])] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"0\r\n\r\n"]
 
 
@@ -190,7 +190,7 @@ def test_interim_answers_are_passed_over_everywhere() -> None:
 
 def test_a_request_as_text_has_no_secrets() -> None:
     judged = Target(Settings("http://h:1/base", headers=(("Authorization", "Bearer secret"),)))
-    assert judged.as_text(POST) == (
+    assert judged.render_without_user_headers(POST) == (
         b"POST /base/v2/models/m/infer HTTP/1.1\r\nHost: h:1\r\nUser-Agent: "
         + USER_AGENT.encode()
         + b"\r\nAccept-Encoding: identity\r\nContent-Length: 6\r\nX-Id: 1\r\n\r\nabcdef"

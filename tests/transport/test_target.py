@@ -36,7 +36,7 @@ def test_a_server_that_starts_anew_is_waited_for() -> None:
 
 def test_a_certificate_that_is_not_trusted_is_not_waited_for() -> None:
     target = FailingTarget("whatever it says", back_after=2, is_untrusted=True)
-    with pytest.raises(TargetLostError, match="; --target-ca FILE says whom to trust"):
+    with pytest.raises(TargetLostError, match="; --target-ca FILE names the certificates to trust"):
         target.send(LIVE)
     with pytest.raises(TargetLostError):
         target.send(LIVE)

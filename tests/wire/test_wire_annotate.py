@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.wire import body_layout
-from conformance.wire.body_layout import Field, Layout, find_label, format_hex_window
+from conformance.wire.body_layout import Field, Layout, find_field_label, format_hex_window
 from conformance.wire.finding import KINDS, Finding, format_name, format_value
 from conformance.wire.response import parse
 
@@ -33,7 +33,7 @@ PLACES = [
 @pytest.mark.parametrize(("offset", "words"), PLACES)
 def test_places_in_an_answer(offset: int, words: str) -> None:
     answer = parse(HEAD + TAIL, str(len(HEAD)))
-    assert find_label(answer, len(HEAD) + offset) == words
+    assert find_field_label(answer, len(HEAD) + offset) == words
 
 
 # datatype, bytes, offset in them, words
@@ -50,11 +50,11 @@ PARTS = [
 def test_places_in_a_request(datatype: str, text: str, offset: int, words: str) -> None:
     body = b"{}" + bytes.fromhex(text)
     layout = Layout(2, [("IN", datatype, 2, 2 + max(len(body) - 2, 16))], body)
-    assert find_label(layout, 2 + offset) == f"tensor 0 IN {datatype} {words}"
+    assert find_field_label(layout, 2 + offset) == f"tensor 0 IN {datatype} {words}"
 
 
 def test_without_a_body_bytes_elements_are_not_told_apart() -> None:
-    assert find_label(Layout(2, [("IN", "BYTES", 2, 9)]), 5) == "tensor 0 IN BYTES byte 3"
+    assert find_field_label(Layout(2, [("IN", "BYTES", 2, 9)]), 5) == "tensor 0 IN BYTES byte 3"
 
 
 BODY = bytes(range(0x1C, 0x30)) + b"abc\x7f\xff"

@@ -251,7 +251,7 @@ DOCUMENTS = [
     (b'{"outputs":[', "json-invalid", "json", 12, "JSON", "Expecting value"),
     ("{'ü'".encode(), "json-invalid", "json", 1, "JSON", "Expecting property name enclosed in double quotes"),
     ('{"ü" 1}'.encode(), "json-invalid", "json", 6, "JSON", "Expecting ':' delimiter"),
-    (b'{"x":' + b"1" * 5000 + b"}", "json-invalid", "json", 5, "a number that can be read", "one of 5000 digits"),
+    (b'{"x":' + b"1" * 5000 + b"}", "json-invalid", "json", 5, "a number that can be read", "a number of 5000 digits"),
     (b'{"x":' + b"[" * 100_000, "json-too-deep", "json", 68, "at most depth 64", "depth 65"),
     (b'{"outputs":[],"x":"\xff"}', "json-not-utf8", "json", 19, "UTF-8", "byte ff"),
     (b'{"outputs":[],"x":1,"x":2}', "json-duplicate-member", "json", None, 'one member "x"', "2 of them"),

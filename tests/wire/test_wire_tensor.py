@@ -91,9 +91,9 @@ def test_of_refuses(datatype: str, values: Any, shape: tuple[int, ...] | None) -
 
 def test_array_shape_and_datatype_must_belong_together() -> None:
     array = np.zeros(2, dtype="<i4")
-    with pytest.raises(ValueError, match="is no INT64"):
+    with pytest.raises(ValueError, match="is not INT64"):
         Tensor("T", "INT64", (2,), array)
-    with pytest.raises(ValueError, match="is no INT32"):
+    with pytest.raises(ValueError, match="is not INT32"):
         Tensor("T", "INT32", (1, 2), array)
 
 
@@ -184,8 +184,16 @@ REFUSED = [
     ("FP64", [1], [None], "data-value", "data element 0", "FP64: a number within its range", "null"),
     ("FP64", [1], [False], "data-value", "data element 0", "FP64: a number within its range", "false"),
     ("BOOL", [1], [2], "data-value", "data element 0", "BOOL: true or false", "2"),
-    ("BYTES", [1], [1], "data-value", "data element 0", "BYTES: a string that UTF-8 can carry", "1"),
-    ("BYTES", [1], ["\ud800"], "data-value", "data element 0", "BYTES: a string that UTF-8 can carry", '"\\ud800"'),
+    ("BYTES", [1], [1], "data-value", "data element 0", "BYTES: a string that can be encoded as UTF-8", "1"),
+    (
+        "BYTES",
+        [1],
+        ["\ud800"],
+        "data-value",
+        "data element 0",
+        "BYTES: a string that can be encoded as UTF-8",
+        '"\\ud800"',
+    ),
     ("INT8", [1], [{}], "data-value", "data element 0", "INT8: an integer from -128 to 127", "an object"),
     ("INT8", [1], 5, "data-value", "data", "an array", "5"),
     ("INT8", [], {}, "data-value", "data", "an array", "an object"),

@@ -200,11 +200,11 @@ def data_that_fill_no_such_shape_are_refused(
 STATUS_REQUIREMENT = "OIP-ERROR-STATUS"
 
 
-@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), of_survey=True)
+@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), judges_discovery=True)
 @check(
     "grpc.nothing-breaks-in-the-survey",
     answers=("OIP-ALIVE-LEGAL/grpc", "OIP-ERROR-STATUS/grpc"),
-    of_survey=True,
+    judges_discovery=True,
     over=(GRPC,),
 )
 def nothing_breaks_in_the_survey(target: Peer) -> None:

@@ -197,7 +197,7 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
     for tensor in expected:
         array = expect(reply).output(tensor.name).array
         right = tensor.array.reshape(-1).tolist()
-        near = MODEL_TOLERANCE if tensor.is_near else ROUNDING_TOLERANCE
+        near = MODEL_TOLERANCE if tensor.is_approximate else ROUNDING_TOLERANCE
         if array is None or not _is_same(array.reshape(-1).tolist(), right, near):
             found = "no values that can be read" if array is None else format_elements(array)
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)

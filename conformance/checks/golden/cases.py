@@ -26,7 +26,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire import tensor
 from conformance.wire.finding import format_value
-from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Message
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, SAME_NAMES, Message
 from conformance.wire.tensor import Tensor
 
 # --- expectations of cases --------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def make_message(case: Case, model: Model) -> Message:
     Raises:
         NotApplicable: the target uses other tensor names than those in the bytes.
     """
-    if model.names != OUR_NAMES and case.json_length:
+    if model.names != SAME_NAMES and case.json_length:
         raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
     path = model.infer_path if case.path == f"/v2/models/{case.role}/infer" else case.path
     headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")

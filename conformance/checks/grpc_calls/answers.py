@@ -45,7 +45,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
     is_wrong = "under the suite's own name it is also wrong"
 
     def expect_answer_as(named: ClientName) -> None:
-        expect_correct_outputs(target.send(named.sign(call)), model, tensors)
+        expect_correct_outputs(target.send(named.add_user_agent(call)), model, tensors)
 
     with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
         for client in clients:

@@ -24,7 +24,7 @@ from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire import tensor
 from conformance.wire.finding import format_value
 from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, Pb, load_stubs
-from conformance.wire.request import OUR_NAMES, Form, Message, RequestedOutput
+from conformance.wire.request import SAME_NAMES, Form, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
@@ -34,7 +34,7 @@ def make_message(case: GrpcCase, model: Model) -> Message:
     Raises:
         NotApplicable: the target uses other tensor names than those in the bytes.
     """
-    if model.names != OUR_NAMES:
+    if model.names != SAME_NAMES:
         raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
     body = case.body
     if (model.name, model.version) != (case.role, ""):

@@ -228,7 +228,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
     message = model.request(tensors, send=form, outputs=model.build_outputs_member()).message()
 
     def expect_answer_as(named: ClientName) -> None:
-        expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
+        expect(target.infer(named.add_user_agent(message))).tensors(model.expected(tensors))
 
     is_wrong = "under the suite's own name it is also wrong"
     with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):

@@ -318,7 +318,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Hea
 def _has_same_outputs(reply: Reply, other: Reply, steady: Sequence[str]) -> bool:
     """Say whether two answers have the same outputs; only deterministic outputs need equal elements."""
     tensors = [tensor for output in other.answer.outputs if (tensor := as_tensor(output)) and output.name in steady]
-    near = [replace(tensor, is_near=True) for tensor in tensors]
+    near = [replace(tensor, is_approximate=True) for tensor in tensors]
     return _summarize_outputs(reply) == _summarize_outputs(other) and is_met(lambda: expect(reply).tensors(near))
 
 

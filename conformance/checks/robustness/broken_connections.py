@@ -129,7 +129,7 @@ def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: Rende
     Raises:
         NotApplicable: the server answers that it cannot process so many requests at a time.
     """
-    with expect_still_serving(target, model), target.hold([render(target, model)] * count):
+    with expect_still_serving(target, model), target.hold_connections([render(target, model)] * count):
         for salt in range(4, 7):
             try:
                 expect_served(target, model, salt)

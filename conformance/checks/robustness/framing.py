@@ -97,7 +97,7 @@ def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Mak
     """The server refuses a request whose end is ambiguous, and everything after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, *lines(len(message.body), len(behind)))
-    octets = Octets(head, f"{name}, and a request behind it", tail=message.body + behind, most=2)
+    octets = Octets(head, f"{name}, and a request behind it", tail=message.body + behind, max_answers=2)
     with expect_still_serving(target, model):
         replies = target.send_octets(message, octets)
         expect_no_second(replies, f"a request with {name}")
@@ -114,7 +114,9 @@ def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> N
     """The server refuses an HTTP/1.0 request with Transfer-Encoding, or closes the connection after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, CHUNKED, b"Connection: keep-alive", version=b"1.0")
-    octets = Octets(head, "chunks in HTTP/1.0, and a request behind", tail=wrap_in_chunk(message.body) + behind, most=2)
+    octets = Octets(
+        head, "chunks in HTTP/1.0, and a request behind", tail=wrap_in_chunk(message.body) + behind, max_answers=2
+    )
     with expect_still_serving(target, model):
         expect_no_second(target.send_octets(message, octets), "chunks in HTTP/1.0")
 
@@ -146,7 +148,7 @@ def request_in_a_body_is_not_carried_out(
     message, inside = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     sent = carrier(target, message, inside)
     with expect_still_serving(target, model):
-        replies = target.send_octets(message, Octets(sent, name, tail=target.render_octets(message), most=2))
+        replies = target.send_octets(message, Octets(sent, name, tail=target.render_octets(message), max_answers=2))
         expect_settled(replies[0], name)
         for behind in replies[1:]:
             if behind.succeeded:
@@ -164,7 +166,9 @@ def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     sent = _make_head_with_two_lengths(target, message, len(message.body)) + wrap_in_chunk(message.body) + behind
     with expect_still_serving(target, model):
-        replies = target.send_octets(message, Octets(sent, "chunks beside a length, and a request behind", most=2))
+        replies = target.send_octets(
+            message, Octets(sent, "chunks beside a length, and a request behind", max_answers=2)
+        )
         expect_no_second(replies, "a request with chunks beside a length")
 
 

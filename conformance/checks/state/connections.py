@@ -298,7 +298,7 @@ def body_is_never_the_next_request(
 ) -> str:
     """The server does not answer a second request that is hidden in the body of a refused request."""
     require_distinct_answers(model, *(make_salted_tensors(model, ELEMENT_COUNT, salt) for salt in (HIDDEN_SALT, 1, 2)))
-    body = padding + target.as_text(_make_good_json_request(model, HIDDEN_SALT))
+    body = padding + target.render_without_user_headers(_make_good_json_request(model, HIDDEN_SALT))
     message = refused(model).with_body(body)
     with block_if(
         lambda: (

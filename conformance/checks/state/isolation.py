@@ -270,7 +270,7 @@ def bodies_in_turns_keep_apart(
         require_raw(target, model, messages[0])
     if chunks and not target.send_in_pieces(messages[0], offsets, chunks=chunks).succeeded:
         raise NotApplicableError("the server refuses the same request in chunks when it is sent alone")
-    for k, reply in enumerate(target.send_in_turns(messages, offsets, chunks=chunks)):
+    for k, reply in enumerate(target.send_interleaved(messages, offsets, chunks=chunks)):
         expect_own_answer(target, reply, model, length, k, "OIP-ISOLATION")
     return f"{len(offsets) + 1} pieces of each body"
 

@@ -112,7 +112,7 @@ def _make_deployed_walk(target: GrpcTarget, deployed: DeployedSteps, *, with_bas
 
 def _make_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
     """Return a function that evaluates a named condition once and caches the result; HTTP has a separate cache."""
-    return lambda name, ask: target.over_http.ask_once(f"{name} over gRPC", ask)
+    return lambda name, ask: target.over_http.probe_once(f"{name} over gRPC", ask)
 
 
 def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:

@@ -97,7 +97,7 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
             baseline_sender,
             lambda axis: _build_single_value_steps(kind, axis),
             NEUTRAL,
-            target.ask_once,
+            target.probe_once,
             lambda: target.has_hung,
         ),
     )
@@ -122,7 +122,7 @@ def _make_deployed_walk(target: Target, deployed: DeployedSteps, *, with_baselin
             sender,
             lambda axis: deployed.list_single_value_steps(axis, forms),
             NEUTRAL,
-            target.ask_once,
+            target.probe_once,
             lambda: target.has_hung,
         )
         if with_baseline

@@ -33,7 +33,7 @@ def answer(data: bytes) -> None:
     assert [part.start for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
     assert not given.body or parts[-1].end == len(given.body)
     for offset in {0, taken.json_end, len(given.body) // 2}:
-        assert body_layout.find_label(taken, offset).isascii()
+        assert body_layout.find_field_label(taken, offset).isascii()
         assert body_layout.format_hex_window(given.body, offset).isascii()
 
 
