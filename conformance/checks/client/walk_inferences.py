@@ -185,7 +185,7 @@ def make_earlier_inference(step: Step, name: str, neutral: Step) -> tuple[Infere
 
 
 def _choose_other_forms(step: Step) -> Step:
-    """Return forms for the earlier inference that differ from those of the step; FP16 becomes INT32, which JSON can carry."""
+    """Return forms for the earlier inference that differ from those of the step; FP16 becomes INT32."""
     if "FP16" in step["datatypes"]:
         return {"datatypes": "INT32"} if "contents" in step else {"datatypes": "INT32", "send": "json", "want": "json"}
     if "contents" in step:
