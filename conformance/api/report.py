@@ -140,7 +140,7 @@ class Report:
             OSError: the file cannot be written.
         """
         if formats.find_suffix(Path(path)) is None:
-            raise JudgeError(f"{path}: unknown suffix; use one of {', '.join(formats.FORMATS)}")
+            raise JudgeError(f"{path}: unknown suffix, known are {', '.join(formats.FORMATS)}")
         formats.write(self.document, Path(path))
 
     def __str__(self) -> str:

@@ -116,7 +116,7 @@ def _list_result_rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterat
 
 
 def _format_result(server: ServerResult, requirement: Requirement) -> str:
-    """Return a server's outcome for a requirement, and its observations; the outcome "observed" is left out."""
+    """Return a server's outcome for a requirement, and its observations, which replace the outcome "observed"."""
     observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:MAX_SHOWN]]
     word = server.describe_outcome(requirement)
     return "<br>".join(observed if observed and word == "observed" else [word, *observed])

@@ -110,7 +110,7 @@ class Entry:
     def grpc_note(self) -> str:
         """A note that gRPC was judged, in addition to HTTP or instead of it; empty if only HTTP was judged."""
         is_alone = self.is_client and HTTP not in self.folder.report["target"]["transports"]
-        return ("gRPC only" if is_alone else "also gRPC") if self.is_over_grpc else ""
+        return ("gRPC alone" if is_alone else "also gRPC") if self.is_over_grpc else ""
 
     @cached_property
     def musts(self) -> Tally:

@@ -59,7 +59,7 @@ def make_empty_folder(folder: Path, error: type[UserError]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise error(f"{folder} is not empty: give a new or empty folder")
+            raise error(f"{folder} is not empty: give a new folder")
     except OSError as fault:
         raise error(f"cannot write {folder}: {fault.strerror}") from fault
 

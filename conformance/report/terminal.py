@@ -76,7 +76,7 @@ def describe_disturbance(row: str, connections: int) -> Iterator[str]:
 
 
 def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
-    """Yield the time spent on answers that never arrived completely, and the number of rows not repeated for it."""
+    """Yield the time spent on answers that never arrived completely, and the number of rows not repeated."""
     if seconds >= MIN_SHOWN_WAIT_S:
         yield f"The run waited {seconds:.0f} s for answers that did not arrive completely."
     if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):

@@ -128,7 +128,7 @@ def test_what_a_registry_says_of_real_folders(
     forge(original, honest, forged, lambda found: found.manifest.update(product="Q", alias_of=alias))
     assert main([*check, str(failing), str(honest), str(forged)]) == 1
     said = capsys.readouterr().out
-    assert "### Certifications: 2 of 3 not taken" in said
+    assert "### Certifications: 2 of 3 not accepted" in said
     assert "- `the verdict is nonconformant: " in said
     assert f"- `the policy does not list the key {read(forged).key['id']} for V`" in said
     assert f"- `{honest} certifies the same run, as P 1 by V`" in said

@@ -94,7 +94,7 @@ def test_one_certification_at_a_time(tmp_path: Path) -> None:
     make_certification(root / "there")
     again = make_certification(tmp_path / "again", finished="2026-02-02T03:05:05+00:00", product="p.")
     ((found,),) = (each.problems for each in checking.check_folders([again], root, date(2026, 6, 1)))
-    assert found.startswith("p. 1 has a certification for full: there, valid until 2027-01-02")
+    assert found.startswith("p. 1 already has a certification for full: there, valid until 2027-01-02")
     assert problems(root, make_certification(tmp_path / "other", product_version="2")) == [()]
     assert problems(root, make_certification(tmp_path / "profile", profile="binary")) == [()]
     assert problems(root, again) == [()], "40 days before the other ends"

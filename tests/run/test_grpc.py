@@ -89,7 +89,7 @@ def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Pa
     passed = [check["check"] for check in report["rows"] if check["outcome"] == "pass"]
     assert {"grpc.raw-tensors-come-back", "grpc.answers-are-those-of-http"} <= set(passed)
     assert (
-        "over HTTP do not apply: none of the extensions is offered over HTTP. The verdict covers gRPC only" in run.stdout
+        "over HTTP do not apply: none of the extensions is offered over HTTP. The verdict covers gRPC" in run.stdout
     )
 
 

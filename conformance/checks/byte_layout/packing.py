@@ -67,7 +67,8 @@ def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) ->
         expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
-        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight elements are also wrong"):
+        reason = "outputs with eight elements are also wrong"
+        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), reason):
             expect_written(target, model, odd)
 
 

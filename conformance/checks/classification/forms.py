@@ -73,7 +73,7 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
     names = list_output_names(model, chosen, is_first=is_first)
     steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
-        raise NotApplicableError(f"{model.name} has no other output with the same values in every run")
+        raise NotApplicableError(f"{model.name} has no other deterministic output")
     listed = {name: model.build_plain_output(name) for name in names}
     listed[chosen] = RequestedOutput(chosen, classification=1)
     if binary is True:
@@ -212,7 +212,7 @@ def other_outputs_stay_over_grpc(
     reply = ask(target, model, tensors, *outputs, send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names and tensor.name != chosen]
     if not right:
-        raise NotApplicableError(f"{model.name} has no other output with the same values in every run")
+        raise NotApplicableError(f"{model.name} has no other deterministic output")
 
     def is_wrong_unclassified() -> bool:
         usual = ask(target, model, tensors, *map(RequestedOutput, names), send=send)

@@ -205,7 +205,7 @@ def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Col
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
     if right is None:
-        raise NotApplicableError(f"{model.name} has no such output that has elements and the same values in every run")
+        raise NotApplicableError(f"{model.name} has no such deterministic output with elements")
     count = model.limit_classes(right, None)
     wanted = [RequestedOutput(right.name, classification=count)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted))

@@ -173,7 +173,7 @@ CALL_ROW = Row(
 @rows(to_grpc_row(CALL_ROW))
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer whose outputs do not fill its body."""
-    expect_error(client.infer(inference, script), "its outputs do not fill its body")
+    expect_error(client.infer(inference, script), "the outputs of the answer do not fill its body")
 
 
 # --- many inferences --------------------------------------------------------------------------------------------------

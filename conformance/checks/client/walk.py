@@ -119,7 +119,7 @@ class ClientWalker:
         return all(is_plain_answer_read(self.client, inference, (one,)) for one in make_outputs(step, name))
 
     def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Take the last step of the sequence, on a new address of the peer; return its failure, or None."""
+        """Take the last step of the sequence with a refreshed client; return the failure of the step, or None."""
         if self.hangs >= MAX_HANGS:
             return None
         self.client = self.client.refresh()

@@ -70,7 +70,7 @@ def generated_outputs_are_written(target: Target, model: Model) -> None:
 @check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*make_generated_rows("both", _list_requirements_of_both))
 def generated_tensors_survive(target: Target, model: Model) -> None:
-    """The server returns tensors that Hypothesis generated bit by bit, from binary data to binary data."""
+    """The server returns every bit of tensors that Hypothesis generated, from binary data to binary data."""
     expect_generated(model, "both", lambda tensor: _expect_both_sides(target, model, tensor))
 
 

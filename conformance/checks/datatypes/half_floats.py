@@ -32,7 +32,7 @@ from conformance.wire.tensor import Tensor
 
 
 def make_half_float_rows(datatype: str) -> list[Row]:
-    """Return a row for each group of corner values: the bits, and whether JSON can carry them as FP32."""
+    """Return a row for each group of corner values: the bits, and whether JSON can carry their values."""
     in_json = FLOAT_CORNERS[datatype]
     return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
 
