@@ -119,7 +119,7 @@ def _build_report(
         extensions=arguments.extensions,
         models=arguments.subjects.models,
         settings=settings,
-        withstands=arguments.subjects.robustness,
+        sends_hostile_requests=arguments.subjects.robustness,
     )
     return Report(
         json_report.build(

@@ -97,20 +97,20 @@ def render(servers: Sequence[ServerResult]) -> str:
     )
 
 
-def _format_first_and_last_words(found: Sentence) -> str:
+def _format_first_and_last_words(sentence: Sentence) -> str:
     """Return the first and last words that locate a sentence in its document; empty for a section with an anchor."""
-    return " ... ".join(filter(None, (found.first, found.last)))
+    return " ... ".join(filter(None, (sentence.first, sentence.last)))
 
 
 def _link_requirements(entries: Iterable[Requirement]) -> str:
     return ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries)
 
 
-def _list_result_rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
+def _list_result_rows(erratum: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
     """Yield table rows: the names of servers with equal results, and their result for each requirement."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for server in servers:
-        cells = tuple(_format_result(server, entry) for entry in found.requirements)
+        cells = tuple(_format_result(server, entry) for entry in erratum.requirements)
         by_cells.setdefault(cells, []).append(text(server.name))
     yield from ([", ".join(names), *cells] for cells, names in by_cells.items())
 
@@ -122,11 +122,11 @@ def _format_result(server: ServerResult, requirement: Requirement) -> str:
     return "<br>".join(observed if observed and word == "observed" else [word, *observed])
 
 
-def _group_decisions(found: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
+def _group_decisions(erratum: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
     """Yield requirements with the same level, statement and note over both transports, and the note as Markdown."""
     by_text: dict[tuple[str, str, str], list[Requirement]] = {}
-    for entry in found.requirements:
+    for entry in erratum.requirements:
         by_text.setdefault((entry.level, entry.statement, entry.note), []).append(entry)
     for entries in by_text.values():
-        said = f"{entries[0].statement} {entries[0].note}".strip()
-        yield entries, pages.link_ids(pages.format_note(said), entries[0].id, FOLDER)
+        statement = f"{entries[0].statement} {entries[0].note}".strip()
+        yield entries, pages.link_ids(pages.format_note(statement), entries[0].id, FOLDER)

@@ -185,6 +185,10 @@ def _format_output(output: ExpectedOutput, forms: Mapping[str, str]) -> Iterator
         yield from format_bytes(name, output.binary, find_group_width(output.datatype), output.values)
 
 
-def _format_class(found: ExpectedClass) -> str:
-    parts = [format_element(found.value), str(found.index), *([found.label] if found.label is not None else [])]
+def _format_class(expected: ExpectedClass) -> str:
+    parts = [
+        format_element(expected.value),
+        str(expected.index),
+        *([expected.label] if expected.label is not None else []),
+    ]
     return f'"{":".join(parts)}"'

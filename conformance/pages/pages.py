@@ -160,10 +160,10 @@ def _create_environment() -> jinja2.Environment:
     return environment
 
 
-def link_source(found: Sentence) -> str:
+def link_source(sentence: Sentence) -> str:
     """Return a Markdown link to the source sentence of a requirement."""
-    text = re.sub(r"[\[\]]", r"\\\g<0>", str(found))
-    return f"[{text}]({found.url})"
+    text = re.sub(r"[\[\]]", r"\\\g<0>", str(sentence))
+    return f"[{text}]({sentence.url})"
 
 
 def format_note(text: str) -> str:

@@ -215,28 +215,30 @@ def make_subject_key(made: Manifest) -> tuple[str, ...]:
 # --- the comment ------------------------------------------------------------------------------------------------------
 
 
-def render_comment(found: Sequence[FolderCheck]) -> str:
+def render_comment(checks: Sequence[FolderCheck]) -> str:
     """Return one comment in Markdown: the accepted folders, and how to fix the others.
 
     Text from submissions is formatted as code, so that it creates neither links nor mentions.
     """
-    refused = sum(not each.is_accepted for each in found)
-    title = "Certifications: all accepted" if not refused else f"Certifications: {refused} of {len(found)} not accepted"
+    refused = sum(not each.is_accepted for each in checks)
+    title = (
+        "Certifications: all accepted" if not refused else f"Certifications: {refused} of {len(checks)} not accepted"
+    )
     lines = [f"### {title}", ""]
-    for each in found:
+    for each in checks:
         lines += _render_folder(each)
     return "\n".join(lines).rstrip()
 
 
-def _render_folder(found: FolderCheck) -> Iterator[str]:
-    entry = found.entry
-    yield f"**{markdown.code(entry.place)}**: {'accepted' if found.is_accepted else 'not accepted'}"
+def _render_folder(folder_check: FolderCheck) -> Iterator[str]:
+    entry = folder_check.entry
+    yield f"**{markdown.code(entry.place)}**: {'accepted' if folder_check.is_accepted else 'not accepted'}"
     yield ""
-    for reason in found.problems[:MAX_SHOWN_REASONS]:
+    for reason in folder_check.problems[:MAX_SHOWN_REASONS]:
         yield f"- {markdown.code(reason, 600)}"
-    if len(found.problems) > MAX_SHOWN_REASONS:
-        yield f"- and {len(found.problems) - MAX_SHOWN_REASONS} more"
-    if found.problems:
+    if len(folder_check.problems) > MAX_SHOWN_REASONS:
+        yield f"- and {len(folder_check.problems) - MAX_SHOWN_REASONS} more"
+    if folder_check.problems:
         yield ""
     if beside := verifying.describe_label(entry.folder):
         yield markdown.code(beside, 800)

@@ -66,10 +66,10 @@ def _refuse_unknown_signer(entry: Entry, registry_policy: Policy) -> Entry:
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
 
 
-def _render_files(found: Sequence[Entry], registry_policy: Policy, day: date) -> Iterator[tuple[str, str]]:
+def _render_files(certifications: Sequence[Entry], registry_policy: Policy, day: date) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of the site."""
-    verified = [entry for entry in found if entry.status is not Status.REFUSED]
-    refused = [entry for entry in found if entry.status is Status.REFUSED]
+    verified = [entry for entry in certifications if entry.status is not Status.REFUSED]
+    refused = [entry for entry in certifications if entry.status is Status.REFUSED]
     listed = group_by_product(verified)
     templates = build_environment("conformance.registry")
     templates.filters["quoted"] = shlex.quote
@@ -180,10 +180,10 @@ class Product:
         return [entry for entry in self.entries if entry.manifest.profile == profile]
 
 
-def group_by_product(found: Iterable[Entry]) -> list[Product]:
+def group_by_product(certifications: Iterable[Entry]) -> list[Product]:
     """Return the products with certifications, sorted by vendor, name and party."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in found:
+    for entry in certifications:
         made = entry.manifest
         groups.setdefault((made.vendor, made.product, made.party), []).append(entry)
     return [
@@ -213,9 +213,9 @@ class FeedItem:
     summary: str
 
 
-def make_feed(found: Iterable[Entry], registry_policy: Policy) -> list[FeedItem]:
+def make_feed(certifications: Iterable[Entry], registry_policy: Policy) -> list[FeedItem]:
     """Return the items of the Atom feed: new certifications, and dated revocations and disputes."""
-    every = [item for entry in found for item in _list_feed_items(entry, registry_policy)]
+    every = [item for entry in certifications for item in _list_feed_items(entry, registry_policy)]
     return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
 
 

@@ -149,13 +149,13 @@ def describe_options(
     models: Sequence[str],
     settings: Settings,
     connections: int = 1,
-    withstands: bool = False,
+    sends_hostile_requests: bool = False,
 ) -> dict[str, Any]:
     """Return the `options` of the report, which affect the verdict: names of headers, but never their values."""
     return {
         "profile": profile,
         "dangerous": dangerous,
-        **({"robustness": True} if withstands else {}),
+        **({"robustness": True} if sends_hostile_requests else {}),
         "strict": strict,
         "extensions": list(extensions),
         "timeout_s": settings.timeout,

@@ -92,11 +92,11 @@ def _is_failing(row: CheckResult, entry: Requirement) -> bool:
     return outcome in _FAILING and not row.is_for(ReasonKind.TARGET_LOST)
 
 
-def _format_message(entry: Requirement, verdict: Outcome, shown: Sequence[CheckResult]) -> str:
-    if not shown:
+def _format_message(entry: Requirement, verdict: Outcome, shown_rows: Sequence[CheckResult]) -> str:
+    if not shown_rows:
         return "" if verdict in _STATUS else f"{OUTCOME_WORDINGS[verdict].short}: {OUTCOME_WORDINGS[verdict].meaning}"
-    more = f" (and {len(shown) - 1} more row{'s' if len(shown) > 2 else ''})" if shown[1:] else ""
-    first = shown[0].message.partition("\n")[0]
+    more = f" (and {len(shown_rows) - 1} more row{'s' if len(shown_rows) > 2 else ''})" if shown_rows[1:] else ""
+    first = shown_rows[0].message.partition("\n")[0]
     return f"{entry.level} {entry.id}: {first}{more}"
 
 

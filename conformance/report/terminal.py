@@ -86,11 +86,11 @@ def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[s
         )
 
 
-def describe_visible_headers(found: Iterable[tuple[str, str]]) -> list[str]:
+def describe_visible_headers(headers: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for each header of the user whose value the suite cannot hide, with the reason, not the value."""
     return [
         f"not hidden  the value of {escape_text(name)} is visible if the server repeats it: {why}"
-        for name, why in found
+        for name, why in headers
     ]
 
 
@@ -155,15 +155,15 @@ def _format_counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -
     return "".join(f"{counts[outcome] or '.':>9}" for outcome in columns)
 
 
-def format_gate(found: GateResult | None) -> Iterator[str]:
+def format_gate(gate: GateResult | None) -> Iterator[str]:
     """Yield the differences of a run from its baseline; nothing without a baseline."""
-    if found is None:
+    if gate is None:
         return
-    for title, labels in (("new", found.new), ("fixed", found.fixed), ("stale entries", found.stale)):
+    for title, labels in (("new", gate.new), ("fixed", gate.fixed), ("stale entries", gate.stale)):
         yield f"{title:14}{len(labels):6}"
         yield from (f"      {escape_text(label, 400)}" for label in labels)
-    yield f"known failures{len(found.known):6}"
-    if found.fixed or found.stale:
+    yield f"known failures{len(gate.known):6}"
+    if gate.fixed or gate.stale:
         yield "Remove fixed and stale entries from the baseline, or use --conformance-update-baseline."
 
 

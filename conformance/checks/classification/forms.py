@@ -63,7 +63,7 @@ def other_outputs_stay(
         RequestedOutput(name, binary) if name == plain else RequestedOutput(name, classification=2) for name in order
     ]
     reply = ask(target, model, model.sample(), *outputs)
-    _expect_plain_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
+    _expect_unclassified_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
 
 
 def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
@@ -80,7 +80,7 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
         listed[steady[0]] = RequestedOutput(steady[0], True)
     reply = ask(target, model, tensors, *listed.values())
     for name in steady:
-        _expect_plain_output(target, model, tensors, reply, listed[name])
+        _expect_unclassified_output(target, model, tensors, reply, listed[name])
 
 
 @check("classification.next-request-is-plain", answers="CLS-ONLY")
@@ -101,10 +101,10 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     reply = target.infer(
         model.request(tensors, send="json", outputs=[name] if listed else model.build_outputs_member())
     )
-    _expect_plain_output(target, model, tensors, reply, RequestedOutput(name))
+    _expect_unclassified_output(target, model, tensors, reply, RequestedOutput(name))
 
 
-def _expect_plain_output(
+def _expect_unclassified_output(
     target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
     """Expect a correct unclassified output, or the one that the server returns to a request without classification."""

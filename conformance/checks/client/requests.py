@@ -379,7 +379,7 @@ def sends_each_of_many_at_once(
 
 
 @contextmanager
-def attribute_to_concurrency(client: Client, seen: Observation) -> Iterator[None]:
+def attribute_to_concurrency(client: Client, observation: Observation) -> Iterator[None]:
     """Report CLIENT-SENDS-VALUES for a request that is wrong only among concurrent requests.
 
     The client sends the same inference again alone, if `is_mixed_up` says that concurrency may be the cause.
@@ -390,7 +390,7 @@ def attribute_to_concurrency(client: Client, seen: Observation) -> Iterator[None
     try:
         yield
     except UnmetError as unmet:
-        alone = replace(seen.inference, model=f"{seen.inference.model}_alone")
+        alone = replace(observation.inference, model=f"{observation.inference.model}_alone")
         if is_mixed_up(unmet.requirement or VALUES) and is_met(
             lambda: expect_sent(client.refresh().infer(alone, make_small_script(alone)))
         ):

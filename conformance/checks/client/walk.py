@@ -104,13 +104,13 @@ class ClientWalker:
         script = Script(list_outputs, http, grpc, AnswerBarrier(count))
         return self.client.infer_all(inferences, script, at_once=True)
 
-    def _expect_read(self, seen: Observation, step: Step) -> None:
+    def _expect_read(self, observation: Observation, step: Step) -> None:
         unread = UNKNOWN if step.get("extra") == "unknown" else None
         if step["classes"] != "none":
-            expect_classes(seen, CLASS_TEXTS, unread=unread)
-            seen = replace(seen, outputs=seen.outputs[1:])
-        if seen.outputs:
-            expect_outputs(seen, through_json=True, unread=unread)
+            expect_classes(observation, CLASS_TEXTS, unread=unread)
+            observation = replace(observation, outputs=observation.outputs[1:])
+        if observation.outputs:
+            expect_outputs(observation, through_json=True, unread=unread)
 
     def reads_plain_answers(self, step: Step) -> bool:
         """Say whether the client reads each output of a step if a simple answer has only that output."""
