@@ -57,7 +57,7 @@ ODD_ONES = (
     (unusual_models.COUNTER, 160, "counter has no other deterministic output"),
     (unusual_models.BY_PLACE, 160, "the model goes by the order of its inputs, not by their names, in plain JSON too"),
     (unusual_models.NAN, 130, "JSON does not carry Y"),
-    (unusual_models.OCTETS, 80, "no output of octets has a JSON form"),
+    (unusual_models.OCTETS, 80, "JSON carries no output of octets"),
     (unusual_models.SMALL_TABLE, 145, "small_table may look up its integers in a table"),
     (
         *(unusual_models.STRUCTURED, 90),
