@@ -1,7 +1,7 @@
 """The Python API of the suite: `conformance.judge(url_or_app)` returns a `Report`. docs/python.md has examples.
 
-It does not need pytest, and does not affect a surrounding pytest run. `conformance` exports these names and imports
-them lazily.
+The API does not need pytest, and does not affect a surrounding pytest run. `conformance` exports these names and
+imports them lazily.
 """
 
 from __future__ import annotations

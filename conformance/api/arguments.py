@@ -42,7 +42,7 @@ class Arguments:
         grpc: the gRPC address as `host:port`, or None.
         headers: each as "Name: value".
         extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
-        subjects: the model roles and deployed models.
+        subjects: what to judge: model roles, deployed models, robustness.
         file: the contents of the target file.
     """
 
@@ -57,14 +57,14 @@ class Arguments:
     timeout: float
     file: TargetConfig
 
-    def settings(self, url: str) -> Settings:
+    def build_settings(self, url: str) -> Settings:
         """Return the connection settings for the target at this URL.
 
         Raises:
             JudgeError: an address, a header or the timeout cannot be used.
         """
         try:
-            made = settings.make_settings(
+            built = settings.make_settings(
                 url,
                 self.headers,
                 ca_file=self.file.ca_file,
@@ -73,10 +73,10 @@ class Arguments:
                 grpc=self.grpc,
                 rate=self.file.rate,
             )
-            made.build_ssl_context()
+            built.build_ssl_context()
         except SettingsError as error:
             raise JudgeError(str(error)) from error
-        return made
+        return built
 
 
 def read_arguments(
@@ -100,40 +100,40 @@ def read_arguments(
     if profile not in PROFILES:
         raise JudgeError(f"profile {profile!r}: give one of {', '.join(PROFILES)}")
     file = _load_file(config)
-    app = None if target is None or isinstance(target, str) else _check_app(target)
+    app = None if target is None or isinstance(target, str) else _validate_app(target)
     url = target if isinstance(target, str) else ""
     if app is None and not (url or file.url or grpc or file.grpc):
         raise JudgeError("nothing to judge: give a URL, an ASGI app, or grpc")
-    made = Arguments(
+    arguments = Arguments(
         url=url or (file.url or "" if app is None else ""),
         app=app,
         grpc=grpc or file.grpc,
         headers=_merge_headers(headers or {}, file),
-        extensions=_check_names("extensions", extensions) or file.extensions,
-        subjects=select_subjects(_check_names("models", models), file.models, robustness=robustness),
+        extensions=_validate_names("extensions", extensions) or file.extensions,
+        subjects=select_subjects(_validate_names("models", models), file.models, robustness=robustness),
         profile=profile,
         strict=strict,
         timeout=file.timeout or DEFAULT_TIMEOUT_S if timeout is None else timeout,
         file=file,
     )
-    _check_arguments(made)
-    return made
+    _validate_arguments(arguments)
+    return arguments
 
 
-def _check_arguments(made: Arguments) -> None:
-    """Check that the extensions exist and can be judged at these addresses.
+def _validate_arguments(arguments: Arguments) -> None:
+    """Raise an error if an extension is unknown, or cannot be judged at the given addresses.
 
     Raises:
         JudgeError: an extension, address, header or timeout cannot be used.
     """
-    unknown = [name for name in made.extensions if name not in CHOICES]
+    unknown = [name for name in arguments.extensions if name not in CHOICES]
     if unknown:
-        raise JudgeError(f"extensions: there is no {unknown[0]!r}, but {', '.join(CHOICES)}")
-    if made.grpc and not has_grpc():
+        raise JudgeError(f"extensions: unknown {unknown[0]!r}; give one of {', '.join(CHOICES)}")
+    if arguments.grpc and not has_grpc():
         raise JudgeError(extras.describe_missing(EXTRA, "grpc"))
-    if not made.grpc and set(made.extensions) & set(OVER_GRPC):
+    if not arguments.grpc and set(arguments.extensions) & set(OVER_GRPC):
         raise JudgeError("extensions: classification_grpc needs grpc='host:port'")
-    made.settings(PLACEHOLDER_URL if made.app or made.url == REFERENCE else made.url)
+    arguments.build_settings(PLACEHOLDER_URL if arguments.app or arguments.url == REFERENCE else arguments.url)
 
 
 def _load_file(config: str | PathLike[str] | None) -> TargetConfig:
@@ -143,7 +143,7 @@ def _load_file(config: str | PathLike[str] | None) -> TargetConfig:
         raise JudgeError(str(error)) from error
 
 
-def _check_app(target: Any) -> AsgiApp:
+def _validate_app(target: Any) -> AsgiApp:
     """Return the application after checking that it accepts the arguments of ASGI 3."""
     try:
         inspect.signature(target).bind("scope", "receive", "send")
@@ -154,7 +154,7 @@ def _check_app(target: Any) -> AsgiApp:
     return app
 
 
-def _check_names(argument: str, names: Collection[str]) -> tuple[str, ...]:
+def _validate_names(argument: str, names: Collection[str]) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise JudgeError(f"{argument}: give a list of names, not {names!r}")
     return tuple(names)

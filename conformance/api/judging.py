@@ -1,4 +1,4 @@
-"""Implements `judge`, which judges one target in this process, without pytest. It serves an ASGI app meanwhile."""
+"""Implements `judge`, which judges one target in this process, without pytest. An ASGI app is served during the run."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _serve_target(arguments: Arguments) -> Iterator[str]:
 
 
 def _judge_at(url: str, arguments: Arguments) -> Report:
-    settings, file = arguments.settings(url), arguments.file
+    settings, file = arguments.build_settings(url), arguments.file
     seed = client_names.choose_seed(arguments.profile, settings)
     with Session(Target(settings), placements=file.roles, strict=arguments.strict, seed=seed) as session:
         started = _format_now()
@@ -119,7 +119,7 @@ def _build_report(
         extensions=arguments.extensions,
         models=arguments.subjects.models,
         settings=settings,
-        withstands=arguments.subjects.robustness,
+        sends_hostile_requests=arguments.subjects.robustness,
     )
     return Report(
         json_report.build(

@@ -30,7 +30,7 @@ class UnmetRow:
         row: the id of the row, or empty.
         message: the expected and the actual value.
         sent: a short description of the request; empty if none was sent.
-        repeat: a shell command that sends the request again; an app judged in process must be served first.
+        repeat: a shell command that sends the request again. If an ASGI app was judged, serve it first.
     """
 
     check: str
@@ -68,7 +68,7 @@ class Robustness:
     """The robustness results of a server, which do not affect the verdict.
 
     Attributes:
-        held: the number of rows that the server withstood.
+        held: the number of rows that the server passed.
         of: the number of rows that were judged.
         unmet: the unmet requirements, in the order of the ledger.
     """
@@ -95,7 +95,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether something was judged and nothing failed; a run with this verdict has exit status 0."""
+        """Whether something was judged and nothing failed; the exit status of such a pytest run is 0."""
         return EXIT_STATUS[self.verdict] == 0
 
     @property

@@ -46,31 +46,34 @@ class AsgiWrapper:
         await self._app(scope, receive, send)
 
     def _watch_startup(self, send: Send) -> Send:
-        async def listened(message: Message) -> None:
+        async def send_and_watch(message: Message) -> None:
             if message["type"] == "lifespan.startup.failed":  # usually a whole traceback
                 self.failure = escape_text(str(message.get("message", "")).strip().rpartition("\n")[2])
             await send(message)
 
-        return listened
+        return send_and_watch
 
 
 def _add_connection_close(send: Send) -> Send:
-    """Close the connection after the answer to a request with two length headers, as RFC 9112 6.3 requires."""
+    """Return a `send` that adds `Connection: close`.
 
-    async def closed(message: Message) -> None:
+    RFC 9112 6.3 requires this for the answer to a request with both Content-Length and Transfer-Encoding.
+    """
+
+    async def send_with_close(message: Message) -> None:
         if message["type"] == "http.response.start":
             own: Headers = message.get("headers", ())
             kept = [(name, value) for name, value in own if name.lower() != b"connection"]
             message["headers"] = [*kept, (b"connection", b"close")]
         await send(message)
 
-    return closed
+    return send_with_close
 
 
 BACKLOG = 2048  # the suite opens many connections at once
-START_LIMIT, STOP_LIMIT = 60.0, 10.0  # seconds
+MAX_START_S, MAX_STOP_S = 60.0, 10.0
 POLL_S = 0.01
-KEEP_ALIVE_SECONDS, IN_FLIGHT_SECONDS = 60, 2
+KEEP_ALIVE_S, IN_FLIGHT_S = 60, 2
 
 
 @contextmanager
@@ -90,7 +93,7 @@ def serve_app(app: AsgiApp) -> Iterator[str]:
             yield "http://127.0.0.1:{1}".format(*listener.getsockname())
         finally:
             server.should_exit = True
-            thread.join(STOP_LIMIT)
+            thread.join(MAX_STOP_S)
 
 
 def _open_listener() -> socket.socket:
@@ -103,7 +106,7 @@ def _open_listener() -> socket.socket:
 
 @contextmanager
 def _disable_access_log() -> Iterator[None]:
-    """Disable uvicorn's access log for thousands of requests; its other logs are left to the application."""
+    """Disable uvicorn's access log, which would show thousands of requests; leave its other logs unchanged."""
     log = logging.getLogger("uvicorn.access")
     before, log.disabled = log.disabled, True
     try:
@@ -119,8 +122,8 @@ def _build_config(app: AsgiApp) -> uvicorn.Config:
         http="h11",  # discards data outside of requests: trailers do not become headers, for instance
         ws="none",
         log_config=None,  # leave the logging of this process unchanged
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=IN_FLIGHT_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=IN_FLIGHT_S,
     )
 
 
@@ -130,10 +133,10 @@ def _run_server(server: uvicorn.Server, listener: socket.socket) -> None:
 
 
 def _wait_for_start(server: uvicorn.Server, thread: threading.Thread, front: AsgiWrapper) -> None:
-    limit = time.monotonic() + START_LIMIT
+    limit = time.monotonic() + MAX_START_S
     while not server.started:
         if not thread.is_alive():
-            raise JudgeError(f"the app does not start: {front.failure or 'its log says why'}")
+            raise JudgeError(f"the app does not start: {front.failure or 'its log has the reason'}")
         if time.monotonic() > limit:
-            raise JudgeError(f"the app does not start within {START_LIMIT:g} seconds")
+            raise JudgeError(f"the app does not start within {MAX_START_S:g} seconds")
         time.sleep(POLL_S)

@@ -1,8 +1,8 @@
 """The suite: a package of check modules for each area. `support` explains how to write a check.
 
-Every check in a module of an area's package belongs to the suite. A package may define `ORDER`, the order of its
-modules in runs and reports; modules that it does not list come last. The area of a check is the first part of its id.
-It is the package of the check, except for a check that runs over both gRPC and HTTP: both of its ids are in one place.
+The suite collects every function under `@check` in these modules. A package may define `ORDER`, the order of its
+modules in runs and reports; unlisted modules come last. The first part of a check's id is its area. The module of the
+check is in the package of that area; a check that runs over HTTP and gRPC has two ids, and one module for both.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ def load_every_check(*, of_clients: bool) -> tuple[Check, ...]:
         if isinstance(made, Check) and made.body.__module__ == module.__name__
         for value in (made, *made.also)
     )
-    expect_unique(found)
+    expect_unique_ids(found)
     return found
 
 
-def expect_unique(checks: Iterable[Check]) -> None:
-    """Expect unique ids of checks, and of the rows of each check.
+def expect_unique_ids(checks: Iterable[Check]) -> None:
+    """Raise an error if two checks, or two rows of one check, have the same id.
 
     Raises:
-        SuiteError: an id is not unique, or two checks of an area have the same function name, which `pytest -k` selects
-            by; the message names the check, and the row.
+        SuiteError: an id occurs twice, or two checks of an area have the same function name, which `pytest -k` selects
+            by. The message names the check and the row.
     """
     names: dict[str, str] = {}
     functions: dict[tuple[str, str], str] = {}
@@ -117,7 +117,7 @@ def list_area_checks(area: str) -> tuple[Check, ...]:
 
 @cache
 def load() -> tuple[Check, ...]:
-    """Return every check of servers that runs by default."""
+    """Return the checks of servers that run by default, ordered by area."""
     return tuple(check for area in AREAS for check in list_area_checks(area))
 
 

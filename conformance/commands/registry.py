@@ -60,7 +60,7 @@ def _check_folders(options: argparse.Namespace) -> tuple[str, int]:
     for folder in options.folders:
         if not folder.is_dir():
             raise RegistryError(f"{folder}: no such folder")
-    found = checking.check(options.folders, options.root, manifest.get_today())
+    found = checking.check_folders(options.folders, options.root, manifest.get_today())
     return checking.render_comment(found), 0 if all(each.is_accepted for each in found) else 1
 
 

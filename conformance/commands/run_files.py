@@ -105,4 +105,4 @@ def apply_baseline(
 def write_reports(files: RunFiles, report: dict[str, Any]) -> None:
     """Write every requested report; report an error for each one that cannot be written."""
     for path in files.reports:
-        files.left.attempt(f"the report {path}", partial(formats.write, report, path))
+        files.left.write_or_report(f"the report {path}", partial(formats.write, report, path))

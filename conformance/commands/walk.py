@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from conformance.checks.client.walk_axes import GRPC_AXES, HTTP_AXES, AxisValues, build_steps, exclude_pair
+from conformance.checks.client.walk_axes import GRPC_AXES, HTTP_AXES, AxisValues, build_steps, is_excluded_pair
 from conformance.checks.support.covering import Coverage, IsExcluded, Space, Step
 from conformance.checks.walk import calls, exchanges, walk_rows
 from conformance.checks.walk.axes import KINDS, is_excluded
@@ -59,7 +59,7 @@ def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: 
 
 
 def _describe_client_axes(kind: str, axes: AxisValues) -> Iterator[str]:
-    coverage = measure_coverage(axes, build_steps(axes), exclude_pair)
+    coverage = measure_coverage(axes, build_steps(axes), is_excluded_pair)
     yield f"{kind}: {len(build_steps(axes))} requests, {coverage}"
     yield from _format_axes(axes)
 

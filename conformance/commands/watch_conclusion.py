@@ -77,7 +77,7 @@ def conclude(
     if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
         report = _build_report(watched, conclusion, survey, is_strict=is_strict)
         write_reports(files, report)
-        files.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
+        files.left.write_or_report("the summary of the step", partial(github.summarize, report, os.environ))
     lines = [
         *_format_output(watched, conclusion, survey, shows_all=shows_all),
         *github.build_commands(report, os.environ),
@@ -147,8 +147,8 @@ def _format_output(
         yield from _format_section("gate", terminal.format_gate(gate))
     elif results:
         yield from _format_section("summary", terminal.format_summary(conclusion, survey, Party.CLIENT))
-    yield from _format_section("failures", terminal_findings.format_failures(checks, "", most=most))
-    yield from _format_section("advice", terminal_findings.format_advice(checks, most=most))
+    yield from _format_section("failures", terminal_findings.format_failures(checks, "", max_blocks=most))
+    yield from _format_section("advice", terminal_findings.format_advice(checks, max_blocks=most))
     yield from _format_section("fix first", terminal_findings.format_fix_first(checks))
 
 

@@ -1,8 +1,8 @@
 """Renders docs/errata.md: contradictions between the documents, within them or with their examples, and gaps.
 
 Strategy: `errata.toml` has the readings and a proposed wording; its header comment explains the keys. The ledger has
-the suite's decisions and their reasons; reports have the behaviour of servers. The page is a pure function of these,
-and is not edited by hand.
+the suite's decisions and their reasons; reports have the behaviour of servers. The page is generated from these
+files alone; do not edit it by hand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILE = "pages/errata.toml"
 EXCUSED = "excused"
 # Kinds in the order of the page: title and introduction.
 KINDS: Mapping[str, tuple[str, str]] = {
-    "contested": ("Contested", "The text has several readings, or two documents say different things."),
+    "contested": ("Contested", "The text has several interpretations, or two documents contradict each other."),
     "example": (
         "Sentences and examples",
         "A sentence contradicts an example, or two places of one document contradict each other.",
@@ -91,42 +91,42 @@ def render(servers: Sequence[ServerResult]) -> str:
         rows=_list_result_rows,
         servers=servers,
         decisions=_group_decisions,
-        words=_quote_ends,
+        words=_format_first_and_last_words,
         references=_link_requirements,
         folded=partial(textwrap.wrap, width=WIDTH),
     )
 
 
-def _quote_ends(found: Sentence) -> str:
+def _format_first_and_last_words(sentence: Sentence) -> str:
     """Return the first and last words that locate a sentence in its document; empty for a section with an anchor."""
-    return " ... ".join(filter(None, (found.first, found.last)))
+    return " ... ".join(filter(None, (sentence.first, sentence.last)))
 
 
 def _link_requirements(entries: Iterable[Requirement]) -> str:
     return ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries)
 
 
-def _list_result_rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
+def _list_result_rows(erratum: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
     """Yield table rows: the names of servers with equal results, and their result for each requirement."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for server in servers:
-        cells = tuple(_format_result(server, entry) for entry in found.requirements)
+        cells = tuple(_format_result(server, entry) for entry in erratum.requirements)
         by_cells.setdefault(cells, []).append(text(server.name))
     yield from ([", ".join(names), *cells] for cells, names in by_cells.items())
 
 
 def _format_result(server: ServerResult, requirement: Requirement) -> str:
-    """Return a server's result for a requirement: the observations, after the outcome unless that is "observed"."""
+    """Return a server's outcome for a requirement, and its observations, which replace the outcome "observed"."""
     observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:MAX_SHOWN]]
-    word = server.word(requirement)
+    word = server.describe_outcome(requirement)
     return "<br>".join(observed if observed and word == "observed" else [word, *observed])
 
 
-def _group_decisions(found: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
-    """Yield groups of requirements with the same text over both transports, and their note as Markdown."""
+def _group_decisions(erratum: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
+    """Yield requirements with the same level, statement and note over both transports, and the note as Markdown."""
     by_text: dict[tuple[str, str, str], list[Requirement]] = {}
-    for entry in found.requirements:
+    for entry in erratum.requirements:
         by_text.setdefault((entry.level, entry.statement, entry.note), []).append(entry)
     for entries in by_text.values():
-        said = f"{entries[0].statement} {entries[0].note}".strip()
-        yield entries, pages.link_ids(pages.format_note(said), entries[0].id, FOLDER)
+        statement = f"{entries[0].statement} {entries[0].note}".strip()
+        yield entries, pages.link_ids(pages.format_note(statement), entries[0].id, FOLDER)

@@ -40,7 +40,7 @@ class Example:
     """A golden case as lines of text.
 
     Attributes:
-        place: the folder of the case below `fixtures/`.
+        place: the path of the case in `fixtures/`.
         title: one sentence about the case.
         request: the request.
         answer: the required answer.
@@ -76,7 +76,7 @@ def load() -> Mapping[str, Example]:
 
 @dataclass(frozen=True, slots=True)
 class _CaseSortKey:
-    """Sort key for the cases of a requirement, clearest first."""
+    """Sort key for the golden cases of a requirement: the case in `examples.toml` first, then clear cases first."""
 
     requirement: str
     chosen: str | None
@@ -108,7 +108,7 @@ def _format_request(case: Case) -> Iterator[str]:
         yield from _format_part(part, case.body[part.offset : part.offset + part.size])
         end = part.offset + part.size
     if case.body[end:]:
-        yield from format_bytes("(belongs to no tensor)", case.body[end:], 1)
+        yield from format_bytes("(part of no tensor)", case.body[end:], 1)
 
 
 def _format_part(part: Part, octets: bytes) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _format_call(case: GrpcCase) -> Iterator[str]:
 def _format_answer(case: Case) -> Iterator[str]:
     if case.fault is not None:
         yield from REFUSAL
-        yield from _format_answer_instead(case.level, case.outputs, FORMS)
+        yield from _format_permitted_answer(case.level, case.outputs, FORMS)
         return
     yield "HTTP status 200"
     if case.inference_header == "required":
@@ -152,19 +152,19 @@ def _format_answer(case: Case) -> Iterator[str]:
 
 def _format_call_answer(case: GrpcCase) -> Iterator[str]:
     if case.refused:
-        yield "any status but OK; INVALID_ARGUMENT fits best"
-        yield from _format_answer_instead(case.level, case.outputs, FORMS_OVER_GRPC)
+        yield "any status except OK; preferably INVALID_ARGUMENT"
+        yield from _format_permitted_answer(case.level, case.outputs, FORMS_OVER_GRPC)
         return
     yield "status OK"
     for output in case.outputs:
         yield from _format_output(output, FORMS_OVER_GRPC)
 
 
-def _format_answer_instead(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
-    """Yield the required contents of the answer that a server may give instead of a refusal, if that is allowed."""
+def _format_permitted_answer(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
+    """Yield the outputs that an answer must have if a server answers instead of refusing; nothing if it must refuse."""
     lines = [line for output in outputs for line in _format_output(output, forms)]
     if lines:
-        yield f"({level}: a server that answers all the same answers with)"
+        yield f"({level}; a server that answers nevertheless has to answer with)"
         yield from lines
 
 
@@ -185,6 +185,10 @@ def _format_output(output: ExpectedOutput, forms: Mapping[str, str]) -> Iterator
         yield from format_bytes(name, output.binary, find_group_width(output.datatype), output.values)
 
 
-def _format_class(found: ExpectedClass) -> str:
-    parts = [format_element(found.value), str(found.index), *([found.label] if found.label is not None else [])]
+def _format_class(expected: ExpectedClass) -> str:
+    parts = [
+        format_element(expected.value),
+        str(expected.index),
+        *([expected.label] if expected.label is not None else []),
+    ]
     return f'"{":".join(parts)}"'

@@ -26,12 +26,12 @@ Lines = Iterator[tuple[str, str]]
 
 
 class UnknownNameError(UserError):
-    """Nothing has this name; the message suggests similar names."""
+    """No requirement, check or fault has this name; the message suggests similar names."""
 
-    def __init__(self, name: str, near: Sequence[str]) -> None:
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
+    def __init__(self, name: str, similar: Sequence[str]) -> None:
+        hint = f"; did you mean {', '.join(similar)}?" if similar else ""
         super().__init__(f"no requirement, check or fault is called {name!r}{hint}")
-        self.near = tuple(near)
+        self.similar = tuple(similar)
 
 
 def explain(name: str) -> str:
@@ -52,7 +52,7 @@ def explain(name: str) -> str:
 
 
 def find_similar_names(known: Iterable[str], name: str) -> list[str]:
-    """Return names similar to a misspelled one, ignoring case."""
+    """Return up to three known names that are similar to a misspelled name, ignoring case."""
     spelled: Mapping[str, str] = {each.lower(): each for each in known}
     return [spelled[match] for match in get_close_matches(name.lower(), spelled, n=3)]
 
@@ -74,8 +74,8 @@ def describe_requirement(entry: Requirement) -> Lines:
     about = requirement_facts.find_faults(entry.id).about
     if about:
         yield "Faults", join_some([fault.name for fault in about], MAX_SHOWN_NAMES)
-    if twin := ledger.find_grpc_id(entry.id):
-        yield "Over gRPC", twin
+    if grpc_id := ledger.find_grpc_id(entry.id):
+        yield "Over gRPC", grpc_id
     if entry.url:
         yield "Page", entry.url
 
@@ -112,7 +112,7 @@ def _list_options(check: Check) -> Iterator[str]:
         yield "--target-url=http://HOST:PORT"
     if GRPC in check.over:
         yield "--target-grpc=HOST:PORT"
-    if requirement_facts.is_of_models(check):
+    if requirement_facts.needs_target_model(check):
         yield "--target-model NAME"
     if check.explores:
         yield "--conformance-profile=explore"
@@ -127,7 +127,7 @@ def describe_fault(fault: Fault) -> Lines:
     if not fault.breaks:
         yield "Breaks", "nearly everything"
     if fault.walks:
-        yield "Shows in", f"the rows of the area walk about {fault.walks} requests, which combine two features"
+        yield "Shows in", f"the area walk, in {fault.walks} requests, which combine two features"
     yield "Serve", f"python -m reference_server --port 8000{_format_grpc_port(fault)} --fault {fault.name}"
     selected = f" -k {fault.breaks[0]}" if fault.breaks else ""
     yield "Judge", f"pytest --target-url=http://127.0.0.1:8000{_format_grpc_address(fault)}{selected}"
@@ -147,7 +147,7 @@ def _format_requirement(name: str) -> str:
 
 
 def format_lines(title: str, lines: Iterable[tuple[str, str]]) -> str:
-    """Return a title, and below it `label  text` for each line, wrapped; a repeated label is printed only once."""
+    """Return a title and a wrapped line `label  text` for each pair; a repeated label is printed only once."""
     wrapper = textwrap.TextWrapper(WIDTH, break_on_hyphens=False, break_long_words=False)
     shown, previous = [title], ""
     for label, text in lines:

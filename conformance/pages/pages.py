@@ -1,7 +1,7 @@
 """Renders the pages of `docs/requirements`: an index, a page for each area, a glossary.
 
-Strategy: the templates hold the text; this module provides their data and the Markdown filters. The pages are a pure
-function of the ledger, the checks, the fixtures, the faults and the results; they are not edited by hand.
+Strategy: the templates hold the text; this module provides their data and the Markdown filters. The pages are
+generated from the ledger, the checks, the fixtures, the faults and the results alone; do not edit them by hand.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NOTICE = (
 MAX_FAULTS = 8  # faults that target a requirement; more are folded
 MAX_SIDE_FAULTS = 24  # faults that target another requirement and break this one as well
 MEANINGS: Mapping[Level, str] = {
-    Level.MUST: "the words of a document demand it, or it follows from them; a server that does not meet it fails",
-    Level.SHOULD: "examples or good sense recommend it; a server that does not meet it gets advice, and does not fail",
-    Level.MAY: "a server may offer it; judged only if the server does",
-    Level.OBSERVE: "the text does not say, or contradicts itself; the behaviour is recorded and never fails",
+    Level.MUST: "a document demands it in words, or implies it; a server that does not meet it fails",
+    Level.SHOULD: "examples or good sense recommend it; a server that does not meet it gets advice but does not fail",
+    Level.MAY: "a server may offer it; the suite judges it only if the server offers it",
+    Level.OBSERVE: "the text leaves it open, or contradicts itself; the suite records the behaviour, which never fails",
 }
 AREAS: Mapping[str, str] = {
     "metadata": "metadata of the server and of its models",
@@ -160,10 +160,10 @@ def _create_environment() -> jinja2.Environment:
     return environment
 
 
-def link_source(found: Sentence) -> str:
+def link_source(sentence: Sentence) -> str:
     """Return a Markdown link to the source sentence of a requirement."""
-    text = re.sub(r"[\[\]]", r"\\\g<0>", str(found))
-    return f"[{text}]({found.url})"
+    text = re.sub(r"[\[\]]", r"\\\g<0>", str(sentence))
+    return f"[{text}]({sentence.url})"
 
 
 def format_note(text: str) -> str:
@@ -172,7 +172,7 @@ def format_note(text: str) -> str:
 
 
 def link_ids(text: str, own: str, folder: str = "") -> str:
-    """Return a text with every requirement id except `own` linked; `folder` is the folder of the pages."""
+    """Return a text with links for all requirement ids except `own`; see `link_requirement` for `folder`."""
     names = "|".join(sorted(map(re.escape, ledger.load()), key=len, reverse=True))
     pattern = re.compile(rf"`[^`]*`|(?<![\w-])({names})(?![\w-])")
     return pattern.sub(
@@ -181,7 +181,7 @@ def link_ids(text: str, own: str, folder: str = "") -> str:
 
 
 def link_requirement(requirement_id: str, folder: str = "") -> str:
-    """Return a link to a requirement; `folder` is the folder of the pages, for links from outside it."""
+    """Return a link to a requirement; pages outside `docs/requirements` give the path of that folder."""
     entry = ledger.get_requirement(requirement_id)
     return f"[{entry.id}]({folder}{format_page_name(entry.page)}#{entry.id})"
 

@@ -24,21 +24,27 @@ class RequirementCheck:
 
 @dataclass(frozen=True, slots=True)
 class RequirementFaults:
-    """The faults that break a requirement: those that target it, and those that break it as a side effect."""
+    """The faults that break a requirement.
+
+    Attributes:
+        about: the faults that target the requirement.
+        beside: the faults that break the requirement as a side effect.
+    """
 
     about: tuple[Fault, ...]
     beside: tuple[Fault, ...]
 
 
-def is_of_models(check: Check) -> bool:
-    """Return whether a check runs only on models that the user names."""
+def needs_target_model(check: Check) -> bool:
+    """Say whether a check runs only on models that the user names with `--target-model`."""
     return all(check.find_fit(row) and not check.find_role(row) for row in check.rows)
 
 
-def describe_row_count(found: RequirementCheck) -> str:
+def describe_row_count(requirement_check: RequirementCheck) -> str:
     """Return how many rows of a check cover a requirement, and whether they need `--target-model`."""
-    count = len(found.rows)
-    return f"{count} row{'' if count == 1 else 's'}{', with `--target-model`' if is_of_models(found.check) else ''}"
+    count = len(requirement_check.rows)
+    option = ", with `--target-model`" if needs_target_model(requirement_check.check) else ""
+    return f"{count} row{'' if count == 1 else 's'}{option}"
 
 
 def find_clearest_check(requirement: str) -> RequirementCheck | None:
@@ -46,18 +52,21 @@ def find_clearest_check(requirement: str) -> RequirementCheck | None:
     return min(map_checks().get(requirement, ()), key=lambda found: _build_sort_key(found, requirement), default=None)
 
 
-def _build_sort_key(found: RequirementCheck, requirement: str) -> tuple[bool, bool, int, int]:
+def _build_sort_key(requirement_check: RequirementCheck, requirement: str) -> tuple[bool, bool, int, int]:
     """Return a sort key: checks that are more specific to a requirement come first.
 
     The key consists of: whether the check is not part of every run, whether it belongs to another area, the position at
     which it lists the requirement, and how many requirements it lists.
     """
-    check = found.check
+    check = requirement_check.check
     is_special = (
-        check.explores or check.judges_discovery or is_of_models(check) or any(row.dangerous for row in found.rows)
+        check.explores
+        or check.judges_discovery
+        or needs_target_model(check)
+        or any(row.dangerous for row in requirement_check.rows)
     )
     names = {name for row in check.rows for name in check.requirements(row)}
-    place = min(check.requirements(row).index(requirement) for row in found.rows)
+    place = min(check.requirements(row).index(requirement) for row in requirement_check.rows)
     return is_special, check.area != ledger.get_requirement(requirement).area, place, len(names)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.report.comparison import count_of, remove_body
+from conformance.report.comparison import count_represented_rows, remove_body
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Requirement
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
@@ -32,8 +32,8 @@ class ServerResult:
 
     Attributes:
         name: name and version from its metadata; without a name there, the name of the report file.
-        offered: the extensions that it offers, and `protocol`.
-        over: the transports over which it was judged.
+        offered: the extensions that the server offers, and `protocol`.
+        over: the transports over which the server was judged.
         verdicts: outcome by requirement id.
         observed: observations of checks by requirement id, most frequent first.
     """
@@ -44,8 +44,8 @@ class ServerResult:
     verdicts: Mapping[str, str]
     observed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def word(self, requirement: Requirement) -> str:
-        """Return the server's outcome for a requirement in a word or two."""
+    def describe_outcome(self, requirement: Requirement) -> str:
+        """Return the server's outcome for a requirement in one or two words."""
         verdict = self.verdicts.get(requirement.id)
         if verdict is None:
             return UNKNOWN
@@ -77,11 +77,11 @@ def _collect_observations(report: Mapping[str, Any]) -> dict[str, list[str]]:
     for check in report["rows"]:
         if check.get("observation"):
             what = _STATUS_TEXT.sub(r"\1", remove_body(check["observation"]))
-            found.setdefault(check["requirements"][0], Counter())[what] += count_of(check)
+            found.setdefault(check["requirements"][0], Counter())[what] += count_represented_rows(check)
     return {name: [what for what, _ in counts.most_common()] for name, counts in found.items()}
 
 
 def group_by_outcome(requirement: Requirement, servers: Sequence[ServerResult]) -> dict[str, list[str]]:
     """Map each outcome of a requirement to the names of the servers with this outcome, in the order of `ORDER`."""
-    words = {server.name: server.word(requirement) for server in servers}
+    words = {server.name: server.describe_outcome(requirement) for server in servers}
     return {word: names for word in ORDER if (names := [name for name in words if words[name] == word])}

@@ -32,7 +32,7 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
     run.conclusion = conclusion
     report = _write_reports(run, conclusion)
     if run.options.evidence is not None:
-        run.output.attempt(
+        run.output.write_or_report(
             f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
         )
     status = _choose_exit_status(run, conclusion, config, exitstatus)
@@ -144,6 +144,6 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         about=run.describe_target(),
     )
     for path in run.options.reports:
-        run.output.attempt(f"the report {path}", partial(formats.write, report, path))
-    run.output.attempt("the summary of the step", partial(github.summarize, report, os.environ))
+        run.output.write_or_report(f"the report {path}", partial(formats.write, report, path))
+    run.output.write_or_report("the summary of the step", partial(github.summarize, report, os.environ))
     return report

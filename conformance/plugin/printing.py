@@ -83,14 +83,17 @@ def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, expl
     if not options.shows_no_failures:
         yield (
             "failures",
-            terminal_findings.format_failures(checks, run.build_rerun_command(), most=most, patterns=patterns),
+            terminal_findings.format_failures(checks, run.build_rerun_command(), max_blocks=most, patterns=patterns),
         )
     if is_whole:
-        yield "in error, or blocked", terminal_findings.format_stuck(checks, most=most)
+        yield "in error, or blocked", terminal_findings.format_blocked_or_error(checks, max_blocks=most)
     if is_whole or gate:
-        yield "advice", terminal_findings.format_advice(checks, most=most)
+        yield "advice", terminal_findings.format_advice(checks, max_blocks=most)
     hostile = [result.to_dict() for result in conclusion.robustness]
-    yield "robustness", robustness.format_lines(hostile, run.build_rerun_command(), most=most, is_quiet=not is_whole)
+    yield (
+        "robustness",
+        robustness.format_lines(hostile, run.build_rerun_command(), max_blocks=most, is_quiet=not is_whole),
+    )
     if is_whole:
         yield "observations", terminal.format_observations(results)
         yield "not judged", run.explain_unjudged(conclusion)

@@ -316,7 +316,7 @@ class ServerRun(BaseRun):
             strict=options.strict,
             extensions=options.extensions,
             models=options.subjects.models,
-            withstands=options.subjects.robustness,
+            sends_hostile_requests=options.subjects.robustness,
             settings=self._settings,
             connections=self.connections,
         )

@@ -23,15 +23,15 @@ from conformance.spec.text import escape_text
 
 # Time before the expiry of a certification from which a new one of the same product and version is accepted.
 RENEWAL_PERIOD = timedelta(days=60)
-# Demand of a registry -> function that says whether a manifest meets it, and what to do otherwise.
+# Demand of a registry -> whether a manifest meets it, and the instruction if not.
 DEMAND_CHECKS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
-    "product_url": (lambda made: bool(made.product_url), "say where the product can be had: --product-url"),
-    "licence": (lambda made: bool(made.licence), "say its licence: --licence"),
+    "product_url": (lambda made: bool(made.product_url), "give the URL of the product: --product-url"),
+    "licence": (lambda made: bool(made.licence), "give the licence of the product: --licence"),
     "provenance": (
         lambda made: bool(made.container or made.version_command),
-        "say what was judged: --container or --version-command",
+        "name the image or the version that was judged: --container or --version-command",
     ),
-    "lasting_key": (lambda made: bool(made.key["lasting"]), "sign with a key that you keep: --sign"),
+    "lasting_key": (lambda made: bool(made.key["lasting"]), "sign with a long-lived key: --sign"),
 }
 
 MAX_SHOWN_REASONS = 20  # per folder
@@ -40,7 +40,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class FolderCheck:
-    """A submitted folder and the reasons to refuse it, which are empty if it is accepted."""
+    """A submitted folder and the reasons to refuse it; there are none if the folder is accepted."""
 
     entry: Entry
     problems: tuple[str, ...]
@@ -60,60 +60,62 @@ class ExistingCertification:
     is_revoked: bool = False
 
 
-def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
-    """Check submitted folders.
+def check_folders(folders: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
+    """Return for each submitted folder the reasons to refuse it.
 
     Args:
-        given: the folders, inside or outside the root.
+        folders: the folders, inside or outside the root.
         root: root of the registry, with its policy and existing certifications.
         day: day of submission.
 
     Raises:
         RegistryError: the registry's own files cannot be read.
     """
-    demanded, notices = policy.read(root), policy.read_notices(root)
-    known = find_existing(root, given, notices.revoked)
+    registry_policy, notices = policy.read(root), policy.read_notices(root)
+    known = find_existing(root, folders, notices.revoked)
     found = []
-    for path in given:
-        entry = entries.read(path, root, demanded, notices, day)
-        problems = entry.refusals or tuple(find_problems(entry, demanded, known, day))
+    for path in folders:
+        entry = entries.read(path, root, registry_policy, notices, day)
+        problems = entry.refusals or tuple(find_problems(entry, registry_policy, known, day))
         found.append(FolderCheck(entry, problems))
         if not entry.refusals:  # folders submitted together are also compared with each other
             known.append(ExistingCertification(path, entry.manifest))
     return found
 
 
-def find_problems(entry: Entry, demanded: Policy, others: Sequence[ExistingCertification], day: date) -> list[str]:
+def find_problems(
+    entry: Entry, registry_policy: Policy, existing: Sequence[ExistingCertification], day: date
+) -> list[str]:
     """Return why a verified certification is refused.
 
     Args:
         entry: the certification.
-        demanded: the policy of the registry.
-        others: the existing certifications.
+        registry_policy: the policy of the registry.
+        existing: the certifications in the registry, and those submitted with this one.
         day: day of submission.
     """
     made = entry.manifest
     return [
-        *_check_demands(made, demanded),
-        *_check_suite(made, demanded),
-        *_check_signers(made, demanded),
-        *_check_size(entry.folder.path, demanded),
+        *_check_demands(made, registry_policy),
+        *_check_suite(made, registry_policy),
+        *_check_signers(made, registry_policy),
+        *_check_size(entry.folder.path, registry_policy),
         *_check_expiry(entry, day),
-        *_find_duplicates(entry, others, day),
+        *_find_duplicates(entry, existing, day),
     ]
 
 
-def find_signer_problems(made: Manifest, demanded: Policy) -> list[str]:
-    """Return why an existing certification is invalid: it is a refused self-test, or its signer is not in the policy.
+def find_signer_problems(made: Manifest, registry_policy: Policy) -> list[str]:
+    """Return why an existing certification is invalid: it is an unaccepted self-test, or its signer is unknown.
 
     The policy's other demands are checked only on submission.
     """
-    return [*_check_product(made, demanded), *_check_signers(made, demanded)]
+    return [*_check_product(made, registry_policy), *_check_signers(made, registry_policy)]
 
 
-def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[ExistingCertification]:
-    """Return the certifications below a root, except those in the folders `but`; unreadable ones are skipped."""
-    left_out = {path.resolve() for path in but}
+def find_existing(root: Path, excluded: Iterable[Path], revoked: Collection[str]) -> list[ExistingCertification]:
+    """Return the certifications below a root, except the `excluded` folders; unreadable certifications are skipped."""
+    left_out = {path.resolve() for path in excluded}
     found = []
     for path in entries.find_folders(root):
         if path.resolve() in left_out:
@@ -126,53 +128,53 @@ def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> 
     return found
 
 
-def _check_product(made: Manifest, demanded: Policy) -> Iterator[str]:
-    if made.self_test and not demanded.self_tests:
-        yield f"it is a self-test, of the suite's own server {manifest.BUNDLED}, which is not a product"
+def _check_product(made: Manifest, registry_policy: Policy) -> Iterator[str]:
+    if made.self_test and not registry_policy.self_tests:
+        yield f"it certifies {manifest.BUNDLED}, the suite's own server, which is not a product"
 
 
-def _check_demands(made: Manifest, demanded: Policy) -> Iterator[str]:
-    yield from _check_product(made, demanded)
-    taken = {CONFORMANT: True, INTEROPERABLE: demanded.interoperable, PARTIAL: demanded.partial}
-    if not taken[made.standing]:
+def _check_demands(made: Manifest, registry_policy: Policy) -> Iterator[str]:
+    yield from _check_product(made, registry_policy)
+    accepted = {CONFORMANT: True, INTEROPERABLE: registry_policy.interoperable, PARTIAL: registry_policy.partial}
+    if not accepted[made.standing]:
         yield f"the {made.party} is certified as {made.certified_as}; this registry does not accept such {made.party}s"
-    for name in () if made.self_test else demanded.demands:
+    for name in () if made.self_test else registry_policy.demands:
         is_met, what_to_do = DEMAND_CHECKS[name]
         if not is_met(made):
             yield what_to_do
 
 
-def _check_suite(made: Manifest, demanded: Policy) -> Iterator[str]:
+def _check_suite(made: Manifest, registry_policy: Policy) -> Iterator[str]:
     version = made.suite["version"]
-    if version not in demanded.suites:
-        yield f"suite {version} is not taken, but {', '.join(demanded.suites)}: certify with one of these"
+    if version not in registry_policy.suites:
+        yield f"this registry does not accept suite {version}: certify with one of {', '.join(registry_policy.suites)}"
         return
-    until = demanded.suites[version]
+    until = registry_policy.suites[version]
     if until and date.fromisoformat(made.finished[:10]) > until:
-        yield f"suite {version} was taken for runs until {until}: certify with a newer one"
+        yield f"this registry accepts suite {version} for runs until {until}: certify with a newer version"
 
 
-def _check_signers(made: Manifest, demanded: Policy) -> Iterator[str]:
-    """Yield the differences of the keys from those of the policy; a self-test needs no key."""
+def _check_signers(made: Manifest, registry_policy: Policy) -> Iterator[str]:
+    """Yield the signers and keys that the policy does not list; a self-test needs none."""
     if made.self_test:
         return
-    signers = [("vendor", made.vendor, made.key["id"], demanded.vendors)]
+    signers = [("vendor", made.vendor, made.key["id"], registry_policy.vendors)]
     if third := made.third_party:
-        signers.append(("third party", third["name"], third["key"]["id"], demanded.third_parties))
+        signers.append(("third party", third["name"], third["key"]["id"], registry_policy.third_parties))
     for kind, name, key, known in signers:
         if name not in known:
             yield (
-                f"the {kind} {escape_text(name)} is not in the policy: its keepers add it, with the key {key},"
-                " once they know who holds that"
+                f"the {kind} {escape_text(name)} is not in the policy: the maintainers add it with the key {key},"
+                " once they know the owner of the key"
             )
         elif key not in known[name]:
-            yield f"the key {key} is not one of {escape_text(name)} by the policy"
+            yield f"the policy does not list the key {key} for {escape_text(name)}"
 
 
-def _check_size(folder: Path, demanded: Policy) -> Iterator[str]:
+def _check_size(folder: Path, registry_policy: Policy) -> Iterator[str]:
     size = sum(path.stat().st_size for path in folder.iterdir())
-    if size > demanded.most_bytes:
-        yield f"the folder has {size} bytes, and may have {demanded.most_bytes}"
+    if size > registry_policy.max_bytes:
+        yield f"the folder has {size} bytes; the maximum is {registry_policy.max_bytes}"
 
 
 def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
@@ -182,30 +184,30 @@ def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
         yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"
 
 
-def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
-    """Look for a certification of the same product, version and profile, and for the same run with another label."""
+def _find_duplicates(entry: Entry, existing: Sequence[ExistingCertification], day: date) -> Iterator[str]:
+    """Yield existing certifications of the same run, or of the same product, version and profile."""
     made = entry.manifest
-    for existing in others:
-        place, other = existing.place, existing.manifest
+    for certification in existing:
+        place, other = certification.place, certification.manifest
         if other.files[RECORDING] == made.files[RECORDING]:
             yield (
-                f"the run is that of {escape_text(str(place))},"
-                f" {escape_text(other.label)} by {escape_text(other.vendor)}"
+                f"{escape_text(str(place))} certifies the same run,"
+                f" as {escape_text(other.label)} by {escape_text(other.vendor)}"
             )
         elif (
-            not existing.is_revoked
+            not certification.is_revoked
             and make_subject_key(other) == make_subject_key(made)
             and not (made.standing == CONFORMANT != other.standing)
             and date.fromisoformat(other.expires) - day > RENEWAL_PERIOD
         ):
             yield (
-                f"{escape_text(made.label)} has a certification for {made.profile}: {escape_text(str(place))},"
-                f" valid until {other.expires}; the next one is taken in its last {RENEWAL_PERIOD.days} days"
+                f"{escape_text(made.label)} already has a certification for {made.profile}: {escape_text(str(place))},"
+                f" valid until {other.expires}; submit the next one in its last {RENEWAL_PERIOD.days} days"
             )
 
 
 def make_subject_key(made: Manifest) -> tuple[str, ...]:
-    """Return the key that duplicates share: normalised vendor, product and version; profile; party."""
+    """Return the key that duplicates share: vendor, product and version in normal form, profile, and party."""
     parts = (made.vendor, made.product, made.product_version)
     return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile, made.party)
 
@@ -213,28 +215,30 @@ def make_subject_key(made: Manifest) -> tuple[str, ...]:
 # --- the comment ------------------------------------------------------------------------------------------------------
 
 
-def render_comment(found: Sequence[FolderCheck]) -> str:
+def render_comment(checks: Sequence[FolderCheck]) -> str:
     """Return one comment in Markdown: the accepted folders, and how to fix the others.
 
     Text from submissions is formatted as code, so that it creates neither links nor mentions.
     """
-    refused = sum(not each.is_accepted for each in found)
-    title = "Certifications: all taken" if not refused else f"Certifications: {refused} of {len(found)} not taken"
+    refused = sum(not each.is_accepted for each in checks)
+    title = (
+        "Certifications: all accepted" if not refused else f"Certifications: {refused} of {len(checks)} not accepted"
+    )
     lines = [f"### {title}", ""]
-    for each in found:
+    for each in checks:
         lines += _render_folder(each)
     return "\n".join(lines).rstrip()
 
 
-def _render_folder(found: FolderCheck) -> Iterator[str]:
-    entry = found.entry
-    yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_accepted else 'not taken'}"
+def _render_folder(folder_check: FolderCheck) -> Iterator[str]:
+    entry = folder_check.entry
+    yield f"**{markdown.code(entry.place)}**: {'accepted' if folder_check.is_accepted else 'not accepted'}"
     yield ""
-    for reason in found.problems[:MAX_SHOWN_REASONS]:
+    for reason in folder_check.problems[:MAX_SHOWN_REASONS]:
         yield f"- {markdown.code(reason, 600)}"
-    if len(found.problems) > MAX_SHOWN_REASONS:
-        yield f"- and {len(found.problems) - MAX_SHOWN_REASONS} more"
-    if found.problems:
+    if len(folder_check.problems) > MAX_SHOWN_REASONS:
+        yield f"- and {len(folder_check.problems) - MAX_SHOWN_REASONS} more"
+    if folder_check.problems:
         yield ""
     if beside := verifying.describe_label(entry.folder):
         yield markdown.code(beside, 800)

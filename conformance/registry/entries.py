@@ -25,11 +25,11 @@ from conformance.spec.tally import Tally, tally_report
 from conformance.spec.text import escape_text
 
 # Folders of a registry's repository that hold no certifications.
-_NOT_LOOKED_INTO = {".git", ".github", "node_modules"}
+_EXCLUDED_FOLDERS = {".git", ".github", "node_modules"}
 
 
 class Status(StrEnum):
-    """The status of a certification: the first of these that applies."""
+    """The status of a certification; if several apply, the first one counts."""
 
     REFUSED = "not verified"
     REVOKED = "revoked"
@@ -54,10 +54,10 @@ class Entry:
 
     Attributes:
         folder: the certification folder.
-        place: its path relative to the root of the registry.
+        place: the path of the folder, relative to the root of the registry.
         refusals: why verification failed.
-        notice: the maintainers' notice, if it is revoked or in dispute.
-        status: its status on the requested day.
+        notice: the maintainers' notice if the certification is revoked or disputed, else None.
+        status: the status of the certification on the requested day.
     """
 
     folder: Folder
@@ -103,14 +103,14 @@ class Entry:
 
     @property
     def is_client(self) -> bool:
-        """Whether a client is certified, and not a server."""
+        """Whether the certified product is a client, not a server."""
         return self.manifest.party == Party.CLIENT
 
     @property
     def grpc_note(self) -> str:
         """A note that gRPC was judged, in addition to HTTP or instead of it; empty if only HTTP was judged."""
         is_alone = self.is_client and HTTP not in self.folder.report["target"]["transports"]
-        return ("gRPC alone" if is_alone else "gRPC, too") if self.is_over_grpc else ""
+        return ("gRPC alone" if is_alone else "also gRPC") if self.is_over_grpc else ""
 
     @cached_property
     def musts(self) -> Tally:
@@ -124,7 +124,7 @@ class Entry:
 
     @property
     def lesser_standing(self) -> str:
-        """The standing if the product is less than conformant, else empty."""
+        """`interoperable` or `partial`; empty if the product is conformant."""
         return "" if self.manifest.standing == CONFORMANT else self.manifest.standing
 
     @property
@@ -138,7 +138,7 @@ class Entry:
         return self._list_requirements(Outcome.FAIL)
 
     @property
-    def unheeded(self) -> list[dict[str, str]]:
+    def unfollowed_shoulds(self) -> list[dict[str, str]]:
         """The SHOULDs that were not followed."""
         return self._list_requirements(Outcome.ADVISORY)
 
@@ -201,7 +201,7 @@ class Entry:
 def find_folders(root: Path) -> list[Path]:
     """Return every folder below a root that has a manifest, in order."""
     found = (path.parent for path in root.rglob(manifest.NAME))
-    return sorted(path for path in found if not _NOT_LOOKED_INTO & set(path.relative_to(root).parts))
+    return sorted(path for path in found if not _EXCLUDED_FOLDERS & set(path.relative_to(root).parts))
 
 
 def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) -> Entry:
@@ -225,15 +225,15 @@ def _choose_status(revoked: Notice | None, disputed: Notice | None, *, is_over: 
 
 
 def _find_refusals(folder: Folder, policy: Policy) -> Iterator[str]:
-    """Yield why a folder is invalid, according to the suite version that made it."""
+    """Yield why a folder is invalid; the version of the suite that made the folder decides."""
     try:
         version = manifest.read_suite_version(folder.path)
         if version in (None, __version__):
             yield from verifying.find_refusal_reasons(folder, RequiredSigners())
         elif version not in policy.suites:
-            yield f"it is of suite {version}, whose certifications are not taken"
-        elif not (said := other_suite.verify(folder.path, version)).holds:
-            yield from said.lines
+            yield f"suite {version} made it; this registry does not accept certifications of that version"
+        elif not (verification := other_suite.verify(folder.path, version)).holds:
+            yield from verification.lines
         else:
             _ = folder.manifest, folder.report  # raises if this suite cannot read them
     except (CertificationError, ReportError) as error:

@@ -30,12 +30,15 @@ class Policy:
     """The policy of a registry.
 
     Attributes:
-        title: title of the site; `url` is its address, ending in a slash.
-        suites: accepted suite version -> last accepted day of a run; None: no end.
-        vendors: name -> ids of signing keys; `third_parties` likewise.
-        demands: a subset of `DEMANDS`.
-        most_bytes: maximum size of a folder.
-        interoperable: whether interoperable but not conformant servers are accepted; `partial` likewise.
+        title: the title of the site.
+        url: the address of the site, ending in a slash.
+        suites: accepted suite version -> last accepted day of a run, or None for no limit.
+        vendors: name of a vendor -> ids of its signing keys.
+        third_parties: name of a third party -> ids of its signing keys.
+        demands: the demands that a manifest has to meet, a subset of `DEMANDS`.
+        max_bytes: the maximum size of a folder.
+        interoperable: whether products that are interoperable but not conformant are accepted.
+        partial: whether products with a partial verdict are accepted.
         self_tests: whether certifications of the suite's own server are accepted.
     """
 
@@ -45,7 +48,7 @@ class Policy:
     vendors: Mapping[str, tuple[str, ...]]
     third_parties: Mapping[str, tuple[str, ...]]
     demands: tuple[str, ...] = DEMANDS
-    most_bytes: int = MAX_FOLDER_BYTES
+    max_bytes: int = MAX_FOLDER_BYTES
     interoperable: bool = False
     partial: bool = False
     self_tests: bool = False
@@ -56,10 +59,11 @@ class Notice:
     """A revocation or dispute of a certification.
 
     Attributes:
-        certification: the SHA-256 of its manifest.
-        on: the day of the notice; `reason` gives the reason.
+        certification: the SHA-256 of the certification's manifest.
+        on: the day of the notice.
+        reason: the reason of the revocation or dispute.
         requirement: the disputed requirement; empty if the notice is about something else.
-        url: where it is discussed; may be empty.
+        url: the URL of the discussion; may be empty.
     """
 
     certification: str
@@ -91,7 +95,7 @@ def read(root: Path) -> Policy:
         vendors={name: tuple(entry["keys"]) for name, entry in document.get("vendors", {}).items()},
         third_parties={name: tuple(entry["keys"]) for name, entry in document.get("third_parties", {}).items()},
         demands=tuple(document.get("demands", DEMANDS)),
-        most_bytes=document.get("most_bytes", MAX_FOLDER_BYTES),
+        max_bytes=document.get("most_bytes", MAX_FOLDER_BYTES),
         interoperable=document.get("interoperable", False),
         partial=document.get("partial", False),
         self_tests=document.get("self_tests", False),
@@ -121,7 +125,7 @@ def _parse_day(text: str | None) -> date | None:
 
 
 def _read_document(path: Path, schema: str) -> dict[str, Any]:
-    """Read a file; dates become strings, whether quoted or not."""
+    """Read a TOML file that matches a schema; dates become strings, whether quoted or not."""
     try:
         document: dict[str, Any] = json.loads(json.dumps(files.parse_toml(files.read_text(path)), default=str))
     except files.UnreadableError as error:

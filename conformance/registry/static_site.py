@@ -39,19 +39,19 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
     Args:
         root: root of the registry.
         site: a folder that is absent or empty.
-        day: day for which validity is determined.
+        day: the day on which the site shows the certifications as valid or expired.
 
     Raises:
         RegistryError: the registry's own files cannot be read, or the site cannot be written.
     """
-    demanded, notices = policy.read(root), policy.read_notices(root)
+    registry_policy, notices = policy.read(root), policy.read_notices(root)
     make_empty_folder(site, RegistryError)
     found = [
-        _refuse_unknown_signer(entries.read(path, root, demanded, notices, day), demanded)
+        _refuse_unknown_signer(entries.read(path, root, registry_policy, notices, day), registry_policy)
         for path in entries.find_folders(root)
     ]
     try:
-        for name, text in _render_files(found, demanded, day):
+        for name, text in _render_files(found, registry_policy, day):
             path = site / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
@@ -60,26 +60,26 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
     return found
 
 
-def _refuse_unknown_signer(entry: Entry, demanded: Policy) -> Entry:
-    """Return a certification; mark it as refused if its signer is not in the policy."""
-    problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.manifest, demanded))
+def _refuse_unknown_signer(entry: Entry, registry_policy: Policy) -> Entry:
+    """Return the entry, marked as refused if the policy does not accept its signer or its self-test."""
+    problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.manifest, registry_policy))
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
 
 
-def _render_files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tuple[str, str]]:
+def _render_files(certifications: Sequence[Entry], registry_policy: Policy, day: date) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of the site."""
-    verified = [entry for entry in found if entry.status is not Status.REFUSED]
-    refused = [entry for entry in found if entry.status is Status.REFUSED]
+    verified = [entry for entry in certifications if entry.status is not Status.REFUSED]
+    refused = [entry for entry in certifications if entry.status is Status.REFUSED]
     listed = group_by_product(verified)
     templates = build_environment("conformance.registry")
     templates.filters["quoted"] = shlex.quote
-    shared: Mapping[str, Any] = {"policy": demanded, "day": day}
+    shared: Mapping[str, Any] = {"policy": registry_policy, "day": day}
     index = templates.get_template("index.html.jinja")
     yield "index.html", index.render(**shared, up="", products=listed, refused=refused, profiles=list(PROFILES))
-    feed_items = make_feed(verified, demanded)
+    feed_items = make_feed(verified, registry_policy)
     updated = feed_items[0].updated if feed_items else EPOCH
     yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=feed_items, updated=updated)
-    yield "index.json", _format_json(_build_index(listed, refused, demanded))
+    yield "index.json", _format_json(_build_index(listed, refused, registry_policy))
     page = templates.get_template("certification.html.jinja")
     for entry in verified:
         yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_draw_badge(entry)))  # noqa: S704 - our own
@@ -111,15 +111,15 @@ def _draw_badge(entry: Entry) -> str:
     return badge.draw_badge(entry.message, entry.color, title)
 
 
-def _build_index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy) -> dict[str, Any]:
+def _build_index(listed: Sequence[Product], refused: Sequence[Entry], registry_policy: Policy) -> dict[str, Any]:
     certifications = [_build_index_entry(entry, product) for product in listed for entry in product.entries]
     folders = [
         {"folder": entry.place, "reasons": [escape_text(reason, 400) for reason in entry.refusals]} for entry in refused
     ]
     return {
         "schema": INDEX_SCHEMA,
-        "title": demanded.title,
-        "url": demanded.url,
+        "title": registry_policy.title,
+        "url": registry_policy.url,
         "certifications": certifications,
         "not_verified": folders,
     }
@@ -171,19 +171,19 @@ class Product:
 
     @property
     def place(self) -> str:
-        """The product's anchor in the index page, and its path below the folder of badges."""
+        """The product's anchor in the index page, which is also its path in the folder of badges."""
         place = f"{make_slug(self.vendor)}/{make_slug(self.name)}"
         return place if self.party == Party.SERVER else f"{place}/{self.party}"
 
     def list_for_profile(self, profile: str) -> list[Entry]:
-        """Return its certifications for a profile."""
+        """Return the product's certifications for a profile, newest first."""
         return [entry for entry in self.entries if entry.manifest.profile == profile]
 
 
-def group_by_product(found: Iterable[Entry]) -> list[Product]:
+def group_by_product(certifications: Iterable[Entry]) -> list[Product]:
     """Return the products with certifications, sorted by vendor, name and party."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in found:
+    for entry in certifications:
         made = entry.manifest
         groups.setdefault((made.vendor, made.product, made.party), []).append(entry)
     return [
@@ -193,7 +193,7 @@ def group_by_product(found: Iterable[Entry]) -> list[Product]:
 
 
 def make_slug(text: str) -> str:
-    """Return a file name for a text: lower-case letters, digits, hyphens; a digest if little of the text remains."""
+    """Return a file name for a text: lower-case letters, digits and hyphens; a digest replaces an unusable text."""
     found = _NO_SLUG.sub("-", text.casefold()).strip("-.")
     return found if found and 2 * len(found) >= len(text.strip()) else sha256(text.encode()).hexdigest()[:SHORT_ID]
 
@@ -213,13 +213,13 @@ class FeedItem:
     summary: str
 
 
-def make_feed(found: Iterable[Entry], demanded: Policy) -> list[FeedItem]:
+def make_feed(certifications: Iterable[Entry], registry_policy: Policy) -> list[FeedItem]:
     """Return the items of the Atom feed: new certifications, and dated revocations and disputes."""
-    every = [item for entry in found for item in _list_feed_items(entry, demanded)]
+    every = [item for entry in certifications for item in _list_feed_items(entry, registry_policy)]
     return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
 
 
-def _list_feed_items(entry: Entry, demanded: Policy) -> Iterator[FeedItem]:
+def _list_feed_items(entry: Entry, registry_policy: Policy) -> Iterator[FeedItem]:
     made = entry.manifest
     kind = "client, " if entry.is_client else ""
     what = f"{made.label} by {made.vendor}, {kind}profile {made.profile}"
@@ -230,4 +230,4 @@ def _list_feed_items(entry: Entry, demanded: Policy) -> Iterator[FeedItem]:
         is_revoked = entry.status is Status.REVOKED
         kind, word = ("revoked", "Revoked") if is_revoked else ("disputed", "In dispute")
         on = f"{entry.notice.on}T00:00:00+00:00"
-        yield FeedItem(kind, entry.page, on, f"{word}: {what}", demanded.title, entry.notice.reason)
+        yield FeedItem(kind, entry.page, on, f"{word}: {what}", registry_policy.title, entry.notice.reason)

@@ -52,6 +52,6 @@ def build_row_anchors(checks: Iterable[Entry]) -> dict[int, str]:
     return places
 
 
-def build_stuck_anchor(group: Group, rows: Mapping[int, str]) -> str:
-    """Return the anchor of a group of rows that are blocked or in error; they may cover different requirements."""
+def build_blocked_anchor(group: Group, rows: Mapping[int, str]) -> str:
+    """Return the anchor of a group of blocked rows, or rows in error, which may test different requirements."""
     return f"stuck-{rows[id(group.rows[0])]}"

@@ -1,12 +1,13 @@
 """Groups the failing rows of a run by requirement, most urgent first.
 
-1. Requirements with a failure pattern that explains at least as many rows as any requirement has unexplained rows.
-2. Other requirements: the protocol before its extensions, then by the share of their rows that fail; few rows count
-   less than many. Requirements that fail only in golden cases come after the others.
+1. Requirements with a failure pattern that explains many rows: at least the largest number of rows that the patterns
+   leave unexplained in one requirement.
+2. Other requirements: the protocol before its extensions, then by the share of their rows that fail. A share of
+   few rows is reduced. Requirements that fail only in golden cases come after the others.
 3. Requirements whose failing rows are explained by the patterns of other requirements.
 
-A golden case tests many requirements at once. Its failing row joins the block of one of these requirements for which a
-dedicated check fails as well, if such a requirement exists.
+A golden case tests many requirements at once. If a dedicated check of one of these requirements fails as well,
+the failing golden case joins the block of that requirement.
 """
 
 from __future__ import annotations
@@ -72,8 +73,10 @@ def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Ent
         own_patterns = [pattern for pattern in patterns if pattern["requirement"] == requirement]
         found.append(Block(requirement, groups, max(judged[requirement], len(rows)), own_patterns))
     explained = _count_explained(patterns)
-    most = max((block.count - explained[block.requirement] for block in found), default=0)
-    return sorted(found, key=lambda block: (*_rank_by_pattern(block, explained, most), *_compute_urgency(block)))
+    max_unexplained = max((block.count - explained[block.requirement] for block in found), default=0)
+    return sorted(
+        found, key=lambda block: (*_rank_by_pattern(block, explained, max_unexplained), *_compute_urgency(block))
+    )
 
 
 def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
@@ -84,10 +87,10 @@ def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
     return explained
 
 
-def _rank_by_pattern(block: Block, explained: Counter[str], most: int) -> tuple[int, int]:
-    """Return a sort key: first blocks whose pattern explains many rows, last blocks that other patterns explain."""
+def _rank_by_pattern(block: Block, explained: Counter[str], max_unexplained: int) -> tuple[int, int]:
+    """Return a sort key: first the blocks with a pattern of many rows, last the blocks that other patterns explain."""
     rows = max((pattern["rows"] for pattern in block.patterns), default=0)
-    if rows and rows >= most:
+    if rows and rows >= max_unexplained:
         return 0, -rows
     return (2 if not rows and explained[block.requirement] >= block.count else 1), 0
 
@@ -97,7 +100,7 @@ def _is_golden(check: Entry) -> bool:
 
 
 def _choose_requirement(check: Entry, dedicated: set[str]) -> str:
-    """Return the requirement whose block contains a row."""
+    """Return the requirement whose block gets this row; see the module's description of golden cases."""
     missed: str = check["failure"]["requirement"]
     if not _is_golden(check) or missed in dedicated:
         return missed

@@ -39,10 +39,10 @@ _PROGRAM_FILES = ("repro.sh", "repro.py", "request.bin", "course")
 # The clients that notice a bug, by the concern of the unmet requirement.
 _WHO_NOTICES: Mapping[Concern | None, str] = {
     Concern.EXCHANGE: "Clients that send such a request get a wrong answer, or none.",
-    Concern.REFUSAL: "The protocol forbids such a request. A client that sends one by mistake is not told so, and may "
+    Concern.REFUSAL: "The protocol forbids such a request. A client that sends one by mistake gets no error, and may "
     "use a wrong result.",
-    Concern.TRANSPORT: "Clients and proxies that use HTTP, gRPC or JSON in this way misunderstand the server, or are "
-    "misunderstood.",
+    Concern.TRANSPORT: "Clients and proxies that use HTTP, gRPC or JSON in this way cannot exchange data with the "
+    "server, or get wrong data.",
 }
 
 
@@ -54,9 +54,9 @@ class FailedRow:
         check: the id of the check.
         row: the id of the row.
         url: the URL of the server.
-        failure: `Failure` as plain data.
-        exchanges: the number of exchanges of the row; 0 if unknown.
-        folder: the evidence of the row, or None.
+        failure: the member `failure` of the row in the JSON report.
+        exchanges: the number of requests that the row sent; 0 if unknown.
+        folder: the row's folder in `--conformance-evidence`, or None.
         models: the name of the model that fills each role.
         grpc: the gRPC address of the server, as a URL; empty if there is none.
     """
@@ -72,7 +72,7 @@ class FailedRow:
 
     @property
     def label(self) -> str:
-        """The check and the row, as the suite writes them."""
+        """The check and the row, such as `CHECK [ROW]`."""
         return format_label(self.check, self.row)
 
     @property
@@ -213,13 +213,13 @@ def _format_reproduction(row: FailedRow) -> Iterator[str]:
         if row.folder is None and row.exchanges > 1:
             yield ""
             yield f"The test case sends {row.exchanges} requests; this is the one whose answer is wrong."
-            yield "If it needs the others: a folder of `--conformance-evidence` has a program that sends them all."
+            yield "A folder of `--conformance-evidence` has a program that sends all of them."
         return
     if row.folder is None:
-        yield f"The request is too long for a report, or is one of several: {code(row.failure.get('sent', ''), 600)}."
-        yield "A folder of `--conformance-evidence` has programs that repeat it."
+        yield f"The report does not contain all that is needed to send {code(row.failure.get('sent', ''), 600)} again."
+        yield "A folder of `--conformance-evidence` has a program that does."
         return
-    if not row.is_over_grpc and (lines := _list_course(row.folder)):
+    if not row.is_over_grpc and (lines := _list_request_lines(row.folder)):
         listed = join_some([code(line, 200) for line in lines], MAX_ROWS)
         yield f"The program sends {format_count(len(lines), 'request')} and prints the answers: {listed}."
         yield ""
@@ -227,7 +227,7 @@ def _format_reproduction(row: FailedRow) -> Iterator[str]:
 
 
 def _build_curl(row: FailedRow) -> list[str]:
-    """Return the lines of a curl command with its body; empty without a request or with a long body."""
+    """Return the lines of a curl command with its body; empty if there is no request, or its body is long."""
     evidence, body = row.failure.get("evidence"), _read_body(row)
     if not evidence or body is None or len(body) > MAX_INLINE_BYTES:
         return []
@@ -263,7 +263,7 @@ def _is_text(answer: Mapping[str, Any]) -> bool:
 
 
 def _build_run_command(row: FailedRow) -> str:
-    """Return the command that runs the program in the evidence, with an address that readers may change."""
+    """Return the command that runs the program in the evidence folder; readers can change the address in it."""
     if row.is_over_grpc:
         return f"ADDRESS={shlex.quote(row.grpc.partition('://')[2])} sh repro.sh  # needs: pip install grpcio"
     evidence = row.failure.get("evidence")
@@ -283,7 +283,7 @@ def _format_unpack_commands(folder: Path, run: str) -> Iterator[str]:
     yield from fence_lines(["mkdir repro && cd repro && base64 -d <<'END' | tar xz", *encoded, "END", run], "sh")
 
 
-def _list_course(folder: Path) -> list[str]:
+def _list_request_lines(folder: Path) -> list[str]:
     """Return the request lines of a reproduction with several requests, in order; empty for a single request."""
     paths = sorted(path for path in (folder / "course").glob("*") if path.is_file())
     heads = [files.read_bytes(path, MAX_REQUEST_BYTES).partition(b"\r\n")[0] for path in paths]

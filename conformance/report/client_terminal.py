@@ -33,7 +33,7 @@ def format_header(client: Introduction, command: str, transports: Sequence[str],
 
 
 def describe_transports(client: Introduction, judged: Sequence[str]) -> str:
-    """List the judged transports of a client, and those that it speaks but that are not judged."""
+    """Return the judged transports of a client, and the other transports that the client supports."""
     others = [f"{name} not judged: {INSTALL_GRPC}" for name in client.transports if name not in judged]
     return ", ".join([*judged, *others])
 

@@ -1,4 +1,4 @@
-"""Compares reports side by side: the outcome of each server for each requirement, as plain data for a page.
+"""Compares reports side by side: the outcome of each server or client for each requirement, as data for a page.
 
 Each report is a column. Nothing is escaped here; the page does that.
 """
@@ -31,7 +31,7 @@ Report = Mapping[str, Any]
 LEGEND: Mapping[str, tuple[str, str]] = {
     **{outcome: (words.short, words.meaning) for outcome, words in OUTCOME_WORDINGS.items()},
     Outcome.FAIL: (OUTCOME_WORDINGS[Outcome.FAIL].short.upper(), OUTCOME_WORDINGS[Outcome.FAIL].meaning),
-    "": ("-", "not in this report, which another version of the suite wrote"),
+    "": ("-", "not in this report: another version of the suite wrote it"),
 }
 LEVELS = ("MUST", "SHOULD")  # levels with counts
 NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE)
@@ -56,10 +56,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A requirement and its outcome in each column, which is empty if the report lacks the requirement.
+    """A requirement and its outcome in each column.
 
     Attributes:
         statement: the statement in the installed ledger; empty for an unknown id.
+        outcomes: for each column; empty if the report lacks the requirement.
     """
 
     id: str
@@ -94,13 +95,13 @@ class Comparison:
     """A comparison of reports, one column per report.
 
     Attributes:
-        words: the labels for the judged party.
+        words: the nouns and labels for servers, or for clients.
         titles: the servers or clients, one for each column.
         facts: facts about each run as a whole.
-        steps: the changes between consecutive versions of a server or client.
+        steps: for each two consecutive versions of a server or client, the changed requirements.
         areas: the requirements of each area.
         advice, failures, stuck: for each column, the rows that are advisory, failed, and blocked or in error.
-        terms: the words in the counts of MUSTs and SHOULDs that need an explanation.
+        terms: the words in the counts of MUSTs and SHOULDs that the legend explains, such as "not judged".
         is_whole: whether the comparison is complete; otherwise it contains differences only.
     """
 
@@ -132,7 +133,7 @@ def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
         reports: pairs of a file name, without folder and suffix, and its report; all of servers, or all of clients.
 
     Raises:
-        UserError: the reports are of servers and of clients.
+        UserError: some reports are of servers, and some of clients.
     """
     bodies = [report for _, report in reports]
     parties = {find_party(report) for report in bodies}
@@ -199,10 +200,12 @@ def _build_met_counter(level: str) -> Callable[[Report], Cell]:
 
 
 def _build_row_counter(outcome: str) -> Callable[[Report], Cell]:
-    return lambda report: Cell(str(sum(count_of(row) for row in report["rows"] if row["outcome"] == outcome)))
+    return lambda report: Cell(
+        str(sum(count_represented_rows(row) for row in report["rows"] if row["outcome"] == outcome))
+    )
 
 
-def count_of(row: Mapping[str, Any]) -> int:
+def count_represented_rows(row: Mapping[str, Any]) -> int:
     """Return the number of rows that an entry of a report represents; an entry of a summary may represent several."""
     count: int = row.get("count", 1)
     return count
@@ -262,7 +265,7 @@ def _collect_observations(reports: Sequence[Report]) -> list[Observation]:
         for check in report["rows"]:
             if check.get("observation"):
                 counts = seen.setdefault((check["requirements"][0], check["check"]), [Counter() for _ in reports])
-                counts[place][remove_body(check["observation"])] += count_of(check)
+                counts[place][remove_body(check["observation"])] += count_represented_rows(check)
     order = order_requirements(sorted({requirement for requirement, _ in seen}))
     keys = sorted(seen, key=lambda key: (order.index(key[0]), key))
     return [Observation(*key, [counts.most_common() for counts in seen[key]]) for key in keys]
@@ -320,7 +323,7 @@ def keep_differences(comparison: Comparison) -> Comparison:
 
 
 def _is_different(cells: Sequence[Sequence[tuple[str, int]]]) -> bool:
-    """Return whether the observations of columns differ, ignoring their counts."""
+    """Say whether the observations differ between the columns, ignoring the numbers of rows."""
     return len({frozenset(what for what, _ in cell) for cell in cells}) > 1
 
 

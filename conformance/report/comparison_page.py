@@ -23,7 +23,7 @@ from conformance.report.simple_page import (
 from conformance.spec.text import escape_text, join_some
 
 WRITTEN_BY = "Written by `oip-conformance compare` from reports of `--conformance-report`; not edited by hand."
-STEPS_TEXT = "Requirements that one version of a {} does not meet and another does, and the number of rows that fail."
+STEPS_TEXT = "Requirements that only some versions of a {} meet, and the number of rows that fail."
 WAYS_TEXT = "What each {} does where the documents leave a choice; the number in brackets counts the rows."
 NO_DIFFERENCE = Paragraph(["None differs."])
 MAX_ROWS = 3
@@ -114,11 +114,11 @@ def _build_observations(comparison: Comparison, titles: list[str]) -> Iterator[B
         yield Paragraph(["None."]) if comparison.is_whole else NO_DIFFERENCE
 
 
-def _format_observations(seen: Sequence[tuple[str, int]]) -> Cell:
+def _format_observations(observed: Sequence[tuple[str, int]]) -> Cell:
     """Return a cell with the observations and their counts."""
-    shown = [what if count == 1 else f"{what} ({count})" for what, count in seen[:MAX_OBSERVATIONS]]
-    if len(seen) > MAX_OBSERVATIONS:
-        shown.append(f"and {len(seen) - MAX_OBSERVATIONS} more")
+    shown = [what if count == 1 else f"{what} ({count})" for what, count in observed[:MAX_OBSERVATIONS]]
+    if len(observed) > MAX_OBSERVATIONS:
+        shown.append(f"and {len(observed) - MAX_OBSERVATIONS} more")
     pieces: list[Piece] = [piece for what in shown for piece in (LINE_BREAK, what)]
     return cell(*pieces[1:])
 

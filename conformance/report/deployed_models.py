@@ -28,7 +28,7 @@ def format_header(survey: DiscoveryResult) -> Iterator[str]:
 
 
 def format_signature(model: Mapping[str, Any]) -> str:
-    """Return the tensors that are sent to a model, and the names of its outputs."""
+    """Return the input tensors that the suite sends to a model, and the names of the model's outputs."""
     outputs = ", ".join(tensor["name"] for tensor in model["outputs"])
     return f"{_format_tensors(model['sent'] or model['inputs'])} -> {escape_text(outputs, MAX_TEXT_CHARS)}"
 
@@ -43,7 +43,7 @@ def _format_tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> Iterator[str]:
-    """Yield a line for each reason why rows did not apply to deployed models, the most frequent first."""
+    """Yield a line for each reason why rows do not apply to deployed models, most frequent first."""
     if not survey.models:
         return
     rows: dict[str, list[CheckResult]] = {}

@@ -1,8 +1,8 @@
 """Finds features that only failed requests have, for sentences such as "Every request with BYTES in JSON is refused".
 
-Rows whose requests failed in the same way are analyzed together. A pattern names one or two features that no request
-with another answer has. Patterns are reported only if a few of them explain nearly all of these rows. Two features may
-coincide, so that a pattern of two is reported only if it explains the rows by itself.
+Rows whose requests failed in the same way are analyzed together. A pattern names one or two features of these requests
+that no request with another kind of answer has. Patterns are reported only if a few of them explain nearly all of these
+rows. Two features may occur together by chance, so a pattern of two is reported only if it explains the rows alone.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class FailurePattern:
     """A pattern: one or two features that only requests with the same kind of failure have.
 
     Attributes:
-        requests: completes "every request ...".
+        requests: the features, as the end of "Every request ...", such as "with BYTES in JSON".
         answer: an `AnswerKind`.
         requirement: the requirement that the pattern violates.
-        missed: the requirements that the rows miss, with their numbers of rows.
+        missed: requirement id -> the number of rows of the pattern that do not meet it.
         rows: the number of rows that fail in this way.
-        others: the number of rows over the same transport whose requests lack the pattern and got another answer.
+        others: the number of rows over the same transport that got another answer; none has the features.
     """
 
     requests: str
@@ -76,12 +76,12 @@ def _explain_failures(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[Fa
     """Return a few patterns that explain nearly all rows that failed in the same way, or an empty list."""
     over, answer = _find_failure_kind(failed[0])
     others = [row for row in sent if row["sent"]["over"] == over and row["sent"]["answer"] != answer]
-    own, rest = _map_features(failed), _map_features(others)
+    failed_rows, other_rows = _map_features(failed), _map_features(others)
     found: list[FailurePattern] = []
     has_pair = False
     remaining = (1 << len(failed)) - 1
     while remaining and len(others) >= MIN_OTHERS and len(found) < MAX_PATTERNS:
-        features, hit = _find_best_features(own, rest, remaining)
+        features, hit = _find_best_features(failed_rows, other_rows, remaining)
         if not hit:
             break
         remaining &= ~hit
@@ -105,22 +105,24 @@ def _map_features(rows: Sequence[Entry]) -> dict[Feature, int]:
     return found
 
 
-def _find_best_features(own: RowsByFeature, rest: RowsByFeature, remaining: int) -> tuple[tuple[Feature, ...], int]:
-    """Return the simplest features that cover the most remaining rows and no others, and the bit set of these rows."""
-    names = [name for name, bits in own.items() if bits & remaining]
+def _find_best_features(
+    failed: RowsByFeature, others: RowsByFeature, remaining: int
+) -> tuple[tuple[Feature, ...], int]:
+    """Return the features that the most remaining rows share and `others` lack, and the bit set of these rows."""
+    names = [name for name, bits in failed.items() if bits & remaining]
     best: tuple[Feature, ...] = ()
     covered = 0
     for some in chain(((name,) for name in names), combinations(names, 2)):
         bits, against = remaining, -1
         for name in some:
-            bits, against = bits & own[name], against & rest.get(name, 0)
+            bits, against = bits & failed[name], against & others.get(name, 0)
         if not against and bits.bit_count() >= max(MIN_ROWS[len(some)], covered.bit_count() + 1):
             best, covered = some, bits
     return best, covered
 
 
 def _choose_requirement(features: Sequence[Feature], missed: Counter[str]) -> str:
-    """Choose the unmet requirement to report: that of a feature, else that of any request, else the most frequent."""
+    """Return the unmet requirement to report: that of a feature, else `OIP-ANSWER`, else the most frequent one."""
     wanted = [*(requirement for _, requirement in features), *ANY_REQUEST]
     return next((name for name in wanted if name in missed), missed.most_common(1)[0][0])
 

@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of rows: of one check that do not meet one requirement, or that are blocked or in error.
+    """A group of rows: failed rows of one check and requirement, or rows that are blocked or in error.
 
     Attributes:
-        requirement: the unmet requirement, or the first requirement of the check if it could not be judged.
+        requirement: the unmet requirement; for rows without a verdict, the first requirement of the check.
         source: the source named in the report.
         sources: the sources in the installed ledger; empty if the report names another source.
         page: the URL of the requirement's page; empty if it has none.
-        explain: the command that explains the requirement; empty if this version does not know it.
+        explain: the command that explains the requirement; empty if this version of the suite does not know it.
         rows: the entries of the report, at least one.
     """
 
@@ -70,7 +70,7 @@ def group_by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]
 
 
 def build_groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
-    """Group the rows with these outcomes, in the order of the outcomes; blocked rows are grouped by their cause."""
+    """Group the rows with these outcomes, in the order of the outcomes; blocked rows with one reason form one group."""
     found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
     return [build_group(rows) for rows in group_by(found, _compute_group_key)]
 

@@ -22,7 +22,7 @@ MAX_MESSAGE_CHARS = 800
 
 
 def is_github_actions(environment: Mapping[str, str]) -> bool:
-    """Return whether the run takes place in GitHub Actions."""
+    """Say whether the environment is that of GitHub Actions."""
     return environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITHUB_STEP_SUMMARY"))
 
 

@@ -1,6 +1,6 @@
 """The history of a product's reports: the verdict of each run, and the requirements that were fixed or broke.
 
-Products are distinguished by the server's name, or by its URL if it has no name.
+Reports with the same server name are of one product; without a name, reports with the same URL.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Run:
         failed: the number of failed rows, including known failures of a baseline.
         fixed: requirements that were unmet and are now met.
         broke: requirements that are unmet now and were met or not judged before.
-        other: other changes of requirements unmet in either run: a different number of rows, or no longer judged.
-        has_other_suite: whether another version of the suite wrote the previous report, which may cause differences.
+        other: other changes of requirements that are unmet in either run: another number of rows, or no longer judged.
+        is_suite_changed: whether another version of the suite wrote the previous report, which may cause differences.
     """
 
     file: str
@@ -70,7 +70,7 @@ class Run:
     fixed: list[RequirementChange]
     broke: list[RequirementChange]
     other: list[RequirementChange]
-    has_other_suite: bool
+    is_suite_changed: bool
 
     @property
     def name(self) -> str:
@@ -114,8 +114,8 @@ def build_history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
     return [_build_product(title, found) for title, found in sorted(products.items())]
 
 
-def _build_product(title: str, found: Sequence[tuple[str, Report]]) -> Product:
-    ordered = sorted(found, key=_compute_sort_key)
+def _build_product(title: str, reports: Sequence[tuple[str, Report]]) -> Product:
+    ordered = sorted(reports, key=_compute_sort_key)
     before = [None, *(report for _, report in ordered)]
     runs = [_build_run(file, report, earlier) for (file, report), earlier in zip(ordered, before, strict=False)]
     return Product(title, runs, list(_find_unmet_requirements([report for _, report in ordered])))
@@ -224,7 +224,7 @@ def _build_change_blocks(runs: Sequence[Run]) -> Iterator[Block]:
         if not items:
             continue
         yield Heading(4, f"{before.name} to {run.name}")
-        if run.has_other_suite:
+        if run.is_suite_changed:
             yield Paragraph(["The two runs used different versions of the suite, which may also cause differences."])
         yield BulletList(items)
 

@@ -50,14 +50,14 @@ def compute_suite_digest() -> str:
     return digest.hexdigest()
 
 
-def _walk_files(folder: str, others: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the relative path of each file below a folder, except caches and hidden files.
+def _walk_files(folder: str, excluded: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the relative path of each file below a folder, except caches, hidden files and `excluded` names.
 
-    There are about 1,300 files; with pathlib this takes as long as a short run.
+    There are about 1,300 files; pathlib would take as long as a short run of the suite.
     """
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name == "__pycache__" or entry.name.startswith(".") or entry.name in others:
+            if entry.name == "__pycache__" or entry.name.startswith(".") or entry.name in excluded:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 yield from ((entry.name, *below) for below in _walk_files(entry.path))
@@ -101,10 +101,10 @@ def build(
         missing: the labels of rows that did not run, by extension.
         gate: the result of the baseline gate, or None without a baseline.
         coverage: the requirements that the run did not judge.
-        is_narrowed: whether the missing rows are those that the user deselected.
+        is_narrowed: whether rows are missing because the user deselected them.
         hostile: robustness results, which do not affect the verdict.
         party: the judged party; only a report of a client contains it.
-        about: further members of `target`.
+        about: further members of the report's object `target`.
     """
     rows = _build_rows(results)
     requirements = verdicts.conclude_requirements(results, party, coverage.gaps)
@@ -149,13 +149,13 @@ def describe_options(
     models: Sequence[str],
     settings: Settings,
     connections: int = 1,
-    withstands: bool = False,
+    sends_hostile_requests: bool = False,
 ) -> dict[str, Any]:
-    """Return the report's options that affect the verdict; header names, but never header values."""
+    """Return the `options` of the report, which affect the verdict: names of headers, but never their values."""
     return {
         "profile": profile,
         "dangerous": dangerous,
-        **({"robustness": True} if withstands else {}),
+        **({"robustness": True} if sends_hostile_requests else {}),
         "strict": strict,
         "extensions": list(extensions),
         "timeout_s": settings.timeout,
@@ -166,7 +166,7 @@ def describe_options(
 
 
 def describe_client_options(*, profile: str, dangerous: bool, strict: bool, timeout: float) -> dict[str, Any]:
-    """Return the report's options that affect the verdict on a client."""
+    """Return the `options` of the report of a client."""
     of_servers: dict[str, Any] = {"extensions": [], "models": [], "headers": []}
     return {"profile": profile, "dangerous": dangerous, "strict": strict, "timeout_s": timeout, **of_servers}
 
@@ -190,7 +190,7 @@ def format_name(name: Any) -> str | None:
 
 
 def _build_rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
-    """Return the rows of the report; exchanges are numbered consecutively, starting at `number`."""
+    """Return the rows of the report, with the numbers of their exchanges; the first exchange is `number`."""
     rows = []
     for result in results:
         entry = result.to_dict()
@@ -202,7 +202,7 @@ def _build_rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[st
 
 
 def drop_repeated_exchanges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Remove the exchange from all but the first failure of each check and requirement; return the rows."""
+    """Keep the evidence of only the first failure of each check and requirement; return the rows."""
     shown: set[tuple[str, str]] = set()
     for row in rows:
         failure = row["failure"]

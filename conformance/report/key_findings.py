@@ -1,10 +1,10 @@
-"""Chooses the unmet requirements of a matrix that a client notices first.
+"""Chooses the unmet requirements of a matrix that most affect clients.
 
 The rule, in this order:
 
 1. a MUST before a SHOULD;
-2. legal requests, whether their answers or their transport is wrong, before missing refusals: a client that sends no
-   wrong request never notices those;
+2. wrong answers to legal requests, and wrong transport, before missing refusals, which only clients that send wrong
+   requests notice;
 3. usual requests before those of some clients, and these before rare ones (`usage.toml`);
 4. more servers before fewer;
 5. a larger share of failing rows before a smaller one.
@@ -35,8 +35,8 @@ class KeyFinding:
 
     Attributes:
         symptom: what such a server does, in a few words.
-        row: the row of the requirement over HTTP if it is unmet over HTTP, else over gRPC.
-        unmet: the columns that do not meet it, each with its cells over both transports.
+        row: the HTTP row of the requirement if a server fails it there, else the gRPC row.
+        unmet: the columns that do not meet the requirement, each with its cells for HTTP and gRPC.
     """
 
     symptom: str
@@ -44,19 +44,19 @@ class KeyFinding:
     unmet: Sequence[tuple[Column, Sequence[Cell]]]
 
 
-def choose_findings(matrix: Matrix, most: int = MAX_FINDINGS) -> list[KeyFinding]:
-    """Return the findings that matter most, in the order of the rule."""
+def choose_findings(matrix: Matrix, limit: int = MAX_FINDINGS) -> list[KeyFinding]:
+    """Return the first `limit` findings in the order of the rule."""
     newest = {places[-1] for places in matrix.servers.values()}
     found: dict[str, list[tuple[Row, Cell]]] = {}
     for row in matrix.rows:
         for cell in row.cells:
             if cell.is_unmet and cell.place in newest:
                 found.setdefault(row.id.removesuffix(ledger.GRPC_SUFFIX), []).append((row, cell))
-    return [_build_finding(matrix, pairs) for pairs in sorted(found.values(), key=_compute_rank)[:most]]
+    return [_build_finding(matrix, pairs) for pairs in sorted(found.values(), key=_compute_rank)[:limit]]
 
 
 def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, int, int, float]:
-    """Return a sort key; a level or concern that this version of the suite does not know comes last."""
+    """Return a sort key by the rule; levels and concerns that this version of the suite does not know come last."""
     row = pairs[0][0]
     level = _LEVELS.index(row.level) if row.level in _LEVELS else len(_LEVELS)
     concern = next((place for place, known in enumerate(_CONCERNS) if row.concern in known), len(_CONCERNS))
@@ -67,7 +67,7 @@ def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, int, int
 
 @cache
 def _load_usage() -> Mapping[str, int]:
-    """Return a rank by requirement id (without transport) that says how usual its requests are."""
+    """Return requirement id without transport -> how usual its requests are: 0 for usual ones, 2 for rare ones."""
     lists = data_files.load_toml("report/usage.toml")
     return {**dict.fromkeys(lists["usual"], _USUAL), **dict.fromkeys(lists["rare"], _RARE)}
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Style(StrEnum):
-    """The style of a line."""
+    """The style of a line, from which the writer derives its color."""
 
     PLAIN = "plain"
     BAD = "bad"
@@ -31,7 +31,7 @@ MIN_WIDTH = 60  # columns; a narrower terminal wraps by itself
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line.
+    """A line of terminal output.
 
     Attributes:
         hang: the indentation of continuation lines, in columns.

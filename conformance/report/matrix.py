@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.report.anchors import encode_name
 from conformance.report.blocks import NO_VERDICT
-from conformance.report.comparison import Comparison, Line, count_of
+from conformance.report.comparison import Comparison, Line, count_represented_rows
 from conformance.report.comparison import Requirement as ComparedRequirement
 from conformance.report.requirement_changes import parse_version
 from conformance.report.scope import describe_scope, describe_transports
@@ -26,18 +26,18 @@ from conformance.spec.verdict import describe_verdict
 Report = Mapping[str, Any]
 # Kinds of a cell without an outcome: the report lacks the requirement, or nothing was judged.
 UNKNOWN, NOT_OFFERED = "unknown", "not offered"
-_MEANING_OF_UNKNOWN = "not in this report, which another version of the suite wrote"
+_MEANING_OF_UNKNOWN = "not in this report: another version of the suite wrote it"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A judged server or client.
+    """A column of the matrix: a judged server or client.
 
     Attributes:
         server: the name of the server or client, the same for all versions.
         version: the version; empty if none is reported.
-        key: the name and version in the addresses of cells; unique.
-        verdict: the verdict of the report, which determines its color.
+        key: the unique name and version in the anchors of the column's cells.
+        verdict: the verdict of the report, which determines the color of the column.
         musts, shoulds: the outcomes of the requirements of each level.
         transports, scope: the scope of the report, in two words and as a sentence.
     """
@@ -59,15 +59,15 @@ class Cell:
     """The outcome of a requirement in a column.
 
     Attributes:
-        place: the index of the column.
+        place: the index of the cell's column.
         kind: an outcome, or the reason for having none; it determines the mark and the color.
         word, meaning: the outcome in words.
         anchor: the address of the cell within the page.
         unmet, judged: the numbers of rows that do not meet the requirement, and that have a verdict on it.
         lines: the rows that need an explanation; equivalent rows are merged.
         observed: behaviors of the server that the documents leave open, each with the number of rows.
-        since: a text about the judged versions with the same outcome, and about the version before them.
-        before: the word for the outcome in the version before, if it differs.
+        since: a sentence that names the first of the judged versions with this outcome, and the version before it.
+        before: the word for the outcome in the previous version, if that outcome differs; else empty.
         bug_report: the URL of the bug report; empty if there is none.
         issues: the URLs of issues about the requirement in the server's issue tracker.
         same_as: the column of the next version if its details are the same; the cell then refers to that column.
@@ -134,7 +134,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Requirements by servers; the comparison has the facts of the runs, and the labels of the party."""
+    """A matrix of requirements (rows) and servers or clients (columns), with the comparison that it shows."""
 
     comparison: Comparison
     columns: Sequence[Column]
@@ -186,7 +186,7 @@ def build_matrix(comparison: Comparison, reports: Sequence[tuple[str, Report]], 
     Args:
         comparison: all of it, or its differences.
         reports: the compared pairs of a file name and a report, in the same order.
-        links: returns links to pages about requirements and bugs; None for no links.
+        links: functions that return links to other pages; None for the default links.
     """
     columns = _build_columns(comparison.titles, reports)
     builder = _CellBuilder(comparison, columns, [report for _, report in reports], links or Links())
@@ -245,7 +245,7 @@ class _CellBuilder:
         self._counts = list(map(_count_rows, reports))
         self._lines = [
             _group_by_requirement(lines)
-            for lines in map(_join, comparison.failures, comparison.advice, comparison.stuck)
+            for lines in map(_concatenate, comparison.failures, comparison.advice, comparison.stuck)
         ]
         self._observed = _group_observations(comparison)
 
@@ -288,11 +288,11 @@ class _CellBuilder:
                 words[older[-1]][0] if is_changed else "",
                 self._links.find_bug_report(column.server, name) if is_unmet else "",
                 self._links.find_issues(column.server, name) if is_unmet else (),
-                self._find_same(place, name),
+                self._find_identical_version(place, name),
             )
 
-    def _find_same(self, place: int, name: str) -> int | None:
-        """Return the column of the next version of the server if its lines and observations are the same."""
+    def _find_identical_version(self, place: int, name: str) -> int | None:
+        """Return the column of the server's next version if its lines and observations are identical, else None."""
         later = place + 1
         if later == len(self._columns) or self._columns[later].server != self._columns[place].server:
             return None
@@ -300,7 +300,7 @@ class _CellBuilder:
         return later if any(kept[0]) and kept[0] == kept[1] else None
 
     def _find_outcome_or_reason(self, place: int, name: str) -> str:
-        """Return the outcome, or the reason for having none, in the words used to count requirements."""
+        """Return the outcome of a requirement in a column, or the reason why there is none."""
         entry = self._entries[place].get(name)
         if entry is None:
             return UNKNOWN
@@ -325,7 +325,7 @@ class _CellBuilder:
     def _describe_since(
         self, place: int, older: Sequence[int], kinds: Sequence[str], words: Sequence[tuple[str, str]]
     ) -> str:
-        """Return a text that says since which judged version the outcome is the same; empty for one version."""
+        """Return a sentence that says since which version the outcome is the same; empty for the oldest version."""
         word = words[place][0]
         if not older:
             return ""
@@ -338,7 +338,7 @@ class _CellBuilder:
         return f"{word} in every judged version since {self._columns[first].version}"
 
 
-def _join(*parts: Sequence[Line]) -> list[Line]:
+def _concatenate(*parts: Sequence[Line]) -> list[Line]:
     return [line for lines in parts for line in lines]
 
 
@@ -350,7 +350,7 @@ def _group_by_requirement(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple[str, int]]]]:
-    """Return the observations of each column by requirement; those of several checks are added up."""
+    """Return the observations of each column by requirement; counts of several checks are added up."""
     found: list[dict[str, Counter[str]]] = [{} for _ in comparison.titles]
     for entry in comparison.observations:
         for own, seen in zip(found, entry.cells, strict=True):
@@ -372,6 +372,6 @@ def _count_rows(report: Report) -> _RowCounts:
         if row["outcome"] not in NO_VERDICT:
             name = row["failure"]["requirement"] if row.get("failure") else row["requirements"][0]
             unmet, judged = counts[name]
-            number = count_of(row)
+            number = count_represented_rows(row)
             counts[name] = unmet + number * (row["outcome"] in NOT_MET), judged + number
     return counts

@@ -1,8 +1,8 @@
 """Renders a matrix as HTML: as a separate page, or as parts to include in the pages of another site.
 
-Every text is escaped on output. The page has no dependency and loads nothing. All of it is readable without its script:
-a cell is a link to its panel of details, which CSS shows while the address of the page ends in the panel's anchor. The
-script adds search and filters.
+Every text is escaped on output. The page has no dependency and loads nothing. Without the
+script, everything is readable: each cell links to a panel with details, and CSS shows the panel whose anchor is in the
+address of the page. The script adds search and filters.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ def render_page(matrix: Matrix) -> str:
 
 
 def render_body(matrix: Matrix) -> str:
-    """Return the whole matrix as one HTML element, for a page that includes `read_style` and `read_script`."""
+    """Return the whole matrix as one HTML element; the page around it needs `read_style` and `read_script`."""
     return _render("body.jinja", matrix)
 
 
 def render_bars(matrix: Matrix, cells_page: str) -> str:
-    """Return only the bars, as links to the page with the matrix; they need the style from `read_style`."""
+    """Return only the bars of the columns, which link to the page `cells_page`; they need `read_style`."""
     return f'<div class="oip-matrix">\n{_render("bars.jinja", matrix, cells_page=cells_page)}\n</div>\n'
 
 
 def read_style() -> Markup:
-    """Return the style of the matrix, whose rules apply below the class `oip-matrix`."""
-    return _read_own_file("matrix.css")
+    """Return the CSS of the matrix; its rules apply to elements inside the class `oip-matrix`."""
+    return _read_template_file("matrix.css")
 
 
 def read_script() -> Markup:
-    """Return the script of the matrix."""
-    return _read_own_file("matrix.js")
+    """Return the JavaScript of the matrix, for search and filters."""
+    return _read_template_file("matrix.js")
 
 
-def _read_own_file(name: str) -> Markup:
+def _read_template_file(name: str) -> Markup:
     return Markup((FOLDER / name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
@@ -72,7 +72,7 @@ def _render(name: str, matrix: Matrix, **more: Any) -> str:
             matrix=matrix,
             findings=choose_findings(matrix),
             filters=_list_filters(matrix),
-            legend={kind: kinds[kind] for kind in sorted(kinds, key=_order_kind)},
+            legend={kind: kinds[kind] for kind in sorted(kinds, key=_find_kind_position)},
             bar_parts=compute_parts,
             max_lines=MAX_LINES,
             max_observed=MAX_OBSERVATIONS,
@@ -84,7 +84,7 @@ def _render(name: str, matrix: Matrix, **more: Any) -> str:
 
 @cache
 def _build_environment() -> jinja2.Environment:
-    environment = build_environment().overlay(finalize=_clean_value)
+    environment = build_environment().overlay(finalize=_remove_control_characters)
     environment.filters |= {
         "prose": render_prose,
         "place": anchors.encode_name,
@@ -95,13 +95,13 @@ def _build_environment() -> jinja2.Environment:
     return environment
 
 
-def _clean_value(value: Any) -> Any:
+def _remove_control_characters(value: Any) -> Any:
     """Remove control characters from a text and shorten it; Jinja2 escapes HTML."""
     return escape_text(value, MAX_TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _list_filters(matrix: Matrix) -> dict[str, list[str]]:
-    """Return the values of each filter that the matrix has."""
+    """Return filter name -> the values that occur in the matrix."""
     rows = matrix.rows
     values = {
         "extension": [row.extension for row in rows],
@@ -111,6 +111,6 @@ def _list_filters(matrix: Matrix) -> dict[str, list[str]]:
     return {name: list(dict.fromkeys(found)) for name, found in values.items()}
 
 
-def _order_kind(kind: str) -> int:
+def _find_kind_position(kind: str) -> int:
     known = list(MARKS)
     return known.index(kind) if kind in known else len(known)

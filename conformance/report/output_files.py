@@ -18,12 +18,16 @@ from conformance.spec.user_error import UserError
 
 @dataclass(slots=True)
 class OutputWriter:
-    """Writes output files, and remembers whether all of them were written."""
+    """Writes output files, and remembers whether all of them were written.
+
+    Attributes:
+        is_whole: whether no write has failed so far.
+    """
 
     is_whole: bool = True
 
-    def attempt(self, what: str, write: Callable[[], object]) -> None:
-        """Call `write`; if it raises an `OSError`, print `what` and the reason to standard error."""
+    def write_or_report(self, what: str, write: Callable[[], object]) -> None:
+        """Call `write`; if it raises an `OSError`, report on standard error that `what` cannot be written, and why."""
         try:
             write()
         except OSError as error:
@@ -61,16 +65,16 @@ def make_empty_folder(folder: Path, error: type[UserError]) -> None:
 
 
 def claim_folder(folder: Path, names: tuple[str, ...]) -> str:
-    """Create a folder for the output of one run; return why it cannot be used, or an empty text.
+    """Create a folder for the output of one run; return the reason why it cannot be used, else an empty text.
 
     Args:
         folder: the folder that the user named; it may exist.
-        names: glob patterns of files that another run would have written.
+        names: glob patterns; a matching file shows that another run used the folder.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(found for name in names for found in folder.glob(name)):
-            return "contains files of another run; give an empty folder, or remove them"
+            return "contains files of another run; remove them, or give an empty folder"
         probe = folder / ".written"
         probe.write_bytes(b"")
         probe.unlink()
@@ -94,8 +98,8 @@ def update_baseline(
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 
     if not is_whole:
-        sys.stderr.write(f"{path} is unchanged: only a whole run can update it\n")
+        sys.stderr.write(f"{path} is unchanged: only a run of all rows can update it\n")
         return baseline
     text = baseline_file.update_text(path.read_text(encoding="utf-8") if path.exists() else "", results)
-    writer.attempt(f"the baseline {path}", partial(write_atomically, path, text))
+    writer.write_or_report(f"the baseline {path}", partial(write_atomically, path, text))
     return baseline_file.from_text(text)

@@ -75,7 +75,7 @@ def render(view: View) -> str:
         scripts=scripts,
         policy=f"default-src 'none'; style-src '{compute_csp_hash(style)}'; script-src {runnable}",
         sentence=f"{view.musts.sentence}.",
-        explained=_link_words(view),
+        explained=_link_defined_words(view),
         meanings={word: MEANINGS[word] for word in view.musts.words},
         gate=view.gate,
         concerns=CONCERNS,
@@ -99,7 +99,7 @@ def render(view: View) -> str:
 
 @cache
 def _load_template() -> jinja2.Template:
-    environment = build_environment().overlay(finalize=_clean_value)
+    environment = build_environment().overlay(finalize=_remove_control_characters)
     environment.filters |= {
         "prose": render_prose,
         "brief": summarize_message,
@@ -121,7 +121,7 @@ def compute_csp_hash(text: str) -> str:
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _clean_value(value: Any) -> Any:
+def _remove_control_characters(value: Any) -> Any:
     """Remove control characters from a text and shorten it; Jinja2 escapes HTML."""
     return escape_text(value, MAX_TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -134,8 +134,8 @@ def render_prose(text: str) -> Markup:
     )
 
 
-def _link_words(view: View) -> Markup:
-    """Return the sentence about MUSTs, with each defined word linked to its definition."""
+def _link_defined_words(view: View) -> Markup:
+    """Return the sentence with the numbers of MUSTs; words such as "not judged" link to their definitions."""
     found = f"{view.musts.sentence}."
     for word in view.musts.words:
         found = found.replace(f" {word}", f' <a href="#word-{word.replace(" ", "-")}">{word}</a>')
@@ -146,7 +146,7 @@ def _link_words(view: View) -> Markup:
 
 
 def _compute_numbers(view: View) -> dict[str, Any]:
-    counting = [entry for entry in view.requirements if entry.counts]
+    counting = [entry for entry in view.requirements if entry.is_counted]
     found = Counter(entry.verdict for entry in counting)
     return {
         "bar": compute_parts(view.musts.counts),
@@ -158,9 +158,9 @@ def _compute_numbers(view: View) -> dict[str, Any]:
 
 
 def _count_by_level(view: View) -> dict[str, list[tuple[str, int]]]:
-    """Count the verdicts of counted requirements by level."""
+    """Return level -> the number of requirements with each verdict; uncounted requirements are left out."""
     counts = {level: Counter[str]() for level in ("MUST", "SHOULD", "MAY", "OBSERVE")}
-    for entry in (entry for entry in view.requirements if entry.counts):
+    for entry in (entry for entry in view.requirements if entry.is_counted):
         counts[entry.level][entry.verdict] += 1
     return {
         level: [(verdict, found[verdict]) for verdict in WORDS if found[verdict]] for level, found in counts.items()
@@ -178,8 +178,8 @@ def _compute_duration_s(report: Mapping[str, Any]) -> int:
 
 
 def _build_groups(view: View) -> dict[str, Any]:
-    """Return the template variables with groups: requirements by area and extension, unjudged rows by reason."""
-    counting = [entry for entry in view.requirements if entry.counts]
+    """Return the grouped template variables: requirements by area and extension, unjudged rows by reason."""
+    counting = [entry for entry in view.requirements if entry.is_counted]
     areas = sorted(
         dict.fromkeys(entry.area for entry in view.requirements), key=lambda area: find_transport(area) == GRPC
     )
@@ -192,7 +192,7 @@ def _build_groups(view: View) -> dict[str, Any]:
         "fixed": [group for group in view.failures if group.outcome == Outcome.FIXED],
         "optional_roles": _count_optional_roles(view),
         "other_reasons": {why: rows for why, rows in view.unjudged.items() if find_missing_role(rows[0]) is None},
-        "open_musts": [entry for entry in counting if entry.level == "MUST" and _is_open(entry)],
+        "open_musts": [entry for entry in counting if entry.level == "MUST" and _has_no_verdict(entry)],
     }
 
 
@@ -207,13 +207,13 @@ def _group_by_extension(view: View) -> list[tuple[str, list[tuple[str, list[Requ
 
 
 def _count_optional_roles(view: View) -> dict[str, int]:
-    """Return the missing roles that no unjudged MUST needs, each with the number of rows that need the role."""
+    """Return the missing roles that are optional, since no unjudged MUST needs them: role -> number of rows."""
     needed = {each["role"] for each in view.coverage.get("deploy", ())}
     waiting = ((find_missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
     return {role: count for role, count in waiting if role is not None and role not in needed}
 
 
-def _is_open(entry: Requirement) -> bool:
+def _has_no_verdict(entry: Requirement) -> bool:
     return entry.verdict not in (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)
 
 
@@ -227,5 +227,5 @@ def _build_anchor_variables(view: View) -> dict[str, Any]:
     return {
         "block_of": {block.requirement: anchors.build_block_anchor(block) for block in reversed(shown)},
         "place_of_row": lambda row: rows.get(id(row), ""),
-        "place_of_stuck": lambda group: anchors.build_stuck_anchor(group, rows),
+        "place_of_stuck": lambda group: anchors.build_blocked_anchor(group, rows),
     }

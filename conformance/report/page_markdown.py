@@ -28,7 +28,11 @@ MAX_TEXT_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of pieces that can be omitted; `names` are the singular and the plural for a piece."""
+    """A section of the page, a list of pieces; pieces beyond the size limit are left out.
+
+    Attributes:
+        names: the singular and the plural noun for a piece, such as "failure" and "failures".
+    """
 
     title: str
     intro: str
@@ -37,7 +41,7 @@ class Section:
 
 
 def render(view: View, limit: int = MAX_PAGE_BYTES) -> str:
-    """Render the page in at most `limit` bytes of UTF-8; without room for the head, only its first line or nothing."""
+    """Render the page in at most `limit` bytes of UTF-8; if its head is too long, only the first line, or nothing."""
     page = "\n".join(_format_head(view)) + "\n"
     if _measure_bytes(page) > limit:
         page = page.partition("\n")[0] + "\n"
@@ -55,7 +59,7 @@ def _measure_bytes(page: str) -> int:
 def _fit_section(section: Section, room: int) -> str:
     """Return a section in at most `room` bytes; empty if its heading does not fit."""
     kept = f"\n## {section.title}\n\n" + (f"{section.intro}\n\n" if section.intro else "")
-    note = "\n{} more {} left out, because the size of this page is limited. The JSON report has them all.\n"
+    note = "\n{} more {} left out, because the size of this page is limited. The JSON report has all of them.\n"
     room -= _measure_bytes(kept) + _measure_bytes(note) + len(section.names[1]) + 20
     if room < 0:
         return ""
@@ -90,7 +94,7 @@ def _format_head(view: View) -> Iterator[str]:
 
 
 def _format_definitions(view: View) -> Iterator[str]:
-    """Yield a collapsed list that defines the words of the sentence about MUSTs."""
+    """Yield a collapsed list of definitions for the words in the sentence about MUSTs, such as "not judged"."""
     if view.musts.words:
         yield "<details><summary>What the words mean</summary>"
         yield ""
@@ -164,7 +168,7 @@ def _build_sections(view: View) -> Sequence[Section]:
     return (
         Section("Failures", "", [_format_group(view, group) for group in view.failures], ("failure", "failures")),
         Section(
-            "Not judged: blocked, or in error",
+            "Not judged: blocked or in error",
             "",
             [_format_group(view, group) for group in view.stuck],
             ("row", "rows"),
@@ -264,7 +268,9 @@ def _format_roles_to_deploy(view: View) -> str:
     found = [
         f"{code(each['role'])} ({len(each['musts'])})" for each in view.coverage.get("deploy", ()) if each["musts"]
     ]
-    return f"Deploy models for these roles, in brackets how many MUSTs each adds: {', '.join(found)}." if found else ""
+    return (
+        f"Deploy models for these roles (with the number of MUSTs that each adds): {', '.join(found)}." if found else ""
+    )
 
 
 def _list_unjudged_musts(view: View) -> list[Requirement]:

@@ -12,12 +12,12 @@ from conformance.spec.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class PartyLabels:
-    """Labels for one party.
+    """The nouns, labels and meanings that pages use for servers, or for clients.
 
     Attributes:
-        judged: the noun for the party in a sentence; capitalized, it is a label.
+        judged: the noun for the party, "server" or "client".
         target: the label of the addresses.
-        offers: the label of the extensions that count.
+        offers: the label of the extensions that the server offers, or the client uses.
         title: the title of a page that compares several reports.
         meanings: meanings of outcomes that differ from those for a server.
     """
@@ -39,7 +39,7 @@ _WORDS: Mapping[Party, PartyLabels] = {
         {
             Outcome.ERROR: "the suite could not judge: the adapter crashed, or the suite has a bug",
             Outcome.OBSERVED: "the documents leave it open; the report records what the client does",
-            Outcome.NOT_APPLICABLE: "the client cannot do it, or does not speak the transport",
+            Outcome.NOT_APPLICABLE: "the client cannot do it, or does not support the transport",
         },
     ),
 }
@@ -51,5 +51,5 @@ def find_labels(party: Party) -> PartyLabels:
 
 
 def find_party(report: Mapping[str, Any]) -> Party:
-    """Return the party judged in a report; a report of a server need not name it."""
+    """Return the judged party of a report, which is a server if the report does not name the party."""
     return Party(report.get("party", Party.SERVER))

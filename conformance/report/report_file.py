@@ -31,8 +31,8 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
 
     Args:
         path: the file.
-        is_whole: whether every row is needed; if not, a summary of a report is accepted as well. In a summary an
-            entry with a `count` represents that number of rows.
+        is_whole: whether the caller needs every row; if not, the file may also be the summary of a report. An entry
+            of a summary with a `count` represents that number of rows.
 
     Raises:
         ReportError: the file cannot be read, is not a report, has another schema version, or is a summary although
@@ -43,9 +43,9 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
         raise ReportError(f"{path} is not a report of oip-conformance")
     if report["schema"] != SCHEMA_VERSION:
         version = escape_text(json.dumps(report["schema"]), 20)
-        raise ReportError(f"{path} is a report of schema version {version}, this version reads {SCHEMA_VERSION}")
+        raise ReportError(f"{path} is a report of schema version {version}; this suite reads {SCHEMA_VERSION}")
     if is_whole and SUMMARY in report:
-        raise ReportError(f"{path} is the summary of a report; the whole report is needed")
+        raise ReportError(f"{path} is the summary of a report; give the whole report")
     fault = None if _is_valid(report) else schemas.find_error(report, _find_schema(report))
     if fault is not None:
         raise ReportError(f"{path} is not a report of oip-conformance: {schemas.describe_error(fault)}")
@@ -53,7 +53,7 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
 
 
 def _is_valid(report: dict[str, Any]) -> bool:
-    """Return whether a report matches the schema; this takes milliseconds, but a second with jsonschema."""
+    """Say whether a report matches the schema; `jsonschema_rs` needs milliseconds, `jsonschema` a second."""
     try:
         return jsonschema_rs.validator_for(_find_schema(report)).is_valid(report)
     except ValueError:  # text that cannot be encoded as UTF-8

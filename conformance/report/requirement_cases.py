@@ -31,8 +31,8 @@ class Case:
     Attributes:
         name: the id and statement of the requirement.
         message: one line; empty for a case that passed.
-        text: for a failed case, every failing row, with the first row of each check in full.
-        duration: the seconds of the rows that name this requirement first, so that durations add up to the total.
+        text: for a failed case, its failing rows; the first row of each check has all details.
+        duration: the seconds of the rows whose first requirement is this one, so that durations add up to the total.
         properties: further properties by name.
     """
 
@@ -50,7 +50,7 @@ def build_cases(results: Sequence[CheckResult], rerun: str, party: Party = Party
     """Return a case for each requirement that a row of the run tests, in the order of the ledger.
 
     Args:
-        results: of every check that ran, with the baseline applied if there is one.
+        results: the results of the run, with the baseline applied if there is one.
         rerun: the command that runs the suite again.
         party: the judged party.
     """
@@ -87,16 +87,16 @@ def _build_case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult
 
 
 def _is_failing(row: CheckResult, entry: Requirement) -> bool:
-    """Return whether a row fails the run because of this requirement; a lost target is reported elsewhere."""
+    """Say whether a row fails the run because of this requirement; rows without a reachable target do not."""
     outcome = row.outcome if row.outcome is Outcome.FIXED else find_outcome(row, entry)
     return outcome in _FAILING and not row.is_for(ReasonKind.TARGET_LOST)
 
 
-def _format_message(entry: Requirement, verdict: Outcome, shown: Sequence[CheckResult]) -> str:
-    if not shown:
+def _format_message(entry: Requirement, verdict: Outcome, shown_rows: Sequence[CheckResult]) -> str:
+    if not shown_rows:
         return "" if verdict in _STATUS else f"{OUTCOME_WORDINGS[verdict].short}: {OUTCOME_WORDINGS[verdict].meaning}"
-    more = f" (and {len(shown) - 1} more row{'s' if len(shown) > 2 else ''})" if shown[1:] else ""
-    first = shown[0].message.partition("\n")[0]
+    more = f" (and {len(shown_rows) - 1} more row{'s' if len(shown_rows) > 2 else ''})" if shown_rows[1:] else ""
+    first = shown_rows[0].message.partition("\n")[0]
     return f"{entry.level} {entry.id}: {first}{more}"
 
 

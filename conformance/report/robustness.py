@@ -19,15 +19,15 @@ HELD, NOT_HELD = (Outcome.PASS, Outcome.OBSERVED), (Outcome.ADVISORY,)
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """The results of the robustness rows of a run, which send hostile requests.
+    """The results of the robustness rows of a run, whose requests are hostile.
 
     Attributes:
-        held: the number of rows that the server withstood.
-        of: the number of rows that were judged.
-        open: the number of rows that ran and could not be judged.
+        held: the number of rows that the server passed.
+        of: the number of rows that were judged: passed and failed.
+        open: the number of rows that ran without a verdict: blocked or in error.
         blocks: the failed rows, by requirement.
-        stuck: the rows that could not be judged.
-        lost: why the server was unreachable for some rows; empty if it always was reachable.
+        stuck: the rows that are blocked or in error, by reason.
+        lost: why the suite could not reach the server in some rows; empty if it always could.
     """
 
     held: int
@@ -45,7 +45,7 @@ class Robustness:
 
 
 def from_checks(checks: Sequence[Entry]) -> Robustness:
-    """Summarize robustness rows in the form of the report."""
+    """Return the results of the robustness rows of a report."""
     held, missed = (sum(check["outcome"] in outcomes for check in checks) for outcomes in (HELD, NOT_HELD))
     found = build_groups(checks, Outcome.ERROR, Outcome.BLOCKED)
     unjudged = sum(len(group.rows) for group in found)
@@ -70,14 +70,14 @@ def build_report_member(checks: Sequence[Entry]) -> dict[str, Any]:
     return {"held": found.held, "of": found.of, "rows": list(checks)}
 
 
-def format_lines(checks: Sequence[Entry], rerun: str, *, most: int | None, is_quiet: bool) -> Iterator[Line]:
+def format_lines(checks: Sequence[Entry], rerun: str, *, max_blocks: int | None, is_quiet: bool) -> Iterator[Line]:
     """Yield the terminal output: the numbers, and a block for each unmet requirement.
 
     Args:
         checks: the robustness rows in the form of the report.
         rerun: the command that runs the suite again.
-        most: the maximum number of full blocks; None shows all.
-        is_quiet: whether to show the numbers only.
+        max_blocks: the maximum number of full blocks; None shows all.
+        is_quiet: whether to show only the line with the numbers.
     """
     if not checks:
         return
@@ -87,5 +87,5 @@ def format_lines(checks: Sequence[Entry], rerun: str, *, most: int | None, is_qu
         Style.HEAD if found.held == found.of else Style.WARNING,
     )
     if not is_quiet:
-        yield from terminal_findings.format_failures(checks, rerun, Outcome.ADVISORY, most=most)
-        yield from terminal_findings.format_stuck(checks, most=most)
+        yield from terminal_findings.format_failures(checks, rerun, Outcome.ADVISORY, max_blocks=max_blocks)
+        yield from terminal_findings.format_blocked_or_error(checks, max_blocks=max_blocks)

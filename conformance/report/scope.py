@@ -16,7 +16,7 @@ TRANSPORT_NAMES: Mapping[str, str] = {HTTP: "HTTP", GRPC: "gRPC"}
 
 
 def list_transports(report: Report) -> list[str]:
-    """Return the names of the transports over which a report judges anything."""
+    """Return the names of the transports over which a report has judged requirements."""
     judged = {find_transport(entry["area"]) for entry in report["requirements"] if is_judged(entry)}
     return [name for transport, name in TRANSPORT_NAMES.items() if transport in judged]
 
@@ -28,7 +28,7 @@ def describe_transports(report: Report) -> str:
 
 
 def describe_scope(report: Report) -> str:
-    """Return the scope as a sentence, which explains the number of applicable MUSTs."""
+    """Return a sentence with the judged transports and extensions, which decide how many MUSTs apply."""
     transports = describe_transports(report)
     if not transports:
         return ""
@@ -39,7 +39,7 @@ def describe_scope(report: Report) -> str:
 
 
 def _explain_transports(report: Report) -> str:
-    """Return a comma and the reason why only gRPC is judged; empty if HTTP is judged, or for a client."""
+    """Return ", " and the reason why only gRPC is judged; empty if HTTP is judged, or for a client."""
     if list_transports(report) != [TRANSPORT_NAMES[GRPC]] or find_party(report) is not Party.SERVER:
         return ""
     is_over_http = str(report["target"]["url"]).startswith("http")

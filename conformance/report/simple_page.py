@@ -23,8 +23,8 @@ class Span:
     """A piece of text.
 
     Attributes:
-        style: `own` is trusted Markdown written by the suite; HTML renders its code spans.
-        kind: the outcome or verdict that determines its color in HTML.
+        style: how the text is formatted; `own` marks trusted Markdown of the suite, whose backticks mark code.
+        kind: the outcome or verdict that determines the color of the text in HTML.
         url: the target of a link; empty for plain text.
         is_small: whether HTML shows it in a small font, on a separate line.
         is_extra: whether Markdown omits it for lack of space.
@@ -71,7 +71,7 @@ LINE_BREAK = Span("", "break")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table; `kind` is the outcome or verdict that determines its color in HTML."""
+    """A cell of a table; `kind` is the outcome or verdict that determines the color of the cell in HTML."""
 
     pieces: Sequence[Piece]
     kind: str = ""
@@ -87,7 +87,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph; a dim one explains how the page was generated."""
+    """A paragraph; one that says how the page was generated is dim: HTML shows it in a lighter color."""
 
     pieces: Sequence[Piece]
     is_dim: bool = False
@@ -106,7 +106,7 @@ class Table:
 
     Attributes:
         label: the accessible name, for screen readers.
-        lead: the number of leading columns that identify a row; HTML merges them into one.
+        lead: the number of leading columns that identify a row; HTML merges these columns into one.
         style: a CSS class of the page.
     """
 
@@ -122,19 +122,19 @@ Block = Heading | Paragraph | BulletList | Table
 
 @dataclass(frozen=True, slots=True)
 class SimplePage:
-    """A page."""
+    """A page: a title and blocks, rendered by `render_html` and `render_markdown`."""
 
     title: str
     blocks: Sequence[Block]
 
 
 def cell(*pieces: Piece, kind: str = "") -> Cell:
-    """Return a cell."""
+    """Return a table cell with these pieces of text."""
     return Cell(pieces, kind)
 
 
 def code(text: str) -> Span:
-    """Return foreign text as code."""
+    """Return a span that shows foreign text as code."""
     return Span(text, "code")
 
 

@@ -71,26 +71,26 @@ def describe_disturbance(row: str, connections: int) -> Iterator[str]:
     """Yield the message that concurrent requests changed an answer of the target."""
     yield (
         f"On {connections} connections at once the target answered {escape_text(row)} differently than on one. "
-        "The answer on one connection counts; the suite ran the remaining rows one after another."
+        "The suite used the answer on one connection, and ran the remaining rows one after another."
     )
 
 
 def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
-    """Yield how long the run waited for answers that never arrived completely, and how many rows it did not repeat."""
+    """Yield the time spent on answers that never arrived completely, and the number of rows not repeated."""
     if seconds >= MIN_SHOWN_WAIT_S:
         yield f"The run waited {seconds:.0f} s for answers that did not arrive completely."
     if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):
         yield (
-            f"Rows without an answer in a shortened wait: {short}. They were not repeated with the whole timeout, "
-            "because other rows of the same requirements had no answer within it."
+            f"Rows without an answer after a shortened timeout: {short}. The suite did not repeat them with the full "
+            "timeout, because other rows of the same requirements had no answer within the full timeout either."
         )
 
 
-def describe_visible_headers(found: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each user header whose value cannot be hidden, with the reason; it contains no values."""
+def describe_visible_headers(headers: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each header of the user whose value the suite cannot hide, with the reason, not the value."""
     return [
         f"not hidden  the value of {escape_text(name)} is visible if the server repeats it: {why}"
-        for name, why in found
+        for name, why in headers
     ]
 
 
@@ -123,9 +123,9 @@ def format_concerns(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield a table of met MUSTs by extension and concern; interoperability needs only the first and last concern.
+    """Yield a table of met MUSTs by extension and concern; interoperability depends only on the first and last concern.
 
-    The arguments are those of `format_verdict`.
+    See `format_verdict` for the arguments.
     """
     requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     for place, name in enumerate(name for name in (PROTOCOL, *EXTENSIONS) if name == PROTOCOL or name in offered):
@@ -141,7 +141,7 @@ def explain_words(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield definitions of the words in the summary and the last line; the arguments are those of `format_verdict`."""
+    """Yield definitions of the words in the summary and the last line; see `format_verdict` for the arguments."""
     found = {word: MEANINGS[word] for word in _count_musts(conclusion, offered, asked, party).words}
     outcomes = {result.outcome for result in conclusion.results}
     own = find_labels(party).meanings
@@ -155,15 +155,15 @@ def _format_counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -
     return "".join(f"{counts[outcome] or '.':>9}" for outcome in columns)
 
 
-def format_gate(found: GateResult | None) -> Iterator[str]:
+def format_gate(gate: GateResult | None) -> Iterator[str]:
     """Yield the differences of a run from its baseline; nothing without a baseline."""
-    if found is None:
+    if gate is None:
         return
-    for title, labels in (("new", found.new), ("fixed", found.fixed), ("stale entries", found.stale)):
+    for title, labels in (("new", gate.new), ("fixed", gate.fixed), ("stale entries", gate.stale)):
         yield f"{title:14}{len(labels):6}"
         yield from (f"      {escape_text(label, 400)}" for label in labels)
-    yield f"known failures{len(found.known):6}"
-    if found.fixed or found.stale:
+    yield f"known failures{len(gate.known):6}"
+    if gate.fixed or gate.stale:
         yield "Remove fixed and stale entries from the baseline, or use --conformance-update-baseline."
 
 
@@ -187,7 +187,7 @@ def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator
     yield from deployed_models.format_unjudged(results, survey)
     idle = [result for result in results if result.is_for(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:
-        yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
+        yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict covers gRPC only."
     if not conclusion.is_narrowed:
         yield from _format_deployments(conclusion.coverage)
         yield from _format_optional_roles(results, conclusion.coverage)
@@ -198,7 +198,7 @@ def _format_optional_roles(results: Sequence[CheckResult], coverage: Coverage) -
     needed = {one.role for one in coverage.deployments}
     waiting = [r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.NO_MODEL]
     if optional := [role for role in waiting if role not in needed]:
-        yield f"{len(optional)} rows have no model for a role that is optional: {', '.join(dict.fromkeys(optional))}."
+        yield f"{len(optional)} rows need models for optional roles: {', '.join(dict.fromkeys(optional))}."
 
 
 def _format_deployments(coverage: Coverage) -> Iterator[str]:
@@ -209,7 +209,7 @@ def _format_deployments(coverage: Coverage) -> Iterator[str]:
         return
     count = sum(len(one.musts) for one in needed) or "none"
     rows = f"Rows skipped because no model fills their role: {coverage.waiting}."
-    yield f"{rows} MUSTs not judged because of that: {count}."
+    yield f"{rows} MUSTs that these rows leave unjudged: {count}."
     yield "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):"
     yield from (f"      {one.role:28}{join_some(one.musts, MAX_LISTED_ROWS)}" for one in needed)
     if others:
@@ -228,7 +228,7 @@ def format_verdict(
     Args:
         conclusion: the conclusion of the run.
         name: the name of the server or client, or its URL.
-        offered: the judged extensions, or the protocol alone.
+        offered: the judged extensions; only `protocol` if no extension is judged.
         asked: the extensions that the user named; empty if none.
         party: the judged party.
     """
@@ -257,6 +257,6 @@ def _format_reasons(conclusion: Conclusion, why: str, musts: Tally) -> str:
 
 
 def _count_musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[str], party: Party) -> Tally:
-    """Count the MUSTs; the arguments are those of `format_verdict`."""
+    """Count the MUSTs; see `format_verdict` for the arguments."""
     requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     return count_requirements("MUST", requirements, offered, asked, party)

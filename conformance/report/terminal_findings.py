@@ -31,7 +31,7 @@ def format_failures(
     rerun: str,
     outcome: Outcome = Outcome.FAIL,
     *,
-    most: int | None = MAX_BLOCKS,
+    max_blocks: int | None = MAX_BLOCKS,
     patterns: Sequence[Entry] = (),
 ) -> Iterator[Line]:
     """Yield a block for each unmet requirement.
@@ -40,14 +40,14 @@ def format_failures(
         checks: the rows of the run in the form of the report.
         rerun: the command that runs the suite again; empty if there is none.
         outcome: the outcome of rows to include.
-        most: the maximum number of full blocks; further ones take one line each. None shows all in full.
+        max_blocks: the maximum number of full blocks; each further block is one line. None shows all in full.
         patterns: the failure patterns of the report.
     """
     found = build_blocks(checks, outcome, patterns=patterns)
-    for number, block in enumerate(found[:most], 1):
+    for number, block in enumerate(found[:max_blocks], 1):
         yield from _format_block(number, block, rerun)
         yield Line("")
-    rest = found[most:] if most is not None else []
+    rest = found[max_blocks:] if max_blocks is not None else []
     if rest:
         yield Line(
             f"And {format_count(len(rest), 'requirement')} more; --conformance-show=all shows them in full:", Style.HEAD
@@ -61,33 +61,35 @@ def format_fix_first(checks: Sequence[Entry], patterns: Sequence[Entry] = ()) ->
     yield from (_format_summary(number, block) for number, block in enumerate(first, 1))
 
 
-def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
-    """Yield rows in error or blocked, by reason; rows without a reachable target are reported elsewhere."""
+def format_blocked_or_error(checks: Sequence[Entry], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
+    """Yield the rows in error or blocked, by reason, except those whose target was unreachable."""
     present = [check for check in checks if not _is_lost(check)]
     found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
-    for group in found[:most]:
+    for group in found[:max_blocks]:
         count = format_count(len(group.rows), "row")
         style = Style.BAD if group.outcome == Outcome.ERROR else Style.WARNING
         yield Line(
             f"{OUTCOME_WORDINGS[Outcome(group.outcome)].long}  {count}: {_format_checks(group)}", style, LABEL_WIDTH
         )
         yield from (Line(f"      {text}", hang=6) for text in str(group.rows[0]["message"]).splitlines())
-    if most is not None and len(found) > most:
-        rows = sum(len(group.rows) for group in found[most:])
-        yield Line(f"And {format_count(rows, 'row')} more for {format_count(len(found) - most, 'other reason')}.")
+    if max_blocks is not None and len(found) > max_blocks:
+        rows = sum(len(group.rows) for group in found[max_blocks:])
+        yield Line(f"And {format_count(rows, 'row')} more for {format_count(len(found) - max_blocks, 'other reason')}.")
 
 
-def format_advice(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
-    """Yield a few lines for each unmet SHOULD."""
+def format_advice(checks: Sequence[Entry], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
+    """Yield a short block for each unmet SHOULD; blocks beyond `max_blocks` are one line each."""
     found = build_blocks(checks, Outcome.ADVISORY)
-    for block in found[:most]:
+    for block in found[:max_blocks]:
         yield Line(_format_heading(block), Style.WARNING, 6)
         yield Line(f"      {block.first.statement}", hang=6)
         yield Line(f"      {summarize_message(block.first.rows[0])}", hang=6)
         if block.first.explain:
-            yield _format_member("Explain", block.first.explain)
+            yield _format_labelled_line("Explain", block.first.explain)
         yield from _list_rows(block)
-    yield from (Line(_format_heading(block), hang=6) for block in (found[most:] if most is not None else []))
+    yield from (
+        Line(_format_heading(block), hang=6) for block in (found[max_blocks:] if max_blocks is not None else [])
+    )
 
 
 def _is_lost(check: Entry) -> bool:
@@ -103,20 +105,22 @@ def _format_block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     failure = first["failure"]
     yield Line(f"{number}. {_format_heading(block)}", Style.BAD, 6)
     yield Line(f"      {block.first.statement}", Style.HEAD, 6)
-    yield from (_format_member("Pattern", format_pattern(pattern), style=Style.WARNING) for pattern in block.patterns)
-    yield _format_member("Source", _format_source(block.first), style=Style.ASIDE)
+    yield from (
+        _format_labelled_line("Pattern", format_pattern(pattern), style=Style.WARNING) for pattern in block.patterns
+    )
+    yield _format_labelled_line("Source", _format_source(block.first), style=Style.ASIDE)
     yield from (
         Line(f"{'':{LABEL_WIDTH}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1]
     )
     if block.first.explain:
-        yield _format_member("Explain", block.first.explain, style=Style.ASIDE)
-    yield _format_member("Check", format_label(first))
-    yield from (_format_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
+        yield _format_labelled_line("Explain", block.first.explain, style=Style.ASIDE)
+    yield _format_labelled_line("Check", format_label(first))
+    yield from (_format_labelled_line(name, failure[key]) for name, key in MEMBERS if failure.get(key))
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
     if failure["repeat"]:
-        yield _format_member("Repeat", failure["repeat"], is_whole=True)
+        yield _format_labelled_line("Repeat", failure["repeat"], is_whole=True)
     if rerun:
-        yield _format_member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
+        yield _format_labelled_line("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
     yield from _list_rows(block)
 
 
@@ -144,9 +148,9 @@ def _list_rows(block: Block) -> Iterator[Line]:
     if block.count == 1:
         return
     for place, group in enumerate(block.groups[:MAX_LISTED_ROWS]):
-        yield _format_member("Rows" if place == 0 else "", _format_row_names(group))
+        yield _format_labelled_line("Rows" if place == 0 else "", _format_row_names(group))
     if len(block.groups) > MAX_LISTED_ROWS:
-        yield _format_member("", f"and {format_count(len(block.groups) - MAX_LISTED_ROWS, 'more check')}")
+        yield _format_labelled_line("", f"and {format_count(len(block.groups) - MAX_LISTED_ROWS, 'more check')}")
 
 
 def _format_row_names(group: Group) -> str:
@@ -161,5 +165,5 @@ def _format_checks(group: Group) -> str:
     return join_some(names, MAX_LISTED_ROWS)
 
 
-def _format_member(name: str, text: str, *, is_whole: bool = False, style: Style = Style.PLAIN) -> Line:
+def _format_labelled_line(name: str, text: str, *, is_whole: bool = False, style: Style = Style.PLAIN) -> Line:
     return Line(f"      {name:<9} {text}", style, LABEL_WIDTH, is_whole)

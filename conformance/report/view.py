@@ -42,7 +42,7 @@ Report = Mapping[str, Any]
 NOT_RUN = "not run"
 MAX_TITLE_CHARS = 120
 TITLES: Mapping[str, str] = {
-    "protocol": "Protocol beneath the extensions",
+    "protocol": "Base protocol",
     "binary_tensor_data": "Binary tensor data",
     "raw": "Raw binary requests",
     "classification": "Classification",
@@ -56,7 +56,7 @@ class ReportSection:
 
     Attributes:
         counts: the number of rows by outcome.
-        absence: the text for an extension that is not offered.
+        absence: the reason why an extension is not judged, such as "not offered".
         musts: for an extension, the met and applicable MUSTs by concern, such as `3/4`.
     """
 
@@ -96,10 +96,10 @@ class Requirement:
     Attributes:
         verdict: an outcome, `not run`, or `not judged` if the requirement applies but was not judged.
         page: the URL of its page; empty if it has none.
-        explain: the command that explains it; empty if this version does not know it.
-        counts: whether it counts in this run, which may have used only HTTP or gRPC.
-        reasons: why it was not judged; empty if it was.
-        needs: the roles whose models are needed to judge its remaining rows.
+        explain: the command that explains the requirement; empty if this version of the suite does not know it.
+        is_counted: whether the requirement counts: its transport was judged, and its extension was not deselected.
+        reasons: why the requirement was not judged; empty if it was judged.
+        needs: the roles to deploy so that the remaining rows of the requirement can run.
     """
 
     id: str
@@ -115,7 +115,7 @@ class Requirement:
     explain: str
     checks: list[Rows]
     reasons: list[str]
-    counts: bool
+    is_counted: bool
     needs: list[str]
 
 
@@ -125,9 +125,10 @@ class View:
 
     Attributes:
         report: the JSON report itself.
-        words: the labels for the judged party.
+        words: the nouns and labels for servers, or for clients.
         blocks: the unmet MUSTs by requirement, most urgent first.
-        advised: the unmet SHOULDs, in the same order.
+        advised: the unmet SHOULDs by requirement, in the same order.
+        stuck: the rows that are blocked or in error.
         unjudged: the rows that do not apply, by reason.
         robustness: the results of hostile requests; None if none were sent.
         not_run: a note that some rows did not run; empty if all ran.
@@ -168,7 +169,7 @@ class View:
 
     @property
     def coverage(self) -> Mapping[str, Any]:
-        """The unjudged parts of MUSTs; empty if nothing is missing."""
+        """The member `coverage` of the report: the unjudged MUSTs and the roles to deploy; empty if all are judged."""
         found: Mapping[str, Any] = self.report.get("coverage", {})
         return found
 
@@ -198,7 +199,7 @@ class View:
         return list(dict.fromkeys((target["url"], target.get("grpc", target["url"]))))
 
     def rerun(self, check: str) -> str:
-        """Return the command that runs one check alone; "..." stands for values that a report does not contain."""
+        """Return the command that runs only this check; "..." stands for values that a report does not contain."""
         if is_watched(check):
             return "oip-conformance client watch -- ..."
         if self.is_of_client:
@@ -239,7 +240,7 @@ def build_view(report: Report) -> View:
         build_groups(checks, Outcome.ADVISORY),
         collect_observations(checks),
         group_unjudged(checks),
-        "" if complete else "The run left out some rows of the suite; this report says nothing about these rows.",
+        "" if complete else "Some rows of the suite did not run; this report says nothing about them.",
         robustness.from_report(report),
     )
 
@@ -289,7 +290,7 @@ def _build_sections(report: Report) -> list[ReportSection]:
 
 
 def _list_counted_requirements(check: Entry, report: Report) -> list[str]:
-    """Return the requirements whose extensions a row counts for; see `verdict.find_extensions`."""
+    """Return the requirements of a row whose extensions count the row; see `verdict.find_extensions`."""
     requirements: list[str] = check["requirements"]
     if find_party(report) is Party.SERVER:
         return requirements[:1]
@@ -310,7 +311,9 @@ def _build_requirements(report: Report) -> list[Requirement]:
         own = rows.get(entry["id"], [])
         is_run = own or report["footer"]["complete"]
         found.append(
-            _build_requirement(entry, own, _find_verdict(entry) if is_run else NOT_RUN, counts=entry["id"] in counting)
+            _build_requirement(
+                entry, own, _find_verdict(entry) if is_run else NOT_RUN, is_counted=entry["id"] in counting
+            )
         )
     return found
 
@@ -320,7 +323,7 @@ def _find_verdict(entry: Entry) -> str:
     return NOT_JUDGED if is_unjudged else str(entry["verdict"])
 
 
-def _build_requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: bool) -> Requirement:
+def _build_requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, is_counted: bool) -> Requirement:
     known = ledger.load().get(entry["id"])
     own = group_by(rows, lambda row: row["check"])
     checks = [Rows(found[0]["check"], found[0]["claim"], _group_by_outcome(found)) for found in own]
@@ -340,13 +343,13 @@ def _build_requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, cou
         known.explain if known else "",
         checks,
         list(dict.fromkeys(_list_reasons(rows, gap["why"]))) if is_open else [],
-        counts,
+        is_counted,
         gap["needs"],
     )
 
 
 def _list_reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
-    """Yield why a requirement was not judged; rows without a model share one reason."""
+    """Yield the reasons why a requirement was not judged; rows of a missing role add no reason of their own."""
     yield from (GAP_REASONS[GapReason(each)] for each in why if each != GapReason.CANNOT)
     yield from (summarize_message(row) for row in rows if row["message"] and find_missing_role(row) is None)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from clients import KnownClientFailure, RealClient, read_clients, read_known
 
-from conformance.report.comparison import count_of
+from conformance.report.comparison import count_represented_rows
 from conformance.report.report_file import read
 from conformance.spec import ledger
 from conformance.spec.extensions import find_transport
@@ -70,7 +70,7 @@ def render_verdicts(reports: Mapping[RealClient, Report]) -> Iterator[str]:
     for client, report in reports.items():
         outcomes: Counter[str] = Counter()
         for row in report["rows"]:
-            outcomes[row["outcome"]] += count_of(row)
+            outcomes[row["outcome"]] += count_represented_rows(row)
         counts = [str(outcomes[name]) for name in ("pass", "fail", "advisory", "not_applicable")]
         yield f"| {client.title} | {report['verdict']} | {' | '.join(counts)} |"
     yield ""

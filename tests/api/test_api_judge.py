@@ -211,7 +211,7 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         ("ftp://x", {}, "--target-url 'ftp://x' is not an http or https URL"),
         ("http://x", {"profile": "explore"}, "profile 'explore': give one of certify, quick"),
         ("http://x", {"models": "multi"}, "models: give a list of names, not 'multi'"),
-        ("http://x", {"extensions": ["gzip"]}, "extensions: there is no 'gzip', but binary_tensor_data, raw"),
+        ("http://x", {"extensions": ["gzip"]}, "extensions: unknown 'gzip'; give one of binary_tensor_data, raw"),
         ("http://x", {"extensions": ["classification_grpc"]}, "extensions: classification_grpc needs grpc='host:port'"),
         ("http://x", {"headers": {"a b": "c"}}, "--target-header: write it as 'Name: value'"),
         ("http://x", {"timeout": 0}, "--target-timeout 0: give seconds between 0 and 3600"),

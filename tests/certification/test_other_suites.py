@@ -121,17 +121,17 @@ def test_what_a_registry_says_of_real_folders(
     )
     check = ["registry", "check", "--root", str(root)]
     assert main([*check, str(honest)]) == 0
-    assert "### Certifications: all taken" in capsys.readouterr().out
+    assert "### Certifications: all accepted" in capsys.readouterr().out
     forged = tmp_path / "forged"
     forged.mkdir()
     alias = {"name": "p", "version": "1", "reason": "r"}
     forge(original, honest, forged, lambda found: found.manifest.update(product="Q", alias_of=alias))
     assert main([*check, str(failing), str(honest), str(forged)]) == 1
     said = capsys.readouterr().out
-    assert "### Certifications: 2 of 3 not taken" in said
+    assert "### Certifications: 2 of 3 not accepted" in said
     assert "- `the verdict is nonconformant: " in said
-    assert f"- `the key {read(forged).key['id']} is not one of V by the policy`" in said
-    assert f"- `the run is that of {honest}, P 1 by V`" in said
+    assert f"- `the policy does not list the key {read(forged).key['id']} for V`" in said
+    assert f"- `{honest} certifies the same run, as P 1 by V`" in said
     (root / "c").mkdir()
     link_files(honest, root / "c")
     assert main(["registry", "build", str(root), "-o", str(tmp_path / "site")]) == 0

@@ -90,10 +90,10 @@ ONE = Check("state.one", ("OIP-ALIVE",), None, (Row("a"), Row("b")), claims)
 )
 def test_what_cannot_be_told_apart_is_refused_by_name(made: list[Check], names: str) -> None:
     if not names:
-        checks.expect_unique(made)
+        checks.expect_unique_ids(made)
         return
     with pytest.raises(checks.SuiteError, match=re.escape(f"the suite is broken: {names}")) as raised:
-        checks.expect_unique(made)
+        checks.expect_unique_ids(made)
     assert f"{__name__}.claims" in str(raised.value)
 
 

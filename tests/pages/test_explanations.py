@@ -97,7 +97,7 @@ def test_a_fault_over_grpc_is_served_and_judged_there() -> None:
 def test_an_unknown_name_is_met_with_those_that_are_near(name: str, near: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         explain(name)
-    assert caught.value.near[0] == near
+    assert caught.value.similar[0] == near
     assert str(caught.value).startswith(f"no requirement, check or fault is called {name!r}; did you mean {near}")
 
 

@@ -82,7 +82,7 @@ def test_folded_json_is_the_json_that_is_sent() -> None:
     ("requirement_id", "answer"),
     [
         ("BIN-HEADER-TOO-LONG", ("HTTP status 400 to 499", '{"error": "..."}')),
-        ("GRPC-SIZE-WRONG", ("any status but OK; INVALID_ARGUMENT fits best",)),
+        ("GRPC-SIZE-WRONG", ("any status except OK; preferably INVALID_ARGUMENT",)),
         (
             "BIN-HEADER-ON-EMPTY",
             (
@@ -153,7 +153,7 @@ def test_the_clearest_check_is_about_the_requirement_and_part_of_every_run() -> 
 def test_what_a_server_does(
     verdicts: dict[str, str], offered: set[str], over: set[str], requirement: Requirement, word: str
 ) -> None:
-    assert ServerResult("s", frozenset(offered), frozenset(over), verdicts).word(requirement) == word
+    assert ServerResult("s", frozenset(offered), frozenset(over), verdicts).describe_outcome(requirement) == word
 
 
 def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> None:

@@ -22,36 +22,40 @@ DAY = date(2026, 11, 23)
 
 def problems(root: Path, *given: Path) -> list[tuple[str, ...]]:
     """Return what is said of folders."""
-    return [found.problems for found in checking.check(given, root, DAY)]
+    return [found.problems for found in checking.check_folders(given, root, DAY)]
 
 
 PARTIAL = {"standing": "partial", "coverage": {"met": 1, "of": 2}}
 SELF_TEST = {"self_test": True, "alias_of": None, "third_party": None}
 THROWAWAY = sealing.describe_key(VENDOR_KEY, lasting=False)
-ANOTHER = "is not in the policy: its keepers add it, with the key "
+ANOTHER = "is not in the policy: the maintainers add it with the key "
 
 RULES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "no-url": (POLICY, {"product_url": None}, "say where the product can be had: --product-url"),
-    "no-licence": (POLICY, {"licence": None}, "say its licence: --licence"),
-    "no-provenance": (POLICY, {"container": None, "version_command": None}, "say what was judged: --container or"),
-    "no-lasting-key": (POLICY, {"key": THROWAWAY}, "sign with a key that you keep: --sign"),
-    "self-test": (POLICY, SELF_TEST, "it is a self-test, of the suite's own server"),
+    "no-url": (POLICY, {"product_url": None}, "give the URL of the product: --product-url"),
+    "no-licence": (POLICY, {"licence": None}, "give the licence of the product: --licence"),
+    "no-provenance": (
+        POLICY,
+        {"container": None, "version_command": None},
+        "name the image or the version that was judged",
+    ),
+    "no-lasting-key": (POLICY, {"key": THROWAWAY}, "sign with a long-lived key: --sign"),
+    "self-test": (POLICY, SELF_TEST, "the suite's own server, which is not a product"),
     "interoperable": (POLICY, {"standing": "interoperable"}, "the server is certified as interoperable; this registry"),
     "partial": (POLICY, PARTIAL, "the server is certified as partial (1 of 2 MUSTs judged and met); this registry"),
     "another-suite": (
         POLICY.replace('"0.1.0"', '"0.2.0"'),
         {},
-        "suite 0.1.0 is not taken, but 0.2.0: certify with one",
+        "this registry does not accept suite 0.1.0: certify with one of 0.2.0",
     ),
     "an-old-suite": (
         POLICY.replace('"0.1.0"', '"0.1.0"\nuntil = 2026-01-01'),
         {},
-        "suite 0.1.0 was taken for runs until 2026-01-01: certify with a newer one",
+        "this registry accepts suite 0.1.0 for runs until 2026-01-01: certify with a newer version",
     ),
     "a-new-vendor": (POLICY, {"vendor": "W"}, f"the vendor W {ANOTHER}"),
-    "another-key": (POLICY.replace("{vendor}", "0" * 64), {}, "is not one of V by the policy"),
+    "another-key": (POLICY.replace("{vendor}", "0" * 64), {}, "the policy does not list the key"),
     "a-new-third-party": (POLICY.replace(".L]", ".M]"), {}, f"the third party L {ANOTHER}"),
-    "too-large": (f"most_bytes = 9\n{POLICY}", {}, "bytes, and may have 9"),
+    "too-large": (f"most_bytes = 9\n{POLICY}", {}, "bytes; the maximum is 9"),
     "expired": (POLICY, {"expires": "2026-11-22"}, "it expired on 2026-11-22"),
 }
 
@@ -89,8 +93,8 @@ def test_one_certification_at_a_time(tmp_path: Path) -> None:
     root = make_registry(tmp_path / "registry")
     make_certification(root / "there")
     again = make_certification(tmp_path / "again", finished="2026-02-02T03:05:05+00:00", product="p.")
-    ((found,),) = (each.problems for each in checking.check([again], root, date(2026, 6, 1)))
-    assert found.startswith("p. 1 has a certification for full: there, valid until 2027-01-02")
+    ((found,),) = (each.problems for each in checking.check_folders([again], root, date(2026, 6, 1)))
+    assert found.startswith("p. 1 already has a certification for full: there, valid until 2027-01-02")
     assert problems(root, make_certification(tmp_path / "other", product_version="2")) == [()]
     assert problems(root, make_certification(tmp_path / "profile", profile="binary")) == [()]
     assert problems(root, again) == [()], "40 days before the other ends"
@@ -102,7 +106,7 @@ def test_a_conformant_one_follows_one_that_is_less(tmp_path: Path, less: dict[st
     root = make_registry(tmp_path / "registry", f"interoperable = true\npartial = true\n{POLICY}")
     make_certification(root / "there", **less)
     other = make_certification(tmp_path / "other", **less, contact="other")
-    found = checking.check([make_certification(tmp_path / "conformant"), other], root, date(2026, 6, 1))
+    found = checking.check_folders([make_certification(tmp_path / "conformant"), other], root, date(2026, 6, 1))
     assert found[0].is_accepted
     assert "has a certification for full: there" in found[1].problems[0]
 
@@ -128,7 +132,7 @@ def test_a_run_has_one_label(tmp_path: Path) -> None:
     sealing.seal(tmp_path / "second", changed, CONFORMANT, first / manifest.RECORDING, VENDOR_KEY)
     one, two = problems(root, first, tmp_path / "second")
     assert one == ()
-    assert two == (f"the run is that of {first}, P 1 by V",)
+    assert two == (f"{first} certifies the same run, as P 1 by V",)
 
 
 def test_a_folder_that_does_not_verify_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +141,7 @@ def test_a_folder_that_does_not_verify_is_refused(tmp_path: Path, capsys: pytest
     given = make_certification(tmp_path / "c")
     assert main(["registry", "check", str(given), "--root", str(tmp_path)]) == 1
     said = capsys.readouterr().out
-    assert said.startswith("### Certifications: 1 of 1 not taken\n\n**`c`**: not taken\n\n- `")
+    assert said.startswith("### Certifications: 1 of 1 not accepted\n\n**`c`**: not accepted\n\n- `")
     assert "label: P 1; the server reports " in said
 
 
@@ -147,7 +151,7 @@ def test_a_comment_says_what_a_reviewer_looks_at(tmp_path: Path, capsys: pytest.
     given = make_certification(tmp_path / "c", expires="2999-01-01")
     assert main(["registry", "check", str(given), "--root", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("### Certifications: all taken\n\n**`c`**: taken\n")
+    assert said.startswith("### Certifications: all accepted\n\n**`c`**: accepted\n")
     for part in (
         "| product | `P 1` by `V` |",
         f"`{manifest.compute_digest(given / manifest.NAME)}`",
@@ -159,7 +163,7 @@ def test_a_comment_says_what_a_reviewer_looks_at(tmp_path: Path, capsys: pytest.
 @pytest.mark.usefixtures("believed")
 def test_nothing_of_a_stranger_is_markdown(tmp_path: Path) -> None:
     hostile = "".join(part for part in HOSTILE if part >= " " and part != "\x7f")[:200]
-    found = checking.check(
+    found = checking.check_folders(
         [make_certification(tmp_path / "c", vendor=hostile, product="@everyone")], make_registry(tmp_path), DAY
     )
     for line in checking.render_comment(found).splitlines():

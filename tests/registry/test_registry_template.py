@@ -93,7 +93,7 @@ def test_a_pull_request_with_a_folder_that_does_not_hold(proposed: Path) -> None
     make_certification(proposed / "certifications/v/p/1-full")
     status, said = checked(proposed)
     assert status == 1
-    assert said.startswith("### Certifications: 1 of 1 not taken\n\n**`certifications/v/p/1-full`**: not taken\n")
+    assert said.startswith("### Certifications: 1 of 1 not accepted\n\n**`certifications/v/p/1-full`**: not accepted\n")
 
 
 def test_a_pull_request_without_certifications(proposed: Path) -> None:

@@ -194,7 +194,7 @@ def test_findings_come_by_level_then_legality_then_share() -> None:
         ("SECOND", "SHOULD", "exchange", 1, 9),
     )
     assert [each.row.id for each in found] == ["T", "MANY", "FEW", "R", "S"]
-    assert find(("A", "MUST", "exchange", 1, 0), ("B", "MUST", "exchange", 1, 0), most=1)[0].row.id == "A"
+    assert find(("A", "MUST", "exchange", 1, 0), ("B", "MUST", "exchange", 1, 0), limit=1)[0].row.id == "A"
 
 
 def test_usual_requests_come_before_others_and_rare_ones_last() -> None:

@@ -126,7 +126,7 @@ def test_requirements_by_servers() -> None:
     assert section(lines, "### ordering")[2] == f"| `BIN-ORDER-O` | MUST | {statement} | pass | **FAIL** |"
     assert section(lines, "### raw")[2] == "| `NEW` | SHOULD |  | advice | - |"
     legend = section(lines, "## Requirements")
-    assert "| - | not in this report, which another version of the suite wrote |" in legend
+    assert "| - | not in this report: another version of the suite wrote it |" in legend
     assert "| blocked | what it rests on fails already |" not in legend
 
 
@@ -260,7 +260,7 @@ def changed(**changes: Any) -> Callable[[], bytes]:
         (lambda: b"[" * 100_000, "{file} is not a report of oip-conformance: "),
         (lambda: b'{"schema": 1}', "{file} is not a report of oip-conformance\n"),
         (lambda: b"[1]", "{file} is not a report of oip-conformance\n"),
-        (changed(schema=2), "{file} is a report of schema version 2, this version reads 3\n"),
+        (changed(schema=2), "{file} is a report of schema version 2; this suite reads 3\n"),
         (changed(verdict="\x1b\nfine"), "{file} is not a report of oip-conformance: $.verdict: "),
         (changed(rows=[{}]), "{file} is not a report of oip-conformance: $.rows[0]: "),
     ],

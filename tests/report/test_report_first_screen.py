@@ -114,7 +114,7 @@ def test_places_come_from_requirement_check_and_row() -> None:
     assert anchors.build_requirement_anchor("OIP-ID/grpc") == "req-OIP-ID/grpc"
     assert anchors.build_requirement_anchor("\ud800") == "req-%5Cud800"
     (group,) = build_groups([check(row="a", outcome="blocked")], "blocked")
-    assert anchors.build_stuck_anchor(group, anchors.build_row_anchors(group.rows)) == "stuck-row-ordering.x[a]"
+    assert anchors.build_blocked_anchor(group, anchors.build_row_anchors(group.rows)) == "stuck-row-ordering.x[a]"
 
 
 def test_a_long_name_is_cut_and_stays_its_own() -> None:

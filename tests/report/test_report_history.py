@@ -110,7 +110,7 @@ def test_products_are_told_apart() -> None:
 
 def test_another_suite_is_said() -> None:
     same, other = only(run("2026-01-01"), run("2026-02-01", a="fail"), run("2026-03-01", suite="1")).runs[1:]
-    assert (same.has_other_suite, other.has_other_suite) == (False, True)
+    assert (same.is_suite_changed, other.is_suite_changed) == (False, True)
 
 
 @pytest.mark.parametrize("started", ["yesterday", "2026-01-01", "2026-01-01T00:00:00"])

@@ -60,7 +60,7 @@ def test_advice_names_the_command_once() -> None:
 
 def test_a_row_that_is_blocked_has_no_command() -> None:
     blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE-INPUT"], message="because")
-    assert commands_of(terminal_findings.format_stuck([blocked.to_dict()])) == []
+    assert commands_of(terminal_findings.format_blocked_or_error([blocked.to_dict()])) == []
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from conformance.commands import main
 from conformance.judging.selection import list_profile_rows
 from conformance.pages import servers
 from conformance.report import comparison_page, history
-from conformance.report.comparison import compare, count_of
+from conformance.report.comparison import compare, count_represented_rows
 from conformance.report.report_file import ReportError, read
 from conformance.report.simple_page import render_markdown
 from conformance.spec.extensions import TRANSPORTS
@@ -69,7 +69,7 @@ def test_pages_say_the_same_of_a_summary(tmp_path: Path) -> None:
 
 def test_rows_that_need_no_explanation_are_counted() -> None:
     rows = summarize(whole())["rows"]
-    assert [row.get("row", count_of(row)) for row in rows] == [2, "b", 2, 1, "f", "g", 1]
+    assert [row.get("row", count_represented_rows(row)) for row in rows] == [2, "b", 2, 1, "f", "g", 1]
     assert rows[0] == {"outcome": "pass", "requirements": ["BIN-ORDER-O"], "count": 2}
     assert rows[1]["failure"] == {"requirement": "BIN-ORDER-O", "sent": "", "bytes": []}
 
@@ -95,7 +95,7 @@ def test_what_needs_every_row_takes_no_summary(tmp_path: Path, capsys: pytest.Ca
     path = written(tmp_path, summarize(whole()))
     for arguments in (["report", str(path), "-o", "x.md"], ["compare", "--gate", str(path), str(path)]):
         assert main.main(arguments) == 2
-        said = f"oip-conformance: error: {path} is the summary of a report; the whole report is needed\n"
+        said = f"oip-conformance: error: {path} is the summary of a report; give the whole report\n"
         assert capsys.readouterr().err == said
 
 
@@ -111,7 +111,7 @@ def test_the_results_are_small_and_count_every_row() -> None:
     for path in KEPT:
         summary = read(path, is_whole=False)
         assert summary["summary"]
-        assert sum(map(count_of, summary["rows"])) == summary["footer"]["rows"], path
+        assert sum(map(count_represented_rows, summary["rows"])) == summary["footer"]["rows"], path
 
 
 def test_the_results_of_the_bundled_server_are_of_every_row() -> None:

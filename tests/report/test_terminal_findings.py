@@ -12,9 +12,9 @@ from conformance.report.terminal_findings import (
     MAX_BLOCKS,
     MAX_LISTED_ROWS,
     format_advice,
+    format_blocked_or_error,
     format_failures,
     format_fix_first,
-    format_stuck,
 )
 from conformance.spec import ledger
 from tests.support.small_reports import check
@@ -40,7 +40,8 @@ def test_ten_blocks_are_shown_whole_and_the_rest_by_name() -> None:
     assert [text.split()[0] for text in found[-2:]] == ["11.", "12."]
     assert (
         sum(
-            "  MUST  not met in 1 of 1 row" in text for text in texts(format_failures(failing(12), "pytest", most=None))
+            "  MUST  not met in 1 of 1 row" in text
+            for text in texts(format_failures(failing(12), "pytest", max_blocks=None))
         )
         == 12
     )
@@ -65,9 +66,9 @@ def test_what_is_blocked_is_told_by_its_reason() -> None:
     blocked = [
         check(name, row, "blocked", "they are also wrong") for name, row in (("a.x", "1"), ("a.x", "2"), ("a.y", "1"))
     ]
-    assert texts(format_stuck(blocked)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are also wrong"]
+    assert texts(format_blocked_or_error(blocked)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are also wrong"]
     gone = check("a.z", "", "error", "the target is gone", reason={"kind": "target_lost", "subject": "s"})
-    assert texts(format_stuck([gone])) == []
+    assert texts(format_blocked_or_error([gone])) == []
 
 
 def test_advice_is_told_by_requirement() -> None:

@@ -57,7 +57,7 @@ def test_a_map_is_the_whole_map(tmp_path: Path, reference: str) -> None:
     assert json.loads((tmp_path / "r.json").read_text())["target"]["roles"] == {"identity_int32": "identity_int32"}
     shown = re.search(r"^Rows skipped because no model fills their role: (\d+)\. (.*)$", run.stdout, re.M)
     assert shown is not None
-    assert re.fullmatch(r"MUSTs not judged because of that: \d+\.", shown[2])
+    assert re.fullmatch(r"MUSTs that these rows leave unjudged: \d+\.", shown[2])
     assert "\n      identity_fp16  " in run.stdout
 
 

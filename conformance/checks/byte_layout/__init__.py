@@ -1,3 +1,3 @@
-"""The layout of binary data: little-endian, row-major, without gaps, directly after the JSON, and opaque."""
+"""The layout of binary data: little-endian, row-major, without gaps, directly after the JSON, with any byte values."""
 
 ORDER = ("order", "packing", "misframed_strings")

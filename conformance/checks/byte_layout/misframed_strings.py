@@ -1,4 +1,4 @@
-"""BYTES inputs whose length prefixes do not fit their data are refused."""
+"""Servers refuse BYTES inputs whose length prefixes do not match the data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 
 
 def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Message]:
-    """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers match."""
+    """Return a builder of a request with one BYTES input of this shape and hexadecimal data; its sizes match."""
 
     def build(model: Model) -> Message:
         octets = bytes.fromhex(data)
@@ -57,7 +57,7 @@ def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Mes
 
 
 def _annotate_as_bytes(framed: Message, input_name: str) -> Message:
-    """Return the message with the span of an input annotated as BYTES instead of the placeholder UINT8."""
+    """Return the message; the span of the input, built as UINT8, is labelled BYTES for the byte display in reports."""
     spans = framed.spans
     annotated = [(name, "BYTES" if name == input_name else kind, start, end) for name, kind, start, end in spans]
     return replace(framed, spans=tuple(annotated))
@@ -109,14 +109,17 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 }
 
 
-def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
-    """Return a builder of a valid request with changed binary data in its first BYTES input; sizes match."""
+def make_misframed_deployed_request(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
+    """Return a builder of a valid request to a deployed model, but with wrong length prefixes in its first BYTES input.
+
+    `change` receives the binary data and the offset of the last element; `binary_data_size` matches its result.
+    """
 
     def build(model: Model) -> Message:
         tensors = list(model.sample())
         place = next((k for k, tensor in enumerate(tensors) if tensor.datatype == "BYTES" and tensor.elements), None)
         if place is None:
-            raise NotApplicableError(f"{model.name} is sent no strings")
+            raise NotApplicableError(f"no request to {model.name} has a BYTES input with elements")
         elements = tensors[place].array.reshape(-1).tolist()
         octets = change(strings.encode(elements), len(strings.encode(elements[:-1])))
         document = model.request(tensors, outputs=model.build_outputs_member()).document()
@@ -128,7 +131,7 @@ def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Mod
 
 
 OWN_REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(fault, "BIN-BYTES-MISFRAMED", "", misframe_own_strings(change), fit=TEXTS)
+    Refusal(fault, "BIN-BYTES-MISFRAMED", "", make_misframed_deployed_request(change), fit=TEXTS)
     for fault, change in OWN_FAULTS.items()
 )
 
@@ -136,5 +139,5 @@ OWN_REFUSALS: tuple[Refusal, ...] = tuple(
 @check("bytes.misframed-strings-are-refused", answers="BIN-BYTES-MISFRAMED")
 @rows(*make_refusal_rows((*REFUSALS, *OWN_REFUSALS)))
 def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses a BYTES input whose length prefixes do not add up."""
+    """The server refuses a BYTES input whose length prefixes do not match its data."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

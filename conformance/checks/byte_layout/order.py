@@ -90,7 +90,7 @@ def outputs_are_little_endian(
 def _expect_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float], side: Side
 ) -> None:
-    """Expect correct outputs; block if values that are equal in either byte order are wrong as well."""
+    """Expect correct outputs; the row is blocked if values that are equal in either byte order fail as well."""
     same = model.tensor(in_either_order or make_symmetric_inputs(model)[0].array[:1])
     expect_special_side(target, model, [model.tensor(values)], side, [same])
 
@@ -127,7 +127,7 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
     else:
         tensors = find_alterable_inputs(model, changed_tensors.reorder_by_columns)
         if not any(changed_tensors.has_rows_and_columns(tensor) for tensor in tensors):
-            raise NotApplicableError(f"no input of {model.name} has rows and columns")
+            raise NotApplicableError(f"no input of {model.name} has several rows and several columns")
         misread = changed_tensors.reorder_by_columns(tensors)
         expect_read(target, model, tensors, misread, plain=changed_tensors.fill_with_one_element(tensors))
 
@@ -144,14 +144,16 @@ def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None)
 
 
 def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
-    """Return elements in row-major order that a server wrote in column-major order."""
+    """Return the row-major order of elements that a server wrote in column-major order."""
     return elements.reshape(-1).reshape(elements.shape, order="F")
 
 
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
-    """Expect row-major order; block if JSON on both sides or a tensor of equal elements is wrong as well."""
+    """Expect row-major order; the row is blocked if JSON alone or a tensor of equal elements fails as well."""
     tensor = make_distinct_tensor(model, shape)
-    with block_if(lambda: not is_side_right(target, model, [tensor], "neither"), "JSON on both sides is also wrong"):
+    with block_if(
+        lambda: not is_side_right(target, model, [tensor], "neither"), "the answer is also wrong without binary data"
+    ):
         if prod(shape) == 1:
             expect_side(target, model, [tensor], side)
         else:
@@ -179,7 +181,7 @@ def drawn_shapes_are_written(target: Target, model: Model) -> None:
 
 
 def _explore_shapes(target: Target, model: Model, side: Side) -> None:
-    """Expect correct outputs for tensors of any shape, drawn by Hypothesis, with one side as binary data."""
+    """Expect correct outputs for tensors of drawn shapes, with the inputs or the outputs (`side`) as binary data."""
     from conformance.roles import tensor_strategies  # imports hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

@@ -1,4 +1,4 @@
-"""Binary data start directly after the JSON, have no gaps, end the body, and are opaque."""
+"""Binary data start directly after the JSON, have no gaps, end the body, and may be any bytes."""
 
 from __future__ import annotations
 
@@ -67,12 +67,13 @@ def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) ->
         expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
-        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are also wrong"):
+        reason = "outputs with eight elements are also wrong"
+        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), reason):
             expect_written(target, model, odd)
 
 
 def _build_symmetric_tensor(model: Model, shape: Sequence[int]) -> Tensor:
-    """Return a symmetric tensor of positive integers that are equal in either byte order."""
+    """Return a tensor that equals its transpose, of positive integers that are equal in either byte order."""
     unit = {"INT8": 1, "INT16": 0x0101, "INT32": 0x010100}[model.role.inputs[0].datatype]
     return model.tensor((3 * np.indices(shape).sum(axis=0) + 35) * unit, shape)
 
@@ -99,7 +100,7 @@ def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) 
 
 
 def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int], side: Side) -> None:
-    """Expect correct strings of these lengths; block if a single string of eight bytes is wrong as well."""
+    """Expect correct strings of these lengths; the row is blocked if a single string of eight bytes fails as well."""
     tensor = model.tensor([b"s" * length for length in lengths])
     expect_special_side(target, model, [tensor], side, [model.tensor([b"eight by"])])
 
@@ -108,32 +109,32 @@ def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int],
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server reads a wider tensor directly after an odd number of bytes."""
-    _expect_fp32_behind_bools(target, multi, count, "read")
+    _expect_fp32_after_bools(target, multi, count, "read")
 
 
 @check("bytes.output-tensors-are-packed", answers="BIN-PACKED-O", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server writes a wider tensor directly after an odd number of bytes."""
-    _expect_fp32_behind_bools(target, multi, count, "written")
+    _expect_fp32_after_bools(target, multi, count, "written")
 
 
-def _expect_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+def _expect_fp32_after_bools(target: Target, multi: Model, count: int, side: Side) -> None:
     """Expect the correct FP32 tensor after `count` BOOL elements, in declared order; ignore the other tensors.
 
     Raises:
         Blocked: the tensor is wrong after eight BOOL elements as well.
     """
 
-    def is_wrong_behind_eight() -> bool:
-        return not is_met(lambda: _expect_right_fp32_behind_bools(target, multi, 8, side))
+    def is_wrong_after_eight() -> bool:
+        return not is_met(lambda: _compare_fp32_after_bools(target, multi, 8, side))
 
-    with block_if(is_wrong_behind_eight, "the FP32 tensor is also wrong behind eight bytes"):
-        _expect_right_fp32_behind_bools(target, multi, count, side)
+    with block_if(is_wrong_after_eight, "the FP32 tensor is also wrong after eight BOOL elements"):
+        _compare_fp32_after_bools(target, multi, count, side)
 
 
-def _expect_right_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
-    """Expect the correct FP32 tensor after `count` BOOL elements."""
+def _compare_fp32_after_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+    """Send `count` BOOL elements before an FP32 tensor, and expect the correct FP32 output."""
     wide = Tensor.from_values("IN_FP32", "FP32", SYMMETRIC_FLOATS)
     tensors = [
         Tensor.from_values("IN_INT64", "INT64", [1, 2]),
@@ -146,7 +147,7 @@ def _expect_right_fp32_behind_bools(target: Target, multi: Model, count: int, si
     expect(reply).tensors([expected], through_json=True)
 
 
-# --- directly after the JSON, and opaque ------------------------------------------------------------------------------
+# --- directly after the JSON, any bytes -------------------------------------------------------------------------------
 
 LOOKALIKE_ROWS = [Row(name, (octets,), role="identity_uint8") for name, octets in LOOKALIKES.items()]
 _FLOAT_INPUT_FIT = Fit(some_input=WIDE_FLOATS)
@@ -184,11 +185,11 @@ def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -
         reply = target.infer(model.request(tensors, send="json", want="binary"))
         expect(reply).tensors(model.expected(tensors)).free_of("trailing-bytes")
     else:
-        _expect_lookalikes_written(target, model, octets)
+        _expect_lookalike_written(target, model, octets)
 
 
-def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
-    """Expect correct values in the outputs that contain the bytes of a lookalike.
+def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
+    """Expect correct outputs whose bytes resemble syntax, such as closing braces or a line end.
 
     Raises:
         NotApplicable: no output contains these bytes.
@@ -201,7 +202,7 @@ def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
         and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
     ]
     if not found:
-        raise NotApplicableError(f"no output of {model.name} has the bytes of its input")
+        raise NotApplicableError(f"no output of {model.name} repeats the bytes of its input")
     for right in found:
         reply = request_single_output(target, model, tensors, right.name)
         with excuse_nondeterminism(target, found):
@@ -232,13 +233,13 @@ def nothing_follows_the_last_tensor(
 
 
 def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
-    """Request every output of a deployed model as binary data, except for one JSON output at the end.
+    """Return requests for all outputs of a deployed model: binary data, then one JSON output at the end.
 
     Raises:
-        NotApplicable: JSON carries no output.
+        NotApplicable: the datatypes of all outputs have no JSON form.
     """
     names = [spec.name for spec in model.role.outputs]
     last = next((name for name in reversed(names) if name not in model.kept_binary), None)
     if last is None:
-        raise NotApplicableError(f"JSON carries no output of {model.name}")
+        raise NotApplicableError(f"no output of {model.name} has a JSON form")
     return [*[RequestedOutput(name, True) for name in names if name != last], RequestedOutput(last, False)]

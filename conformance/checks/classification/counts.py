@@ -97,13 +97,13 @@ def parameter_is_taken_in_any_place(
         read_texts(ask(target, model, tensors, *outputs, send=send), name)
 
 
-_WRONG_UNCLASSIFIED = "so listed the outputs are also wrong where nothing is classified"
+_WRONG_UNCLASSIFIED = "the same outputs, in the same order, are also wrong without classification"
 
 
 def _is_unclassified_wrong(
     target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form
 ) -> bool:
-    """Say whether the outputs, listed in this order, are wrong without classification."""
+    """Say whether a request for these outputs, in this order and without classification, gets wrong values."""
     reply = ask(target, model, tensors, *map(model.build_plain_output, listed), send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
     return not is_met(lambda: expect(reply).tensors(right))
@@ -123,7 +123,7 @@ _OWN_ORDER_ROWS = (Row("own", (None,), fit=SEVERAL_SCORED),)
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
     """The server gives each of two classified outputs its own number of classes."""
     tensors = model.sample()
-    counts = _COUNT_BY_OUTPUT if order else _choose_own_counts(model, tensors)
+    counts = _COUNT_BY_OUTPUT if order else _choose_deployed_counts(model, tensors)
     listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
     outputs = [RequestedOutput(name, classification=counts[name]) for name in listed]
     reply = ask(target, model, tensors, *outputs, send=send)
@@ -131,8 +131,8 @@ def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] |
         _expect_counts(reply, counts, {name: len(read_texts(reply, name)) for name in counts})
 
 
-def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Choose different numbers of classes for two outputs that are not ranked row by row.
+def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
+    """Return different numbers of classes for two outputs of a deployed model that are not ranked row by row.
 
     Raises:
         NotApplicable: the model does not have two such outputs.
@@ -144,12 +144,15 @@ def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, 
     ]
     *_, one, other = [None, None, *sorted(right, key=lambda tensor: tensor.elements)]
     if one is None or other is None or other.elements < 2:
-        raise NotApplicableError(f"{model.name} has no two outputs whose classes can be counted")
+        raise NotApplicableError(f"{model.name} does not have two outputs whose number of classes is known")
     return {one.name: 1, other.name: min(3, other.elements)}
 
 
 def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
-    """Expect the two counts to be neither equal nor exchanged; another check judges other wrong counts."""
+    """Expect each output to have its own number of classes: not the same number for both, and not exchanged.
+
+    Another check judges other wrong numbers.
+    """
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
         raise UnmetError(f"{describe_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)
@@ -172,10 +175,10 @@ _OWN_MANY_ROW = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
     *_OWN_COUNT_ROWS,
     _OWN_MANY_ROW,
 )
-def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
+def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, class_count: int = 0) -> None:
     """The server returns the requested number of classes, at most one for each score."""
     case = ClassifiedAnswer.ask(
-        target, model, values, count, tensors=find_unbatched_inputs(model, there) if there else None
+        target, model, values, count, tensors=find_unbatched_inputs(model, class_count) if class_count else None
     )
     found = len(read_texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape

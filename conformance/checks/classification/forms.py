@@ -1,4 +1,4 @@
-"""Classes together with outputs that are not classified, and the form of classes: JSON or binary data."""
+"""Classified outputs next to unclassified ones, and classes as JSON or as binary data."""
 
 from __future__ import annotations
 
@@ -63,24 +63,24 @@ def other_outputs_stay(
         RequestedOutput(name, binary) if name == plain else RequestedOutput(name, classification=2) for name in order
     ]
     reply = ask(target, model, model.sample(), *outputs)
-    _expect_plain_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
+    _expect_unclassified_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
 
 
 def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
-    """Expect the outputs that are not classified to be unchanged, in JSON or with one output as binary data."""
+    """Expect unchanged values in the unclassified outputs of a deployed model; the first one may be binary data."""
     chosen = find_scored_output(model)
     tensors, _ = choose_inputs(model, chosen)
     names = list_output_names(model, chosen, is_first=is_first)
     steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
-        raise NotApplicableError(f"{model.name} has no other output that is the same each time")
+        raise NotApplicableError(f"{model.name} has no other deterministic output")
     listed = {name: model.build_plain_output(name) for name in names}
     listed[chosen] = RequestedOutput(chosen, classification=1)
     if binary is True:
         listed[steady[0]] = RequestedOutput(steady[0], True)
     reply = ask(target, model, tensors, *listed.values())
     for name in steady:
-        _expect_plain_output(target, model, tensors, reply, listed[name])
+        _expect_unclassified_output(target, model, tensors, reply, listed[name])
 
 
 @check("classification.next-request-is-plain", answers="CLS-ONLY")
@@ -94,7 +94,7 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
     Row("own-unlisted", (False,), fit=replace(SCORED, is_json=True)),
 )
 def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
-    """The server returns the plain output again after a classified request."""
+    """The server returns the unclassified output again after a request with classification."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     read_texts(
@@ -103,13 +103,13 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     reply = target.infer(
         model.request(tensors, send="json", outputs=[name] if listed else model.build_outputs_member())
     )
-    _expect_plain_output(target, model, tensors, reply, RequestedOutput(name))
+    _expect_unclassified_output(target, model, tensors, reply, RequestedOutput(name))
 
 
-def _expect_plain_output(
+def _expect_unclassified_output(
     target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
-    """Expect the unclassified output to be correct, or as the server returns it without any classification."""
+    """Expect a correct unclassified output, or the one that the server returns to a request without classification."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
     (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
@@ -167,7 +167,7 @@ def binary_data_is_obeyed(
     wanted = [RequestedOutput(name, binary, count)]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     if expect(reply, PARAMETER_REQUIREMENT).output(name).binary != binary:
-        if _is_obeyed_unclassified(target, model, tensors, binary, for_all):
+        if _has_requested_form_unclassified(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does this with every output: checks of the parameter judge it
@@ -176,10 +176,10 @@ def binary_data_is_obeyed(
         expect_texts(reply, name, right, is_near=model.is_own_oracle)
 
 
-def _is_obeyed_unclassified(
+def _has_requested_form_unclassified(
     target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any
 ) -> bool:
-    """Say whether the server returns the output in the requested form if the output is not classified."""
+    """Say whether the server returns the same output, unclassified, as JSON or binary data as requested."""
     wanted = [RequestedOutput(find_scored_output(model), binary)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     output = reply.answer.output(find_scored_output(model))
@@ -214,7 +214,7 @@ def other_outputs_stay_over_grpc(
     reply = ask(target, model, tensors, *outputs, send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names and tensor.name != chosen]
     if not right:
-        raise NotApplicableError(f"{model.name} has no other output that is the same each time")
+        raise NotApplicableError(f"{model.name} has no other deterministic output")
 
     def is_wrong_unclassified() -> bool:
         usual = ask(target, model, tensors, *map(RequestedOutput, names), send=send)
@@ -222,5 +222,5 @@ def other_outputs_stay_over_grpc(
 
     wrong = ", ".join(tensor.name for tensor in right)
     expect(reply).answered()
-    with block_if(is_wrong_unclassified, f"{wrong} is also wrong where nothing is classified"), attribute_to(None):
+    with block_if(is_wrong_unclassified, f"{wrong} is also wrong without classification"), attribute_to(None):
         expect(reply).tensors(right, through_json=False)

@@ -123,21 +123,21 @@ REFUSALS: tuple[Refusal, ...] = (
 )
 
 
-def _set_count_parameter(**choice: object) -> Edit:
-    """Return an edit that gives the parameter `classification` another kind of value; without `choice`, no value."""
+def _set_count_parameter(**field: object) -> Edit:
+    """Return an edit of a gRPC call that sets the parameter `classification` to `FIELD=VALUE`, or to no value."""
 
     def edit(request: Pb) -> None:
         parameter = request.outputs[0].parameters["classification"]
         parameter.Clear()
-        for kind, value in choice.items():
+        for kind, value in field.items():
             setattr(parameter, kind, value)
 
     return edit
 
 
-def _build_parameter_refusal(fault: str, fit: Fit | None = None, **choice: object) -> Refusal:
-    """Return the refusal of a call whose parameter `classification` has a wrong value."""
-    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _set_count_parameter(**choice), classes=2, fit=fit)
+def _build_parameter_refusal(fault: str, fit: Fit | None = None, **field: object) -> Refusal:
+    """Return the `Refusal` of a gRPC call whose parameter `classification` has a wrong type or value."""
+    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _set_count_parameter(**field), classes=2, fit=fit)
 
 
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
@@ -177,7 +177,7 @@ _SHORT_FLOAT_ROWS = (
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
     """The server classifies scores of 16 bits correctly, or refuses."""
     if values is None:
-        _expect_own_right_or_refused(target, model, BINARY_ONLY)
+        _expect_deployed_right_or_refused(target, model, BINARY_ONLY)
     else:
         _expect_right_or_refused(target, model, values, "binary")
 
@@ -193,13 +193,13 @@ _OWN_BOOL_ROW = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
 def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
     """The server ranks BOOL scores, or refuses to classify them."""
     if values is None:
-        _expect_own_right_or_refused(target, model, {"BOOL"})
+        _expect_deployed_right_or_refused(target, model, {"BOOL"})
     else:
         _expect_right_or_refused(target, model, values, "json")
 
 
-def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collection[str]) -> None:
-    """Expect a deployed model to refuse to classify an output of one of the datatypes, or to rank it right.
+def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Collection[str]) -> None:
+    """Expect the server to refuse classes of a deployed model's output of these datatypes, or to rank them correctly.
 
     Raises:
         NotApplicable: the output has no elements, or differs between two equal requests.
@@ -207,7 +207,7 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
     if right is None:
-        raise NotApplicableError(f"{model.name} has no such output that is the same each time, and has elements")
+        raise NotApplicableError(f"{model.name} has no such deterministic output with elements")
     count = model.limit_classes(right, None)
     wanted = [RequestedOutput(right.name, classification=count)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted))
@@ -215,7 +215,7 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
         return
     case = ClassifiedAnswer(target, model, tuple(tensors), "json", right.name, count, reply, right)
     if reply.is_over_grpc and all(_is_ranked_right(*item) for item in case.split_items(right.array.byteswap())):
-        raise BlockedError("raw contents are in the other byte order")
+        raise BlockedError("the server returns raw contents in big-endian order")
     for listed, scores in case.split_items():
         if not _is_ranked_right(listed, scores):
             raise UnmetError(
@@ -238,10 +238,10 @@ def _has_same_classes_in_fp32(target: Peer, listed: Sequence[ClassText], values:
 
 
 def _block_if_misread(target: Peer, tensor: Tensor) -> None:
-    """Raise `BlockedError` if a cast shows that the server misreads these scores even without classification."""
+    """Raise `BlockedError` if the server also casts these scores wrongly, so that classification is not the cause."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is not None and not _is_cast_right(target, casting, tensor):
-        raise BlockedError(f"{tensor.datatype} elements are also read wrong from binary data")
+        raise BlockedError(f"the server also casts binary {tensor.datatype} elements wrongly")
 
 
 def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
@@ -253,7 +253,7 @@ def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
 
 
 def _read_attributed_classes(reply: Reply, name: str) -> list[ClassText]:
-    """Return the classes of an output; attribute a failure to the requirement that makes the output unreadable."""
+    """Return the classes of an output; if they are unreadable, report the requirement that the output breaks."""
     with attribute_to(attribution.attribute_unreadable_output(reply, name)):
         return read_classes(reply, name)
 
@@ -344,9 +344,9 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
         if is_met(lambda: expect(classified).tensors([same])):
             return "taken as a parameter of the server's own"
 
-    def is_wrong_without() -> bool:
+    def is_wrong_without_parameter() -> bool:
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors([right]))
 
-    with block_if(is_wrong_without, "without that parameter the output is also wrong"):
+    with block_if(is_wrong_without_parameter, "the output is also wrong without that parameter"):
         expect(reply).tensors([right])
     return "passed over"

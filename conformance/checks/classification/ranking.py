@@ -70,31 +70,31 @@ def items_are_ranked_apart(
 ) -> None:
     """The server ranks each batch item separately, with indices that count within the item."""
     if values is None:
-        _expect_separate_own_rankings(target, model, send)
+        _expect_separate_deployed_rankings(target, model, send)
     else:
         ClassifiedAnswer.ask(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
 
 
-def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> None:
+def _expect_separate_deployed_rankings(target: Peer, model: Model, send: Form) -> None:
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
-        NotApplicable: the output does not have several items with different rankings.
+        NotApplicable: the output does not have items with different rankings.
         Blocked: the classes of a single item are wrong; other checks judge these.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
     items = case.split_items()
     if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
-        raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
+        raise NotApplicableError(f"the items of {case.name} of {model.name} do not have different rankings")
 
-    def is_wrong_alone() -> bool:
+    def is_single_item_wrong() -> bool:
         return not all(
             _has_highest_indices(*item)
             for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).split_items()[:1]
         )
 
-    with block_if(is_wrong_alone, "the classes of one item are also wrong"):
+    with block_if(is_single_item_wrong, "the classes of a single item are also wrong"):
         case.expect_rule(apply_to_items(_has_highest_indices))
 
 
@@ -165,7 +165,7 @@ def highest_come_first(
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
     if find and len(case.listed) != case.expected_count * case.batch:
-        raise BlockedError("there are more or fewer classes than were asked for")
+        raise BlockedError("the answer has more or fewer classes than requested")
     case.expect_rule(apply_to_items(class_texts.is_in_order))
 
 
@@ -263,16 +263,18 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name, values)
     if np.unique(right.array).size < right.elements:
-        raise NotApplicableError(f"some scores of {name} are equal, and have no order")
+        raise NotApplicableError(f"some scores of {name} are equal, so that their order is undefined")
     over_http = ClassifiedAnswer.ask(target.over_http, model, values, 2).reply
     over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_send).reply
     usual, found = (_parse_classes(read_texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
-        with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is also wrong"):
+        with block_if(
+            lambda: not _is_unclassified_right(target, model, tensors), "the unclassified output is also wrong"
+        ):
             _expect_same_classes(usual, found, over_grpc)
 
 
-def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+def _is_unclassified_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether the outputs are correct over gRPC without classification."""
     plain = target.infer(model.request(tensors, send=model.plain_send))
     return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))

@@ -89,17 +89,17 @@ def shape_is_count(target: Target, model: Model, values: Any, count: int) -> Non
 
 
 def _require_one_ranking(case: ClassifiedAnswer) -> None:
-    """Require an output of a deployed model that cannot be a batch.
+    """Raise `NotApplicableError` if the output of a deployed model may be a batch of several rankings.
 
     Raises:
         NotApplicable: the output has several dimensions, or each element of its single dimension may be a batch item.
     """
     if len(case.right.shape) > 1 or case.batch > 1:
-        raise NotApplicableError(f"{case.name} of {case.model.name} may be a batch")
+        raise NotApplicableError(f"{case.name} of {case.model.name} may be a batch of several rankings")
 
 
 def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[int, ...] | None) -> None:
-    """Expect the shape of classes of a model that does not batch; another check judges the number of classes."""
+    """Expect the shape [count] or [1, count] of a model that does not batch; another check judges the count."""
     if shape is not None and len(shape) == 1:
         return
     is_batch_of_one = shape is not None and len(shape) == 2 and shape[0] == 1
@@ -126,7 +126,7 @@ def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[in
 def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: int) -> None:
     """The server gives classes the shape [batch, count] where the model batches."""
     if values is None:
-        _expect_own_batches(target, model, count, "json")
+        _expect_deployed_batches(target, model, count, "json")
     else:
         _expect_batched_shape(ClassifiedAnswer.ask(target, model, values, count))
 
@@ -140,12 +140,12 @@ def _expect_batched_shape(case: ClassifiedAnswer) -> None:
         raise UnmetError(f"shape [{items}, {count}] of the classes in {case.name}", format_shape(shape), case.reply)
 
 
-def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> None:
+def _expect_deployed_batches(target: Peer, model: Model, count: int, send: Form) -> None:
     """Expect the classes of a batch in the shape [batch, count], for several items and for a single item.
 
     Raises:
-        NotApplicable: the output may not be a batch: it has one dimension, its first dimension is fixed, or it is
-            ranked as a whole.
+        NotApplicable: the output is perhaps not a batch, because it has one dimension, its first dimension is
+            fixed, or the server ranks it as a whole.
     """
     name = find_scored_output(model)
     several, one = (choose_inputs(model, name, items=items) for items in (OWN_ITEM_COUNT, 1))
@@ -153,7 +153,7 @@ def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> N
     found = len(read_texts(case.reply, name))
     is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
     if len(case.right.shape) < 2 or not model.may_batch(case.right) or (is_one_ranking and case.right.shape[0] > 1):
-        raise NotApplicableError(f"{name} of {model.name} may be no batch")
+        raise NotApplicableError(f"it is unknown whether {name} of {model.name} is a batch")
     _expect_batched_shape(case)
     if one[1].shape[0] == 1 < case.right.shape[0]:
         _expect_batched_shape(ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=one[0]))
@@ -180,14 +180,14 @@ def classes_have_their_shape(
 ) -> None:
     """The server shapes classes [batch, count] where the model batches, else [count] or [1, count]."""
     if may_be_batch:
-        _expect_own_batches(target, model, count, send)
+        _expect_deployed_batches(target, model, count, send)
         return
     case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if may_be_batch is False:
         _require_one_ranking(case)
     if shape is not None and prod(shape) != found:
-        raise UnmetError(f"a shape of the {describe_count(found)} in {case.name}", format_shape(shape), case.reply)
+        raise UnmetError(f"a shape for {describe_count(found)} in {case.name}", format_shape(shape), case.reply)
     if model.role.batching:
         _expect_batched_shape(case)
     else:
@@ -208,7 +208,7 @@ _MATRIX_ROWS = (
 @check("grpc.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX/grpc", "CLS-INDEX/grpc"), over=(GRPC,))
 @rows(*repeat_in_both_forms(*_MATRIX_ROWS))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
-    """The server ranks a matrix of a model without batching as a whole, or row by row."""
+    """The server ranks the scores of a matrix together or row by row, if the model does not batch."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     shape = format_shape(expect(case.reply).output(case.name).shape)
     row_count = case.scores.shape[0]

@@ -139,13 +139,13 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
 def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
     """The value in a class reads back as exactly the score."""
     if values is None and isinstance(target, Target):
-        _expect_own_values(target, model)
+        _expect_deployed_values(target, model)
         return
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
 
 
-def _expect_own_values(target: Target, model: Model) -> None:
-    """Expect the values in the classes of a deployed model to equal the same output as binary data.
+def _expect_deployed_values(target: Target, model: Model) -> None:
+    """Expect the values in the classes of a deployed model to equal its output as binary data.
 
     The last bits are not compared, because the model may compute them differently each time.
 
@@ -156,7 +156,7 @@ def _expect_own_values(target: Target, model: Model) -> None:
     tensors = fill_fractions(model.sample())
     case = ClassifiedAnswer.ask(target, model, tensors=tensors)
     if case.right.datatype not in WIDE_FLOATS:
-        raise NotApplicableError(f"{case.name} of {model.name} has no floats")
+        raise NotApplicableError(f"{case.name} of {model.name} has no FP32 or FP64 elements")
     reply = request_single_output(target, model, tensors, case.name)
     output = reply.answer.output(case.name)
     if output is None or output.array is None or find_difference(case.right, output, reply.body):
@@ -181,10 +181,12 @@ _INDEX_ROWS = (
 @rows(*_INDEX_ROWS, OWN, Row("own-300-classes", (None, "json", 300), fit=SCORED))
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
 @rows(*repeat_in_both_forms(*[row for row in _INDEX_ROWS if row.id != "integers"]), OWN)
-def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
+def index_counts_from_0(
+    target: Peer, model: Model, values: Any = None, send: Form = "json", class_count: int = 0
+) -> None:
     """The index in a class is the position of its score, counted from 0."""
-    tensors = find_unbatched_inputs(model, there) if there else None
-    case = ClassifiedAnswer.ask(target, model, values, there or None, send=send, tensors=tensors)
+    tensors = find_unbatched_inputs(model, class_count) if class_count else None
+    case = ClassifiedAnswer.ask(target, model, values, class_count or None, send=send, tensors=tensors)
     case.require_order()
     case.expect_rule(apply_to_items(class_texts.has_right_indices))
 

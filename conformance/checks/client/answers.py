@@ -1,4 +1,4 @@
-"""How clients read answers: outputs of every datatype, shape and form, in any order, and classes."""
+"""How clients read answers: outputs of every datatype and shape, as JSON or binary data, in any order, and classes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BYTES_SHAPES = ((2, 3), (0,))
 
 
 def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | None = None) -> Row:
-    """Return a row in which a correct answer contains these outputs; the client requests them in `form`."""
+    """Return a row with a correct answer that has these outputs, as JSON or as binary data (`form`)."""
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
     script = make_script(outputs, style or Style(), CALLS[form])
     inference = make_small_inference(f"read-{name}", form, outputs=requested)
@@ -57,19 +57,19 @@ def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | 
 
 
 def convert_to_call_row(row: Row) -> Row:
-    """Return the row as a gRPC row; with typed contents, the new row also judges CLIENT-READS-FORM."""
+    """Return the row for gRPC. A JSON row gets typed contents, and then also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
 
 def expect_read(client: Client, inference: Inference, script: Script) -> None:
-    """Expect the client to return the outputs; an error on typed contents over gRPC breaks CLIENT-READS-FORM."""
+    """Expect the client to return the outputs. An error on typed contents over gRPC violates CLIENT-READS-FORM."""
     observation = client.infer(inference, script)
     expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
 def make_datatype_rows() -> Iterator[Row]:
-    """Yield a row for each datatype in each form, except FP16 in JSON."""
+    """Yield rows for each datatype as binary data and as JSON, except FP16 as JSON."""
     for datatype in OIP_DATATYPES:
         for form in FORMS if datatype != "FP16" else FORMS[:1]:
             name = f"{datatype}-{form}"
@@ -77,7 +77,7 @@ def make_datatype_rows() -> Iterator[Row]:
 
 
 def make_shape_rows() -> Iterator[Row]:
-    """Yield a row for each shape in each form, and one with nested data for each shape of several dimensions."""
+    """Yield rows for each shape as binary data and as JSON; shapes of several dimensions also as nested JSON."""
     for shape in SHAPES:
         for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             name = f"{datatype}-{'x'.join(map(str, shape)) or 'rank-0'}"
@@ -91,7 +91,7 @@ FEW_COUNTS = (1, 2, 0)
 
 
 def make_element_count_rows(convert: Callable[[Row], Row] = lambda row: row) -> Iterator[Row]:
-    """Yield a row for each datatype in each form, with answers of one, two and no elements."""
+    """Yield rows for each datatype as binary data and as JSON, with answers of one, two and no elements."""
     for datatype in OIP_DATATYPES:
         for form in FORMS if datatype != "FP16" else FORMS[:1]:
             cases = []
@@ -163,7 +163,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
         and has_nul_in_json(client, inference, observation.outputs)
     ):
         raise NotApplicableError(
-            f"the client takes no strings with NUL in JSON: {escape_text(observation.result.error)}"
+            f"the client refuses JSON strings that contain NUL: {escape_text(observation.result.error)}"
         )
     expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
@@ -177,14 +177,14 @@ def make_half_precision_row(datatype: str) -> Row:
 @check("client.reads-half-precision-as-json", answers=("CLIENT-READS-VALUES", "CLIENT-READS-NUMBERS"))
 @rows(*map(make_half_precision_row, HALF_PRECISION))
 def reads_half_precision_as_json(client: Client, inference: Inference, script: Script) -> None:
-    """The client gives its caller the elements of FP16 and BF16 that are exact decimals in JSON, or refuses them.
+    """The client gives its caller FP16 and BF16 elements that JSON can carry exactly, or refuses them.
 
     Raises:
-        NotApplicable: the client refuses such JSON, which the protocol calls problematic.
+        NotApplicable: the client refuses 16-bit floats as JSON, which the protocol calls problematic.
     """
     observation = client.infer(inference, script)
     if observation.requests and observation.result.error is not None:
-        raise NotApplicableError(f"the client reads no such JSON: {escape_text(observation.result.error)}")
+        raise NotApplicableError(f"the client refuses 16-bit floats as JSON: {escape_text(observation.result.error)}")
     expect_outputs(observation, through_json=True)
 
 
@@ -228,7 +228,7 @@ def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: 
     """The client reads numbers by their value: integers with an exponent, floats without a fraction, short decimals.
 
     Raises:
-        NotApplicable: the client refuses any JSON of FP16 or BF16, which the protocol calls problematic.
+        NotApplicable: the client refuses FP16 or BF16 as JSON, which the protocol calls problematic.
     """
     observation, outputs = client.infer(inference, script), script.outputs(inference)
     try:
@@ -236,12 +236,12 @@ def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: 
             expect_outputs(observation)
     except BlockedError as blocked:
         if observation.requests and outputs[0].datatype in HALF_PRECISION:
-            raise NotApplicableError(f"the client reads no {outputs[0].datatype} as JSON") from blocked
+            raise NotApplicableError(f"the client cannot read {outputs[0].datatype} as JSON") from blocked
         raise
 
 
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
-    """Say whether the JSON outputs of an HTTP answer contain NUL but no characters beyond ASCII."""
+    """Say whether the JSON outputs of an HTTP answer are all ASCII and contain NUL."""
     texts = b"".join(text for one in outputs if one.datatype == "BYTES" for text in one.array.flat)
     return not client.is_over_grpc and is_json(inference) and b"\0" in texts and texts.isascii()
 
@@ -296,7 +296,10 @@ def reads_in_the_answers_order(client: Client, inference: Inference, script: Scr
 def make_form_row(
     name: str, forms: Sequence[Form], style: Style, shape: tuple[int, ...] = (2,), unread: str = "CLIENT-READS-FORM"
 ) -> Row:
-    """Return a row with these requested forms and this style of answer; a client error breaks `unread`."""
+    """Return a row with outputs requested in `forms`, and this style of answer.
+
+    If the client returns an error, the row reports the requirement `unread`.
+    """
     outputs = tuple(make_tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
     requested = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
     inference = make_small_inference(f"form-{name}", forms[0], outputs=requested)
@@ -319,7 +322,7 @@ CROSSED_TYPES: Sequence[tuple[Form, str]] = (("binary", JSON), ("json", OCTET_ST
 
 
 def make_content_type_row(form: Form, content_type: str) -> Row:
-    """Return a row with an answer of another content type."""
+    """Return a row whose answer has a content type that does not fit its outputs."""
     name = f"{form}-as-{content_type.rpartition('/')[2]}"
     return make_form_row(name, (form, form), Style(content_type=content_type), unread=CONTENT_TYPE)
 
@@ -395,7 +398,7 @@ OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
 
 
 def make_optional_member_rows() -> Iterator[Row]:
-    """Yield a row for each choice of optional members, in each form, with and without an id."""
+    """Yield a row for each choice of optional members, as binary data and as JSON, with and without an id."""
     for (name, edit), form, has_id in product(OPTIONAL_MEMBERS.items(), FORMS, (False, True)):
         row = f"{name}-{'with-id-' if has_id else ''}{form}"
         outputs = (make_tensor(row, "OUT0", "INT32", (3,)), make_tensor(row, "OUT1", "FP64", (2,)))
@@ -426,7 +429,7 @@ CLASS_TEXTS: Mapping[str, Sequence[str]] = {
 
 
 def make_class_request_rows() -> Iterator[Row]:
-    """Yield rows with requests for classes."""
+    """Yield rows in which the client requests one or five classes."""
     for count in (1, 5):
         for form in (None, *FORMS):
             requested = (RequestedOutput("OUT0", form, classes=count),)
@@ -445,7 +448,7 @@ def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -
 
 
 def make_class_answer_rows() -> Iterator[Row]:
-    """Yield a row for each list of classes in `CLASS_TEXTS`, in each form."""
+    """Yield rows for each list of classes in `CLASS_TEXTS`, as binary data and as JSON."""
     for name, texts in CLASS_TEXTS.items():
         for form in FORMS:
             requested = (RequestedOutput("OUT0", form, classes=len(texts)),)

@@ -1,4 +1,4 @@
-"""How clients read answers in unusual but valid JSON (RFC 8259), and in every kind of HTTP delivery."""
+"""How clients read answers in unusual but valid JSON (RFC 8259), and with any valid HTTP framing and headers."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def make_outputs(row: str) -> Tensors:
 
 
 def make_reading_row(name: str, form: Form, style: Style, *requirements: str, accepts: str | None = None) -> Row:
-    """Return a row with a correct answer in this style; the client requests the outputs in `form`.
+    """Return a row with a correct answer in this style, as JSON or as binary data (`form`).
 
-    Wrong outputs break the first of the requirements; an error in the client breaks the last requirement.
+    The row reports wrong outputs under the first of the requirements, and an error of the client under the last.
     """
     outputs = make_outputs(name)
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
@@ -148,14 +148,14 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
 
 
 def make_json_style_rows() -> Iterator[Row]:
-    """Yield a row for each style of JSON, in each form."""
+    """Yield rows for each style of JSON, with the outputs as binary data and as JSON."""
     for name, style in WRITING_STYLES.items():
         more = [UNKNOWN_REQUIREMENT] if style.edit is add_unknown_members else []
         yield from (make_reading_row(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 
 def make_delivery_rows() -> Iterator[Row]:
-    """Yield a row for each delivery with binary data, and for some with JSON; requests accept the coding."""
+    """Yield a row for each delivery of binary data, and for some of JSON; the request accepts a delivery's coding."""
     for name, delivery in (*DELIVERIES.items(), *CODED_DELIVERIES.items()):
         for form in FORMS if name in DELIVERED_IN_JSON else FORMS[:1]:
             style = Style(delivery=delivery)
@@ -195,5 +195,5 @@ def make_large_answer_row(form: Form, coding: str = "") -> Row:
     *[make_large_answer_row(form, coding) for coding in ("gzip", "deflate") for form in FORMS],
 )
 def reads_large_answers(client: Client, inference: Inference, script: Script) -> None:
-    """The client reads an answer of 1 MiB completely, in chunks or in a content coding that it accepts."""
+    """The client reads a large answer completely, in chunks or in a content coding that it accepts."""
     expect_outputs(client.infer(inference, script))

@@ -64,7 +64,7 @@ def make_order_rows() -> Iterator[Row]:
 
 
 def make_mixed_form_rows() -> Iterator[Row]:
-    """Yield rows with inputs in both forms."""
+    """Yield rows whose request has both binary and JSON inputs."""
     for forms in (("binary", "json", "binary"), ("json", "binary", "binary"), ("binary", "binary", "json")):
         for order in ((0, 1, 2), (2, 1, 0)):
             name = "-".join(f"{SEVERAL_INPUTS[place][0]}-{form}" for place, form in zip(order, forms, strict=True))
@@ -98,7 +98,7 @@ JSON_HEADER_REQUIREMENTS = ("CLIENT-SENDS-HEADER-ON-JSON",)
 
 
 def make_framing_rows() -> Iterator[Row]:
-    """Yield rows with ASCII names and ids, and with others, whose JSON has more bytes than characters."""
+    """Yield rows with ASCII names and ids, and with non-ASCII ones, whose JSON has more bytes than characters."""
     for form in FORMS:
         own = (*(BINARY_REQUIREMENTS if form == "binary" else JSON_HEADER_REQUIREMENTS), *FRAME_REQUIREMENTS)
         for names, name, identity in (("ascii", "IN0", "id-1"), ("not-ascii", "größe-猫-😀", "ключ-é")):
@@ -123,7 +123,7 @@ def make_row_for_requirements(name: str, inference: Inference, *requirements: st
 
 
 def make_one_form_row(form: Form) -> Row:
-    """Return a row over gRPC with several inputs in one form."""
+    """Return a gRPC row with several inputs, all as raw contents or all as typed contents."""
     name = f"one-form-{form}"
     return make_row_for_requirements(name, make_several_inputs(name, (0, 1, 2), form), "CLIENT-SENDS-ONE-FORM")
 
@@ -252,7 +252,7 @@ def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str])
 
 
 def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Inference]:
-    """Return inferences of varying sizes, each with its own model; the forms alternate."""
+    """Return inferences of varying sizes, each with its own model, that alternate between the forms."""
     names = [f"connection-{count}-{k}" for k in range(count)]
     tensors = [
         make_sample_tensor("IN0", "FP32", (1 + 37 * (k * k % 29),), derive_salt(name)) for k, name in enumerate(names)
@@ -262,7 +262,7 @@ def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Infer
 
 
 # Options that the caller sets for one request, but not for the requests before and after it.
-PASSING_OPTIONS: dict[str, dict[str, object]] = {
+ONE_REQUEST_OPTIONS: dict[str, dict[str, object]] = {
     "all-binary": {"all_outputs": "binary"},
     "all-json": {"all_outputs": "json"},
     "a-binary-output": {"outputs": (replace(OUT0, form="binary"),)},
@@ -272,17 +272,20 @@ PASSING_OPTIONS: dict[str, dict[str, object]] = {
 }
 
 
-def make_passing_option_row(name: str, options: dict[str, object]) -> Row:
-    """Return a row with three inferences; only the second has these options."""
+def make_one_request_option_row(name: str, options: dict[str, object]) -> Row:
+    """Return a row with three inferences, of which only the second has these options."""
     first, last = (make_small_inference(f"{place}-{name}", "json") for place in ("before", "after"))
     return Row(name, ((first, make_small_inference(f"with-{name}", "json", **options), last),))
 
 
 @check("client.leaves-no-option-behind", answers="CLIENT-SENDS-OUTPUTS")
-@rows(*[make_passing_option_row(name, options) for name, options in PASSING_OPTIONS.items()])
+@rows(*[make_one_request_option_row(name, options) for name, options in ONE_REQUEST_OPTIONS.items()])
 @check("client-grpc.leaves-no-option-behind", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
 @rows(
-    *[to_grpc_row(make_passing_option_row(name, PASSING_OPTIONS[name])) for name in ("classes", "an-id", "a-version")]
+    *[
+        to_grpc_row(make_one_request_option_row(name, ONE_REQUEST_OPTIONS[name]))
+        for name in ("classes", "an-id", "a-version")
+    ]
 )
 def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> None:
     """The client sends no option of an earlier request with a later one."""
@@ -338,13 +341,13 @@ def make_concurrent_inferences(
     names = [f"{row}-{k}" for k in range(count)]
     identities = [None if is_raw else f"id-{name}" for name in names]
     return [
-        Inference(derive_model_name(name), make_own_inputs(k, elements), (form,), id=identities[k], is_raw=is_raw)
+        Inference(derive_model_name(name), make_numbered_inputs(k, elements), (form,), id=identities[k], is_raw=is_raw)
         for k, name in enumerate(names)
     ]
 
 
-def make_own_inputs(place: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
-    """Return inputs of about these numbers of elements; the values depend on `place`."""
+def make_numbered_inputs(place: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
+    """Return inputs of about these numbers of elements for inference number `place`, with values of its own."""
     return tuple(
         Tensor.from_values(f"IN{k}", "FP32", np.arange(count + 7 * (place % 2), dtype="<f4") + 1e5 * place + k / 2)
         for k, count in enumerate(elements)
@@ -364,22 +367,22 @@ def sends_each_of_many_at_once(
 ) -> None:
     """The client sends each of many concurrent requests with its own tensors, id and lengths.
 
-    A request of another caller has other tensors and another id: it is attributed to CLIENT-SENDS-VALUES.
+    A request with the tensors or the id of another caller violates CLIENT-SENDS-VALUES.
     """
     own = ("CLIENT-SENDS-RAW",) if is_raw else ()
     for burst in range(bursts):
         inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw, elements=elements)
         script = make_small_script(inferences[0])
         for observation in client.infer_all(inferences, script, at_once=True):
-            with block_if_unsent(client, observation), blame_company(client, observation):
+            with block_if_unsent(client, observation), attribute_to_concurrency(client, observation):
                 expect_sent(observation, own)
 
 
 @contextmanager
-def blame_company(client: Client, seen: Observation) -> Iterator[None]:
-    """Attribute a request that is wrong only during concurrent requests to CLIENT-SENDS-VALUES.
+def attribute_to_concurrency(client: Client, observation: Observation) -> Iterator[None]:
+    """Report CLIENT-SENDS-VALUES for a request that is wrong only among concurrent requests.
 
-    See `is_mixed_up`.
+    The client sends the same inference again alone, if `is_mixed_up` says that concurrency may be the cause.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -387,17 +390,17 @@ def blame_company(client: Client, seen: Observation) -> Iterator[None]:
     try:
         yield
     except UnmetError as unmet:
-        alone = replace(seen.inference, model=f"{seen.inference.model}_alone")
+        alone = replace(observation.inference, model=f"{observation.inference.model}_alone")
         if is_mixed_up(unmet.requirement or VALUES) and is_met(
             lambda: expect_sent(client.refresh().infer(alone, make_small_script(alone)))
         ):
             unmet.requirement = VALUES
-            unmet.actual += "; alone it is sent right"
+            unmet.actual += "; the client sends the same request correctly when it is alone"
         raise
 
 
 def make_shared_name_row(form: Form) -> Row:
-    """Return a row with unusual input names: with a common prefix, long, or with characters that JSON escapes."""
+    """Return a row with unusual input names: a common prefix, great length, or characters that JSON escapes."""
     row = f"odd-names-{form}"
     names = ("IN", "IN0", 'quote"and\\slash', "x" * 300)
     tensors = [Tensor.from_values(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]
@@ -409,5 +412,5 @@ def make_shared_name_row(form: Form) -> Row:
 @check("client-grpc.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*[to_grpc_row(make_shared_name_row(form)) for form in FORMS])
 def sends_names_as_they_are(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client sends input names unchanged, also long ones and ones that JSON escapes."""
+    """The client sends input names unchanged, including long names and names that JSON escapes."""
     expect_request_sent(client, inference, own)

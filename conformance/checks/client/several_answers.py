@@ -121,7 +121,7 @@ def reads_both_truths(client: Client, inference: Inference, script: Script) -> N
 @check("client-grpc.tells-answers-of-one-id-apart", answers=f"{OWN}/grpc", over=(GRPC,))
 @rows(("8", 8, "binary"))
 def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
-    """The client gives each of two inferences with the same id its own answer."""
+    """The client gives each of several inferences with the same id its own answer."""
     outputs = (RequestedOutput("OUT0", form),)
     inferences = [
         make_small_inference(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)
@@ -134,7 +134,7 @@ def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> N
     """Expect each inference to return its own outputs to its caller.
 
     Raises:
-        Blocked: no inference was sent, or the client cannot read such outputs in a plain answer either.
+        Blocked: no inference was sent, or the client cannot read such outputs in a simple answer either.
         Unmet: an inference returns other outputs or an error, or only some inferences were sent.
     """
     is_any_sent = any(observation.requests for observation in observations)
@@ -172,8 +172,8 @@ CALL_ROW = Row(
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(to_grpc_row(CALL_ROW))
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
-    """The client reports an error for an answer whose parts do not fill its body."""
-    expect_error(client.infer(inference, script), "its parts do not fill it")
+    """The client reports an error for an answer whose outputs do not fill its body."""
+    expect_error(client.infer(inference, script), "the outputs of the answer do not fill its body")
 
 
 # --- many inferences --------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
     script = Script(make_outputs, honest.USUAL, honest_calls.USUAL, barrier)
     expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
     if not barrier.is_met:
-        raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")
+        raise NotApplicableError(f"the client or its adapter never had {count} inferences in flight at once")
 
 
 @check("client.keeps-answers-apart-on-one-connection", answers=OWN)

@@ -1,4 +1,4 @@
-"""The tensors that clients send: every datatype and form, with unchanged values."""
+"""The tensors that clients send: every datatype, as JSON or binary data, with unchanged values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CORNER_GROUPS = ("subnormal", "zeros", "infinities", "nan")
 
 
 def list_forms(datatype: str) -> Sequence[Form]:
-    """Return the forms in which a client sends tensors of a datatype: JSON cannot carry FP16."""
+    """Return the forms of a datatype: binary data and JSON, but only binary data for FP16."""
     return FORMS[:1] if datatype == "FP16" else FORMS
 
 
@@ -57,7 +57,7 @@ def make_tensor_row(name: str, one: Tensor, form: Form) -> Row:
 
 
 def make_datatype_rows() -> Iterator[Row]:
-    """Yield a row for each datatype in each form."""
+    """Yield rows for each datatype as binary data and as JSON."""
     for datatype in OIP_DATATYPES:
         for form in list_forms(datatype):
             name = f"{datatype}-{form}"
@@ -65,7 +65,7 @@ def make_datatype_rows() -> Iterator[Row]:
 
 
 def make_shape_rows() -> Iterator[Row]:
-    """Yield a row with FP32 elements for each shape and form, and rows with BYTES for two of the shapes."""
+    """Yield rows with FP32 elements for each shape as binary data and as JSON; for two shapes also with BYTES."""
     for shape in (*SHAPES, *EMPTY_SHAPES):
         for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             for form in FORMS:
@@ -90,7 +90,7 @@ def make_corner_value_rows() -> Iterator[Row]:
 
 
 def make_string_rows() -> Iterator[Row]:
-    """Yield a row for each group of BYTES elements in each form that can carry it."""
+    """Yield rows for each group of BYTES elements as binary data, and as JSON if JSON can carry them."""
     for group, form, one in list_strings():
         yield make_tensor_row(f"{group}-{form}", replace(one, name="IN0"), form)
 
@@ -109,19 +109,19 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
     """Expect the client to send the tensors of an inference.
 
     Raises:
-        NotApplicable: the client sends nothing, because it has no form that can carry the tensor.
+        NotApplicable: the client sends nothing, because it sends JSON only, which cannot carry the tensor.
         Unmet: the request breaks a requirement, or no request was received.
     """
     observation = client.infer(inference, make_small_script(inference))
-    expect_sendable(client, observation)
+    require_sendable(client, observation)
     expect_sent(observation, own)
 
 
-def expect_sendable(client: Client, observation: Observation) -> None:
-    """Skip the row if the client sent nothing because no form that it sends can carry every input.
+def require_sendable(client: Client, observation: Observation) -> None:
+    """Skip the row if the client sent nothing because it sends no binary data, and JSON cannot carry every input.
 
     Raises:
-        NotApplicable: the client sends only JSON, or only typed contents over gRPC, and this form cannot carry an input.
+        NotApplicable: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
     """
     error = observation.result.error
     is_carried = all(can_be_json(client, one) for one in observation.inference.inputs)
@@ -192,7 +192,7 @@ def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]
 @check("client-grpc.sends-any-bytes", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_string_rows()))
 def sends_any_bytes(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client sends BYTES elements unchanged: empty, NUL, no UTF-8, and long ones."""
+    """The client sends BYTES elements unchanged, whether empty, with NUL, not UTF-8, or long."""
     expect_tensor_sent(client, inference, own)
 
 
@@ -211,7 +211,7 @@ BOOL_VALUES = (True, False, False, True, True)
 
 
 def make_bool_rows() -> Iterator[Row]:
-    """Yield a row with both BOOL values for each form."""
+    """Yield rows with both BOOL values, as binary data and as JSON."""
     for form in FORMS:
         name = f"both-truths-{form}"
         yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(BOOL_VALUES))], form))
@@ -249,7 +249,7 @@ FEW_COUNTS = (0, 1, 2)
 
 
 def make_element_count_rows() -> Iterator[Row]:
-    """Yield a row for each datatype in each form, with tensors of few elements."""
+    """Yield rows for each datatype as binary data and as JSON, with tensors of few elements."""
     for datatype in OIP_DATATYPES:
         for form in list_forms(datatype):
             name = f"few-{datatype}-{form}"
@@ -270,19 +270,19 @@ def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Seq
         expect_tensor_sent(client, inference, own)
 
 
-# --- values that a form cannot carry ----------------------------------------------------------------------------------
+# --- values that JSON cannot carry ------------------------------------------------------------------------------------
 
 NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
 
-def make_beyond_json_row(name: str, one: Tensor, requirement: str) -> Row:
+def make_unfit_for_json_row(name: str, one: Tensor, requirement: str) -> Row:
     """Return a row in which the caller requests JSON for a tensor that JSON cannot carry."""
     return make_sending_row(name, make_inference(f"unfit-{name}", [one], "json"), (requirement,))
 
 
 HALF_ROWS = tuple(
-    make_beyond_json_row(f"{datatype}-json", from_bits("IN0", datatype, bits), "CLIENT-SENDS-FP16")
+    make_unfit_for_json_row(f"{datatype}-json", from_bits("IN0", datatype, bits), "CLIENT-SENDS-FP16")
     for datatype, bits in HALF_PRECISION.items()
 )
 
@@ -290,8 +290,8 @@ HALF_ROWS = tuple(
 @check("client.sends-nothing-else-instead", answers="CLIENT-SENDS-VALUES")
 @rows(
     *HALF_ROWS,
-    make_beyond_json_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
-    make_beyond_json_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
+    make_unfit_for_json_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
+    make_unfit_for_json_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
 )
 @check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, HALF_ROWS))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.checks.client.tensors import expect_sendable
+from conformance.checks.client.tensors import require_sendable
 from conformance.checks.client.walk_attribution import CLASSES, FORM, UNKNOWN, find_requirement
 from conformance.checks.client.walk_axes import (
     BESIDE,
@@ -25,7 +25,7 @@ from conformance.checks.client.walk_axes import (
 from conformance.checks.client.walk_inferences import (
     CLASS_TEXTS,
     make_call_style,
-    make_earlier,
+    make_earlier_inference,
     make_inference,
     make_outputs,
     make_style,
@@ -65,22 +65,24 @@ class ClientWalker:
     hangs: int = 0
 
     def take_step(self, step: Step, salt: int) -> None:
-        """Have the client make the inferences of a step, and judge its requests and what it returns.
+        """Have the client make the inferences of a step; judge its requests and the tensors that it returns.
+
+        `salt` distinguishes repetitions of a step: model names and tensor values depend on it.
 
         Raises:
             NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
-            Blocked: an inference was not sent, and neither is a plain one in its form.
+            Blocked: an inference was not sent, and neither is a simple one in the same form.
             Unmet: a request or a result is wrong.
         """
         name = f"walk-{self.row}-{salt}"
         if step["before"] != self.axes.neutral["before"]:
-            wait_until_closed(self.client.infer(*make_earlier(step, name, self.axes.neutral)))
+            wait_until_closed(self.client.infer(*make_earlier_inference(step, name, self.axes.neutral)))
         observations = self._infer(step, name)
         if step["before"] == "closed" and not all(one.requests for one in observations):
             # The client may notice the close only now; rows of CLIENT-GOES-ON judge whether it notices in time.
             observations = self._infer(step, name)
         for one in observations:
-            expect_sendable(self.client, one)
+            require_sendable(self.client, one)
             with block_if_unsent(self.client, one):
                 expect_sent(one)
         for one in observations:
@@ -102,22 +104,22 @@ class ClientWalker:
         script = Script(list_outputs, http, grpc, AnswerBarrier(count))
         return self.client.infer_all(inferences, script, at_once=True)
 
-    def _expect_read(self, seen: Observation, step: Step) -> None:
+    def _expect_read(self, observation: Observation, step: Step) -> None:
         unread = UNKNOWN if step.get("extra") == "unknown" else None
         if step["classes"] != "none":
-            expect_classes(seen, CLASS_TEXTS, unread=unread)
-            seen = replace(seen, outputs=seen.outputs[1:])
-        if seen.outputs:
-            expect_outputs(seen, through_json=True, unread=unread)
+            expect_classes(observation, CLASS_TEXTS, unread=unread)
+            observation = replace(observation, outputs=observation.outputs[1:])
+        if observation.outputs:
+            expect_outputs(observation, through_json=True, unread=unread)
 
-    def reads_plainly(self, step: Step) -> bool:
-        """Say whether the client reads each output of a step in a plain answer, in the form that the step requests."""
+    def reads_plain_answers(self, step: Step) -> bool:
+        """Say whether the client reads each output of a step if a simple answer has only that output."""
         name = f"walk-{self.row}-plain"
         inference = make_inference(step, name)
         return all(is_plain_answer_read(self.client, inference, (one,)) for one in make_outputs(step, name))
 
     def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Return the failure of the last step, or None; after a failure, use another address of the peer."""
+        """Take the last step of the sequence with a refreshed client; return the failure of the step, or None."""
         if self.hangs >= MAX_HANGS:
             return None
         self.client = self.client.refresh()
@@ -133,12 +135,14 @@ class ClientWalker:
 
 
 def judge_step(walker: ClientWalker, step: Step) -> None:
-    """Take a step; if a single value causes a failure, repeat the step without this value, to find more failures.
+    """Take a step, and raise its most severe failure.
+
+    If a single value causes a failure, the step is repeated without this value, to find further failures.
 
     Raises:
         NotApplicable: the client cannot make any such inference.
         Blocked: an inference was not sent.
-        Unmet: a request or a result is wrong; of several failures, a broken MUST takes precedence over advice.
+        Unmet: a request or a result is wrong; of several failures, that of a MUST takes precedence.
     """
     failures: list[UnmetError] = []
     unmet = take_possible_step(walker, step)
@@ -146,7 +150,7 @@ def judge_step(walker: ClientWalker, step: Step) -> None:
         step, failure = unmet
         found = shrink([(step, 0)], failure, walker.try_step, walker.axes)
         remaining = list_remaining_values(found.step, walker.axes)
-        failures.append(_build_error(found, remaining, _find_requirement(walker, found, remaining)))
+        failures.append(_build_walk_error(found, remaining, _find_requirement(walker, found, remaining)))
         if len(remaining) != 1:
             break
         step = {**step, **{axis: walker.axes.neutral[axis] for axis in remaining}}
@@ -167,7 +171,7 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
         NotApplicable: the client can make none of these steps.
         Blocked: an inference was not sent.
     """
-    reason = NotApplicableError("the client can make no such inference")
+    reason = NotApplicableError("the client cannot make an inference with these options")
     for candidate in list_possible_steps(step, walker.axes):
         try:
             walker.take_step(candidate, 0)
@@ -181,7 +185,7 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
 
 
 def list_possible_steps(step: Step, axes: Axes) -> Iterator[Step]:
-    """Yield a step; then variants with one optional axis set to neutral, then with more and more of these axes."""
+    """Yield a step, then valid variants with one optional axis set to neutral, then with two, three and more axes."""
     yield step
     special = [axis for axis in OPTIONAL if axis in axes.neutral and step[axis] != axes.neutral[axis]]
     candidates = [{**step, axis: axes.neutral[axis]} for axis in special]
@@ -195,13 +199,13 @@ def list_remaining_values(step: Step, axes: Axes) -> Step:
 
 
 def _find_requirement(walker: ClientWalker, found: MinimalFailure, remaining: Step) -> str | None:
-    """Return the broken requirement; None if the client does not read the outputs in plain answers either."""
+    """Return the broken requirement; None if the client cannot read the outputs in simple answers either."""
     requirement = find_requirement(found, remaining)
-    is_plain = requirement not in (CLASSES, FORM) or walker.reads_plainly(found.step)
+    is_plain = requirement not in (CLASSES, FORM) or walker.reads_plain_answers(found.step)
     return requirement if is_plain else None
 
 
-def _build_error(found: MinimalFailure, remaining: Step, requirement: str | None) -> UnmetError:
+def _build_walk_error(found: MinimalFailure, remaining: Step, requirement: str | None) -> UnmetError:
     """Return the failure with its requirement and a message that names the values needed to reproduce it."""
     unmet = found.unmet
     needed = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in remaining.items())
@@ -218,7 +222,7 @@ def _build_error(found: MinimalFailure, remaining: Step, requirement: str | None
 
 
 def make_walk_rows(axes: AxisValues) -> Iterator[Row]:
-    """Yield a row for each step of the covering array."""
+    """Yield a row for each step that `build_steps` returns."""
     for number, step in enumerate(build_steps(axes), 1):
         yield Row(f"step-{number:02}", (f"{number:02}", step))
 

@@ -1,6 +1,6 @@
-"""Find the requirement that a shrunk step of the walk for clients breaks, from the axes that are not neutral.
+"""Finds the requirement that a failed step of the walk for clients violates, from the axes that are not neutral.
 
-A wrong request shows which requirement it breaks. If a client misreads an answer, the axis farthest from the tensors
+A wrong request shows which requirement it violates. If a client misreads an answer, the axis farthest from the tensors
 decides.
 """
 

@@ -1,6 +1,7 @@
-"""The axes of the walk for clients: the inference, the form of the answer, and earlier and concurrent inferences.
+"""The axes of the walk for clients: the inference, the style of the answer, and earlier and concurrent inferences.
 
-A step has a value for each axis; the first value of an axis is neutral. The documents allow every answer.
+An axis is a property of an exchange, and a step is one exchange: it has a value for each axis. The first value of an
+axis is neutral. The documents allow every answer.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ GRPC_AXES: AxisValues = {
 OPTIONAL = ("coding", "accepts", "want", "send", "classes", "version", "id", "datatypes", "beside", "shape", "before")
 
 
-def _has(step: Step, **values: Sequence[str]) -> bool:
+def _has_values(step: Step, **values: Sequence[str]) -> bool:
     """Say whether a step has, for each of these axes, one of the listed values."""
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
@@ -80,56 +81,58 @@ _SINGLE = DATATYPES[:1]
 
 
 def is_invalid(step: Step) -> bool:
-    """Say whether values exclude each other: the exchange would be illegal, or equal to that of another step."""
+    """Say whether values of a step exclude each other: the exchange would be illegal, or repeat another step."""
     return _is_invalid_request(step) or _is_invalid_answer(step)
 
 
 def _is_invalid_request(step: Step) -> bool:
     is_half = "FP16" in step.get("datatypes", "")
-    is_raw = _has(step, send=["raw"])
+    is_raw = _has_values(step, send=["raw"])
     return (
-        (is_half and _has(step, send=["json", "mixed"]))
-        or (is_half and (_has(step, want=_IN_JSON) or _has(step, contents=["typed"])))
+        (is_half and _has_values(step, send=["json", "mixed"]))
+        or (is_half and (_has_values(step, want=_IN_JSON) or _has_values(step, contents=["typed"])))
         or (is_raw and step.get("datatypes", "").startswith("BYTES"))
         or (is_raw and step.get("want", "unlisted") != "unlisted")
         or (is_raw and step.get("id", "none") != "none")
-        or (is_raw and _has(step, shape=["0"]))
-        or (_has(step, send=["mixed"], datatypes=_SINGLE) or _has(step, want=["mixed"], datatypes=_SINGLE))
-        or _has(step, classes=["three"], want=["unlisted", "all-binary"])
-        or (is_raw and _has(step, classes=["three"]))
+        or (is_raw and _has_values(step, shape=["0"]))
+        or (
+            _has_values(step, send=["mixed"], datatypes=_SINGLE) or _has_values(step, want=["mixed"], datatypes=_SINGLE)
+        )
+        or _has_values(step, classes=["three"], want=["unlisted", "all-binary"])
+        or (is_raw and _has_values(step, classes=["three"]))
     )
 
 
 def _is_invalid_answer(step: Step) -> bool:
     has_json = step.get("want", "json") == "json"
     return (
-        (_has(step, framing=["until-close"]) and not has_json)
-        or _has(step, framing=["until-close"], connection=["closing"])
-        or (_has(step, order=["reversed", "rotated"], datatypes=_SINGLE))
-        or (_has(step, nesting=["nested"]) and step.get("shape", "2x3") != "2x3")
-        or _has(step, nesting=["nested"], want=["binary", "all-binary"])
-        or _has(step, numbers=["exponents"], want=["binary", "all-binary"])
-        or (_has(step, numbers=["exponents"]) and "FP" not in step.get("datatypes", "FP"))
-        or _has(step, header=["always"], want=["binary", "all-binary", "mixed"])
-        or _has(step, members=["size-last"], want=["json"])
-        or _has(step, integers=["unpacked"], contents=["raw"])
-        or _has(step, fields=["raw-first"], contents=["typed"])
+        (_has_values(step, framing=["until-close"]) and not has_json)
+        or _has_values(step, framing=["until-close"], connection=["closing"])
+        or (_has_values(step, order=["reversed", "rotated"], datatypes=_SINGLE))
+        or (_has_values(step, nesting=["nested"]) and step.get("shape", "2x3") != "2x3")
+        or _has_values(step, nesting=["nested"], want=["binary", "all-binary"])
+        or _has_values(step, numbers=["exponents"], want=["binary", "all-binary"])
+        or (_has_values(step, numbers=["exponents"]) and "FP" not in step.get("datatypes", "FP"))
+        or _has_values(step, header=["always"], want=["binary", "all-binary", "mixed"])
+        or _has_values(step, members=["size-last"], want=["json"])
+        or _has_values(step, integers=["unpacked"], contents=["raw"])
+        or _has_values(step, fields=["raw-first"], contents=["typed"])
     )
 
 
-def exclude_pair(a: str, v: str, b: str, w: str) -> bool:
+def is_excluded_pair(a: str, v: str, b: str, w: str) -> bool:
     """Say whether two values, each passed as axis and value, exclude each other."""
     return is_invalid({a: v, b: w})
 
 
 def build_steps(axes: AxisValues) -> list[Step]:
     """Return the steps, one for each row of a covering array over these axes."""
-    space = Space(axes, exclude_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
+    space = Space(axes, is_excluded_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
     return space.build_array()[0]
 
 
-def make_shrinking(axes: AxisValues, is_impossible: Callable[[Step], bool] = is_invalid) -> Axes:
-    """Return the axes for shrinking, which sets the axes farthest from the tensors to neutral first."""
+def build_shrinking_axes(axes: AxisValues, is_impossible: Callable[[Step], bool] = is_invalid) -> Axes:
+    """Return the axes in the order in which shrinking sets them to neutral: those farthest from the tensors first."""
     nearest = ("classes", "order", "want", "contents", "send", "shape", "datatypes")
     order = [*(axis for axis in list(axes)[::-1] if axis not in nearest), *(axis for axis in nearest if axis in axes)]
     neutral = {axis: values[0] for axis, values in axes.items()}
@@ -137,4 +140,4 @@ def make_shrinking(axes: AxisValues, is_impossible: Callable[[Step], bool] = is_
     return Axes(order, neutral, {"beside": "nothing"}, smaller, (), is_impossible)
 
 
-HTTP_SHRINKING, GRPC_SHRINKING = make_shrinking(HTTP_AXES), make_shrinking(GRPC_AXES)
+HTTP_SHRINKING, GRPC_SHRINKING = build_shrinking_axes(HTTP_AXES), build_shrinking_axes(GRPC_AXES)

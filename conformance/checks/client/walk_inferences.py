@@ -1,4 +1,4 @@
-"""Make the inference of a step of the walk, and the script that answers it, from the values of the axes."""
+"""Builds the inference of a step of the walk, and the script that answers it, from the values of the axes."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def make_style(step: Step) -> Style:
         writing = replace(writing, sort=reversed)
     return Style(
         order=lambda outputs: _reorder(outputs, step["order"]),
-        edit=lambda document: _edit(document, step),
+        edit=lambda document: _edit_answer(document, step),
         writing=writing,
         delivery=_make_delivery(step),
         nested=step["nesting"] == "nested",
@@ -130,7 +130,7 @@ def make_style(step: Step) -> Style:
     )
 
 
-def _edit(document: Document, step: Step) -> Document:
+def _edit_answer(document: Document, step: Step) -> Document:
     if step["absent"] == "version":
         document = {name: value for name, value in document.items() if name != "model_version"}
     for axis in ("extra", "members"):
@@ -164,14 +164,14 @@ def make_call_style(step: Step) -> CallStyle:
 # --- the earlier inference --------------------------------------------------------------------------------------------
 
 
-def make_earlier(step: Step, name: str, neutral: Step) -> tuple[Inference, Script]:
+def make_earlier_inference(step: Step, name: str, neutral: Step) -> tuple[Inference, Script]:
     """Return the earlier inference of a step, and the script that answers it."""
     kind, plain = step["before"], {**neutral, "datatypes": step["datatypes"], "shape": step["shape"]}
     for axis in ("send", "want", "contents"):
         if axis in step:
             plain[axis] = step[axis]
     if kind == "other-form":
-        plain = {**plain, **_exchange_forms(step)}
+        plain = {**plain, **_choose_other_forms(step)}
     if kind == "larger":
         plain["shape"] = "900"
     inference = make_inference(plain, f"{name}-before")
@@ -184,8 +184,8 @@ def make_earlier(step: Step, name: str, neutral: Step) -> tuple[Inference, Scrip
     return inference, make_script(outputs, replace(make_style(plain), delivery=delivery))
 
 
-def _exchange_forms(step: Step) -> Step:
-    """Return the forms of an earlier inference that differ from those of a step, where its datatypes allow them."""
+def _choose_other_forms(step: Step) -> Step:
+    """Return forms for the earlier inference that differ from those of the step; FP16 becomes INT32."""
     if "FP16" in step["datatypes"]:
         return {"datatypes": "INT32"} if "contents" in step else {"datatypes": "INT32", "send": "json", "want": "json"}
     if "contents" in step:

@@ -1,4 +1,4 @@
-"""Errors, wrong answers and incomplete answers: the result for the caller, and the next inference."""
+"""How clients handle errors, wrong answers and incomplete answers, and the inference after these."""
 
 from __future__ import annotations
 
@@ -156,9 +156,9 @@ def make_wrong_element_row(name: str, datatype: str, form: Form, script: HttpScr
 @check("client.refuses-elements-of-no-datatype", answers=REFUSES)
 @rows(*make_wrong_element_rows())
 def refuses_elements_of_no_datatype(client: Client, inference: Inference, script: Script, outputs: Tensors) -> None:
-    """The client reports an error for an element that is no value of its datatype."""
+    """The client reports an error for an element that is not a value of its datatype."""
     with block_if_unread(client, inference, outputs):
-        expect_error(client.infer(inference, script), "an element is none of its datatype")
+        expect_error(client.infer(inference, script), "an element is not a value of its datatype")
 
 
 ID_ROWS = tuple(
@@ -172,7 +172,7 @@ ID_ROWS = tuple(
 @check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(make_wrong_answer_row("another-id-raw", "binary", grpc=wrong_calls.set_other_id, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
-    """The client reports an error for an answer with another id than it sent."""
+    """The client reports an error for an answer whose id is not that of the request."""
     expect_error(client.infer(inference, script), "the answer has another id")
 
 
@@ -181,7 +181,7 @@ def refuses_answers_to_another_id(client: Client, inference: Inference, script: 
 @check("client-grpc.makes-up-no-output", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows("binary")
 def makes_up_no_output(client: Client, form: Form) -> None:
-    """The client gives its caller no output that the answer lacks."""
+    """The client does not invent an output that the answer lacks."""
     observation = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
     expect_absent(observation, "OUT1")
 
@@ -195,25 +195,27 @@ RESET_PLACES = ("before-anything", "in-the-head", "in-the-json", "in-the-last-te
 def make_incomplete_rows() -> Iterator[Row]:
     """Yield rows in which the peer closes, resets or stops using the connection at some point of the answer."""
     for name, place in PLACES.items():
-        yield make_incomplete_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
+        yield make_incomplete_row(
+            f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form_for_break(name)
+        )
     yield make_incomplete_row(
         "closed-before-the-last-chunk", make_broken_off_script(cut_before_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
     )
     for name in RESET_PLACES:
         yield make_incomplete_row(
-            f"reset-{name}", make_broken_off_script(PLACES[name], Ending.RESET), form=choose_form(name)
+            f"reset-{name}", make_broken_off_script(PLACES[name], Ending.RESET), form=choose_form_for_break(name)
         )
     for name in SILENT_PLACES:
         yield make_incomplete_row(
             f"silent-{name}",
             make_broken_off_script(PLACES[name], Ending.SILENT),
-            form=choose_form(name),
+            form=choose_form_for_break(name),
             timeout=SHORT_TIMEOUT_S,
         )
 
 
-def choose_form(place: str) -> Form:
-    """Return the form of an answer that breaks off at a place: binary within a tensor, else JSON."""
+def choose_form_for_break(place: str) -> Form:
+    """Return the form of an answer that ends early at a place: binary data within a tensor, else JSON."""
     return "binary" if place.endswith("tensor") else "json"
 
 
@@ -242,7 +244,7 @@ def make_incomplete_call_row(name: str) -> Row:
 def ends_with_an_error(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reports an error within its caller's time limit when an answer never completes."""
     observation = client.infer(inference, script, timeout=timeout)
-    expect_error(observation, "the answer never came whole")
+    expect_error(observation, "the answer never arrived completely")
     expect_in_time(observation)
 
 
@@ -275,16 +277,16 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 }
 
 
-def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row:
-    """Return a row with a peer that stops sending; a client that does not return breaks `ends`."""
+def make_after_silence_row(http: HttpScript, grpc: CallScript, end_requirement: str) -> Row:
+    """Return a row with a peer that stops sending; if the client does not return, the row reports `end_requirement`."""
     row = make_incomplete_row(
-        "after-silence", http, grpc, form="json" if ends == ENDS else "binary", timeout=SHORT_TIMEOUT_S
+        "after-silence", http, grpc, form="json" if end_requirement == ENDS else "binary", timeout=SHORT_TIMEOUT_S
     )
-    return replace(row, answers=(ends.replace(ENDS, GOES_ON), ends))
+    return replace(row, answers=(end_requirement.replace(ENDS, GOES_ON), end_requirement))
 
 
 def infer_and_close(client: Client, inference: Inference, script: Script, timeout: float) -> Observation:
-    """Make an inference whose answer fails or ends the connection, and wait until the connection has ended."""
+    """Make an inference that gets an error or a broken connection; wait until the connection is closed."""
     with attribute_to(ENDS):  # a client that never returns cannot make the next inference
         failed = client.infer(inference, script, timeout=timeout)
     wait_until_closed(failed)
@@ -302,9 +304,9 @@ def has_closed_unannounced(observation: Observation) -> bool:
 
 
 def wait_until_closed(observation: Observation) -> None:
-    """Wait until the peer has closed the connections that its script closes, and the client could notice this.
+    """Wait until the peer has closed the connections that its script closes, and a little longer.
 
-    A client with an event loop notices the end only if the loop runs before the next inference, as in an ordinary
+    A client with an event loop notices the close only if the loop runs before the next inference, as in an ordinary
     program.
     """
     for one in observation.requests:
@@ -328,7 +330,7 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     """The client reads the next answer correctly after an error, a wrong answer or a closed connection.
 
     Raises:
-        Blocked: no whole request was received, so that no answer was wrong.
+        Blocked: no complete request was received, so that the peer sent no wrong answer.
     """
     form = inference.get_form(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))

@@ -1,8 +1,8 @@
-"""Checks on tensors that Hypothesis drew once, as binary data in the request, in the answer, and in both."""
+"""Checks with stored tensors that Hypothesis drew once: as binary inputs, as binary outputs, and as both."""
 
 from __future__ import annotations
 
-from conformance.checks.datatypes.half_floats import FP32_WRONG_TOO, is_fp32_right, is_half_read_right
+from conformance.checks.datatypes.half_floats import FP32_WRONG_TOO, is_fp32_right, is_half_float_read_right
 from conformance.checks.support.binary_sides import (
     Side,
     expect_both_sides,
@@ -19,7 +19,7 @@ from conformance.spec.check import check, rows
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
-_OWN_REQUIREMENTS = ("BOOL", "BYTES", "BF16")  # datatypes with a requirement of their own
+_DATATYPES_WITH_REQUIREMENT = ("BOOL", "BYTES", "BF16")  # datatypes with a requirement of their own
 _HALF_DATATYPES = ("FP16", "BF16")
 
 
@@ -27,7 +27,7 @@ def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
     """Return the requirements on the inputs (direction I) or outputs (O) of a role."""
     model = roles.load()[role]
     datatype = (model.outputs if direction == "O" else model.inputs)[0].datatype
-    own = f"BIN-{datatype if datatype in _OWN_REQUIREMENTS else 'DATATYPES'}-{direction}"
+    own = f"BIN-{datatype if datatype in _DATATYPES_WITH_REQUIREMENT else 'DATATYPES'}-{direction}"
     return (own, f"BIN-ROW-MAJOR-{direction}") if role in SEVERAL_DIMENSIONS else (own,)
 
 
@@ -56,45 +56,45 @@ def _is_identity(role: str) -> bool:
 @check("datatypes.generated-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(*make_generated_rows("read", _list_read_requirements))
 def generated_inputs_are_read(target: Target, model: Model) -> None:
-    """The server reads binary inputs that Hypothesis generated correctly, as JSON outputs show."""
+    """The server correctly reads binary inputs that Hypothesis generated, as JSON outputs show."""
     expect_generated(model, "read", lambda tensor: _expect_one_side(target, model, tensor, "read"))
 
 
 @check("datatypes.generated-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(*make_generated_rows("written", _list_written_requirements))
 def generated_outputs_are_written(target: Target, model: Model) -> None:
-    """The server writes binary outputs correctly for JSON inputs that Hypothesis generated."""
+    """The server correctly writes binary outputs for JSON inputs that Hypothesis generated."""
     expect_generated(model, "written", lambda tensor: _expect_one_side(target, model, tensor, "written"))
 
 
 @check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*make_generated_rows("both", _list_requirements_of_both))
 def generated_tensors_survive(target: Target, model: Model) -> None:
-    """The server returns every bit of tensors that Hypothesis generated."""
+    """The server returns every bit of tensors that Hypothesis generated, from binary data to binary data."""
     expect_generated(model, "both", lambda tensor: _expect_both_sides(target, model, tensor))
 
 
 def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -> None:
-    """Expect correct outputs with one side as binary data; find out whether the order of dimensions is wrong."""
+    """Expect correct outputs, with the inputs or the outputs as binary data; name a wrong order of dimensions."""
     try:
         expect_survival(target, model, [tensor], side)
     except UnmetError as unmet:
-        _attribute_to_order(target, model, tensor, side, unmet)
+        _attribute_to_dimension_order(target, model, tensor, side, unmet)
         raise
 
 
-def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side, unmet: UnmetError) -> None:
-    """Attribute the failure of a tensor of several dimensions to the order of its dimensions.
+def _attribute_to_dimension_order(target: Target, model: Model, tensor: Tensor, side: Side, unmet: UnmetError) -> None:
+    """Attribute a failure to the order of dimensions, if the tensor has several and no simpler cause is found.
 
     Raises:
-        Blocked: the flattened tensor fails as well, or the request with JSON on both sides fails.
+        Blocked: the flattened tensor fails as well, or the request fails without any binary data.
     """
     if model.role.name not in SEVERAL_DIMENSIONS:
         return
     if not is_right_alone(target, tensor, side):
-        raise BlockedError(f"{tensor.datatype} in one dimension is also wrong", unmet) from None
+        raise BlockedError(f"the flattened {tensor.datatype} tensor is also wrong", unmet) from None
     if not is_side_right(target, model, [tensor], "neither"):
-        raise BlockedError("JSON on both sides is also wrong", unmet) from None
+        raise BlockedError("the answer is also wrong without binary data", unmet) from None
     unmet.requirement = unmet.requirement or f"BIN-ROW-MAJOR-{'O' if side == 'written' else 'I'}"
 
 
@@ -102,8 +102,8 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
     """Expect correct outputs with binary data on both sides: the same tensor, or its cast to another datatype."""
     requirement = _list_written_requirements(model.role.name)[-1]
     if model.role.compute == "cast":
-        halves = tensor.array
-        with block_if(lambda: not is_fp32_right(target, halves), FP32_WRONG_TOO):
+        half_floats = tensor.array
+        with block_if(lambda: not is_fp32_right(target, half_floats), FP32_WRONG_TOO):
             expect_side(target, model, [tensor], "both")
     elif model.role.compute != "identity":
         expect_side(target, model, [tensor], "both")
@@ -113,7 +113,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
         try:
             expect_both_sides(target, model, [tensor], requirement)
         except UnmetError as unmet:
-            _attribute_to_order(target, model, tensor, "both", unmet)
+            _attribute_to_dimension_order(target, model, tensor, "both", unmet)
             raise
 
 
@@ -122,6 +122,6 @@ def _expect_half_floats_return(target: Target, model: Model, tensor: Tensor, wri
     try:
         expect_side(target, model, [tensor], "both")
     except UnmetError as unmet:
-        if is_half_read_right(target, tensor, unmet):
+        if is_half_float_read_right(target, tensor, unmet):
             unmet.requirement = written
         raise

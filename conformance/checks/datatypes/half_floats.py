@@ -1,6 +1,6 @@
-"""FP16 and BF16, judged by models that cast, because JSON cannot carry these datatypes.
+"""FP16 and BF16, judged with models that cast them to and from FP32, because JSON cannot carry them.
 
-Casting a 16-bit float to FP32 and back is lossless, so that each direction can be judged alone and bit by bit.
+Casting a 16-bit float to FP32 and back is lossless, so that reading and writing are judged separately, bit by bit.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from conformance.wire.tensor import Tensor
 
 
 def make_half_float_rows(datatype: str) -> list[Row]:
-    """Return a row for each group of corner values of a 16-bit float, and whether JSON can carry the group."""
+    """Return a row for each group of corner values: the bits, and whether JSON can carry their values."""
     in_json = FLOAT_CORNERS[datatype]
     return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
 
 
-PART_ELEMENTS = 4096  # elements
+PART_ELEMENTS = 4096
 EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, including NaN
 
 
@@ -63,20 +63,20 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
     try:
         expect_side(target, model, tensors, "both")
     except UnmetError as unmet:
-        if len(bits) > PART_ELEMENTS and _is_right_in_parts(target, model, tensors[0]):
+        if len(bits) > PART_ELEMENTS and _is_right_in_smaller_tensors(target, model, tensors[0]):
             unmet.requirement = "BIN-DATATYPES-I"  # only tensors of this size fail, whatever their datatype
-        elif is_half_read_right(target, tensors[0], unmet):
+        elif is_half_float_read_right(target, tensors[0], unmet):
             unmet.requirement = "BIN-DATATYPES-O"
         raise
 
 
-def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
+def _is_right_in_smaller_tensors(target: Target, model: Model, tensor: Tensor) -> bool:
     """Say whether the server returns the elements unchanged in smaller tensors."""
     parts = [tensor.array[start : start + PART_ELEMENTS] for start in range(0, tensor.elements, PART_ELEMENTS)]
     return all(is_side_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
 
-def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
+def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
     """Say whether the server casts the elements to FP32 correctly, as binary data or, if finite and nonzero, in JSON.
 
     Raises:
@@ -131,7 +131,7 @@ def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, 
         expect_survival(target, model, [tensor], side)
 
 
-FP32_WRONG_TOO = "the same FP32 elements are also wrong"
+FP32_WRONG_TOO = "the same values as FP32 elements are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
@@ -144,8 +144,8 @@ def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
 _FP16 = frozenset({"FP16"})
 
 
-def _build_own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
-    """Return a plain request to a deployed model, but with its FP16 inputs, or its FP16 outputs, as JSON."""
+def _build_fp16_json_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
+    """Return a valid request to a deployed model, but with its FP16 inputs, or its FP16 outputs, as JSON."""
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
     outputs = [
@@ -175,7 +175,7 @@ def fp16_in_json_is_refused_or_right(
 ) -> str:
     """The server refuses an FP16 tensor in JSON, or reads its numbers correctly."""
     if own:
-        reply = target.infer(_build_own_request(model, send))
+        reply = target.infer(_build_fp16_json_request(model, send))
         with excuse_nondeterminism(target, model.expected(model.sample()) if reply.succeeded else ()):
             return _expect_refused_or_right(model, model.sample(), reply)
     tensors = [model.tensor([1.5, -0.25, 1024.0, 0.0999755859375])]
@@ -183,7 +183,7 @@ def fp16_in_json_is_refused_or_right(
 
 
 def _expect_refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
-    """Expect a refusal or the correct values; return which of the two the server gave."""
+    """Expect a refusal or the correct values; return 'refused' or 'right'."""
     if reply.status is not None and reply.status >= 400:
         return "refused"
     expect_values(reply, model, tensors, through_json=True)

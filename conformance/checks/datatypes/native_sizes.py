@@ -159,15 +159,17 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
     require_json(model)
     plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
     if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
-        raise BlockedError("an inference header that equals the length of the body is refused in any request")
+        raise BlockedError("the server refuses every request whose inference header is the length of its body")
     if shape is None:
         tensors = make_empty_inputs(target, model)
-        with block_if(lambda: not is_read_right(target, model, model.sample()), "other inputs are also wrong"):
+        with block_if(
+            lambda: not is_read_right(target, model, model.sample()), "inputs with elements are also read wrongly"
+        ):
             expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
                 model.find_outputs(tensors)
             )
         return None
-    return _expect_empty(target, model, shape, "read")
+    return _expect_empty_tensor_right(target, model, shape, "read")
 
 
 @check("datatypes.empty-outputs-are-written", answers="BIN-DATATYPES-O")
@@ -182,17 +184,17 @@ def empty_outputs_are_written(target: Target, model: Model, shape: list[int] | N
     if shape is None:
         expect_written(target, model, make_empty_inputs(target, model))
         return None
-    return _expect_empty(target, model, shape, "written")
+    return _expect_empty_tensor_right(target, model, shape, "written")
 
 
-def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side) -> str | None:
-    """Expect a correct answer to an empty tensor; return a note if the server refuses empty tensors in any form."""
+def _expect_empty_tensor_right(target: Target, model: Model, shape: Sequence[int], side: Side) -> str | None:
+    """Expect a correct answer to an empty tensor; return a note if the server also refuses it as plain JSON."""
     tensors = [model.tensor([], shape)]
     try:
         expect_side(target, model, tensors, side)
     except UnmetError as unmet:
         if unmet.reply and unmet.reply.answer.find_by_kind("data-missing"):
-            reason = "the output has neither data nor binary_data_size, which is judged with the sizes"
+            reason = "the output has neither data nor binary_data_size: the checks of area sizes judge this"
             raise BlockedError(reason, unmet) from None
         if not is_refused_as_json_too(target, model, tensors, unmet.reply):
             raise

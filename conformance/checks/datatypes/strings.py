@@ -35,8 +35,8 @@ BOOL_ONLY = frozenset({"BOOL"})
 OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a byte
 
 
-def _find_own_bools(model: Model) -> Sequence[Tensor]:
-    """Return inputs of a deployed model that contain both BOOL values, if a draw has such inputs."""
+def _find_deployed_bools(model: Model) -> Sequence[Tensor]:
+    """Return inputs of a deployed model that contain both BOOL values, if the suite draws such inputs."""
     return find_alterable_inputs(
         model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT
     )
@@ -49,7 +49,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
     if values is not None:
         expect_side(target, model, [model.tensor(values)], "read")
     else:
-        tensors = _find_own_bools(model)
+        tensors = _find_deployed_bools(model)
         expect_read(target, model, tensors, misread=invert_booleans(tensors), datatypes=BOOL_ONLY)
 
 
@@ -58,7 +58,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
     if values is None:
-        expect_written(target, model, _find_own_bools(model), datatypes=BOOL_ONLY, free_of=("bool-byte",))
+        expect_written(target, model, _find_deployed_bools(model), datatypes=BOOL_ONLY, free_of=("bool-byte",))
     else:
         reply = target.infer(model.request([model.tensor(values)], send="json", want="binary"))
         expect(reply).free_of("bool-byte").tensors(model.expected([model.tensor(values)]))
@@ -82,25 +82,25 @@ OWN_GROUPS = ("empty", "nul", "two-to-four-byte-letters", "255-256-long")
 _BYTES = frozenset({"BYTES"})
 
 
-def _list_own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
+def _list_deployed_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
     """Return rows for deployed models: one with sample inputs, and one for each group of strings."""
     return [Row("own", ((), True), fit=fit)] + [
         Row(f"own-{group}", (TEXTS[group], True), fit=fit_of_groups) for group in OWN_GROUPS
     ]
 
 
-def _fill_own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
-    """Return inputs of a deployed model filled with these strings; plain inputs if `elements` is empty."""
+def _fill_deployed_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
+    """Return inputs of a deployed model filled with these strings; sample inputs if `elements` is empty."""
     tensors = model.build_salted_inputs(len(elements) or 1, model.salt)
     return fill_strings(tensors, elements[::-1]) if elements else tensors
 
 
 @check("datatypes.strings-are-read", answers="BIN-BYTES-I")
-@rows(*TEXT_ROWS, *_list_own_rows(TAKES_TEXTS, TAKES_TEXTS))
+@rows(*TEXT_ROWS, *_list_deployed_rows(TAKES_TEXTS, TAKES_TEXTS))
 def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server reads a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
-        tensors = _fill_own_inputs(model, elements)
+        tensors = _fill_deployed_inputs(model, elements)
         expect_read(target, model, tensors, misread=fill_strings(tensors, [b"other"]), datatypes=_BYTES)
     else:
         expect_survival(target, model, [model.tensor(elements)], "read")
@@ -109,16 +109,16 @@ def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], ow
 @check("datatypes.string-lengths-are-read", answers="BIN-BYTES-I", role="string_length")
 @rows(*[replace(row, role=None) for row in TEXT_ROWS], *OCTET_ROWS, *MANY_STRING_ROWS)
 def string_lengths_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
-    """The server reads as many bytes of a BYTES element as its prefix says, whatever they are."""
+    """The server reads as many bytes of a BYTES element as its length prefix says, whatever the bytes are."""
     expect_side(target, model, [model.tensor(elements)], "read")
 
 
 @check("datatypes.strings-are-written", answers="BIN-BYTES-O")
-@rows(*TEXT_ROWS, *_list_own_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
+@rows(*TEXT_ROWS, *_list_deployed_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
 def strings_are_written(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server writes a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
-        expect_written(target, model, _fill_own_inputs(model, elements), datatypes=_BYTES)
+        expect_written(target, model, _fill_deployed_inputs(model, elements), datatypes=_BYTES)
     else:
         expect_survival(target, model, [model.tensor(elements)], "written")
 
@@ -126,5 +126,5 @@ def strings_are_written(target: Target, model: Model, elements: Sequence[bytes],
 @check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*OCTET_ROWS, *MANY_STRING_ROWS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
-    """The server returns BYTES elements that JSON cannot carry unchanged."""
+    """The server returns BYTES elements unchanged, including those that JSON cannot carry."""
     expect_both_sides(target, model, [model.tensor(elements)], "BIN-BYTES-O")

@@ -1,4 +1,4 @@
-"""A tensor has the same meaning as JSON and as binary data, including tensors drawn by Hypothesis."""
+"""A tensor means the same as JSON and as binary data; Hypothesis draws some of the tensors."""
 
 from __future__ import annotations
 
@@ -80,19 +80,21 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
     as_json = target.infer(model.request(tensors, send="json", want="json"))
     as_binary = target.infer(model.request(tensors, send="json", want="binary"))
     if as_binary.answer.find_by_kind("bool-byte"):
-        raise BlockedError("BOOL elements that are neither 0 nor 1 are judged by themselves")
+        raise BlockedError("an output has BOOL bytes other than 0 and 1: the checks of BOOL judge this")
     expect(as_binary).tensors(_read_outputs(as_json, model), through_json=True)
 
 
 def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[Tensor], nested: bool) -> str:
-    """Expect a server that accepts inputs without elements as binary data to answer them as JSON as well."""
+    """Expect the correct answer to empty JSON inputs, if the server accepts the same inputs as binary data."""
     outputs = model.build_outputs_member()
     by_json = target.infer(model.request(tensors, send="json", nested=nested, outputs=outputs))
     by_binary = target.infer(model.request(tensors, send="binary", outputs=outputs))
     if not by_binary.succeeded:
         return "inputs without elements are refused"
     expected = model.find_outputs(tensors)
-    with block_if(lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "it is also wrong as binary data"):
+    with block_if(
+        lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "the answer to binary inputs is also wrong"
+    ):
         expect(by_json).tensors(expected, through_json=True)
     return "inputs without elements are right in both forms"
 
@@ -109,7 +111,7 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
         if output.array is None or output.shape is None:
             reason = "; ".join(finding.described for finding in output.findings) or "no values"
             about = attribution.attribute_unreadable_output(reply, spec.name)
-            raise UnmetError(f"{spec.name} with values to compare", reason, reply, requirement=about)
+            raise UnmetError(f"{spec.name} with readable values", reason, reply, requirement=about)
         found.append(Tensor(output.name, output.datatype, output.shape, output.array))
     return found
 
@@ -117,9 +119,9 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
 # --- drawn by Hypothesis ----------------------------------------------------------------------------------------------
 
 
-def make_drawn_rows(side: str, **others: str) -> list[Row]:
-    """Return a row for each datatype, with the requirement on that datatype; `others` adds further roles."""
-    roles = {datatype: get_identity_role(datatype) for datatype in JSON_CAPABLE} | others
+def make_drawn_rows(side: str, **more_roles: str) -> list[Row]:
+    """Return a row for each datatype, with the requirement on it; `more_roles` maps further row names to roles."""
+    roles = {datatype: get_identity_role(datatype) for datatype in JSON_CAPABLE} | more_roles
     own = {"BOOL": "BOOL", "BYTES": "BYTES", "string_length": "BYTES"}
     return [Row(name, role=role, answers=(f"BIN-{own.get(name, 'DATATYPES')}-{side}",)) for name, role in roles.items()]
 
@@ -146,7 +148,7 @@ def drawn_tensors_survive(target: Target, model: Model) -> None:
 
 
 def _explore_tensors(target: Target, model: Model, side: Side, *, json: bool) -> None:
-    """Expect correct outputs, with one side as binary data, for tensors that Hypothesis draws for the model."""
+    """Expect correct outputs, with one side or both as binary data, for tensors that Hypothesis draws for the model."""
     from conformance.roles import tensor_strategies  # imports hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

@@ -40,8 +40,11 @@ _FIRST_BY_REQUIREMENT_OVER_GRPC: Mapping[str, Refusal] = {
 MAX_OF_A_KIND = 1  # refusals of this area that share requirement and role: a server detects them at the same stage
 
 
-def _list_rows() -> Iterator[Row]:
-    """Yield rows for refusals of this area, and for one of each requirement of other areas; fewer if deployed."""
+def _list_refusal_rows() -> Iterator[Row]:
+    """Yield rows for refusals of this area, and for one refusal of each requirement of other areas.
+
+    Deployed models get only the refusals in `ONE_PER_AREA`.
+    """
     kinds: Counter[tuple[str, str | None]] = Counter()
     for identity, refusal in REFUSALS_BY_ROW.items():
         kinds[refusal.requirement, refusal.role] += refusal in REFUSALS
@@ -53,7 +56,7 @@ def _list_rows() -> Iterator[Row]:
 
 
 @check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "OIP-ISOLATION"))
-@rows(*_list_rows())
+@rows(*_list_refusal_rows())
 @check("grpc.good-call-after-a-refusal-is-answered-right", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     *[
@@ -62,7 +65,7 @@ def _list_rows() -> Iterator[Row]:
     ]
 )
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
-    """The server answers a good request after a refusal as before."""
+    """The server answers a valid request after a refusal just as before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _find_answered_request(target, other)
     _find_answered_request(
@@ -85,7 +88,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
 
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
-    """Return the first valid request that the server answers, and the reply; the last if it answers none."""
+    """Return the first valid request that the server answers, with its reply; the last one if it refuses all."""
     for request in target.build_good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
@@ -108,7 +111,7 @@ def _request_classes(model: Model, tensors: Sequence[Tensor] | None = None) -> M
     return model.request(tensors, send="json", outputs=wanted).message()
 
 
-def _request_classes_of_empty(model: Model) -> Message:
+def _request_classes_of_empty_tensor(model: Model) -> Message:
     """Return a request for one class of an output without elements."""
     return _request_classes(model, [model.tensor([], (0,))])
 
@@ -119,12 +122,12 @@ def _request_classes_over_grpc(model: Model, tensors: Sequence[Tensor] | None = 
     return make_infer_message(model.request(tensors, outputs=wanted))
 
 
-def _request_classes_of_empty_over_grpc(model: Model) -> Message:
+def _request_classes_of_empty_tensor_over_grpc(model: Model) -> Message:
     """Return a call for one class of an output without elements."""
     return _request_classes_over_grpc(model, [model.tensor([], (0,))])
 
 
-def _send_empty_over_grpc(model: Model) -> Message:
+def _send_empty_tensor_over_grpc(model: Model) -> Message:
     """Return a call with an input without elements."""
     return make_infer_message(model.request([model.tensor([], (0,))]))
 
@@ -147,7 +150,7 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
 @check("errors.server-outlives-what-has-ended-others", answers=ALIVE_REQUIREMENT)
 @rows(
     _build_dangerous_row("classified-strings", _request_classes, "identity_bytes", CLASSES),
-    _build_dangerous_row("classes-of-no-elements", _request_classes_of_empty, "identity_fp32", CLASSES),
+    _build_dangerous_row("classes-of-no-elements", _request_classes_of_empty_tensor, "identity_fp32", CLASSES),
     Row("megabytes-of-json", (_send_megabytes_of_json,), role="identity_int32"),
 )
 @check("grpc.server-outlives-what-has-ended-others", answers=f"{ALIVE_REQUIREMENT}/grpc", over=(GRPC,))
@@ -155,14 +158,14 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
     _build_dangerous_row("classified-strings", _request_classes_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     Row(
         "classes-of-no-elements",
-        (_request_classes_of_empty_over_grpc,),
+        (_request_classes_of_empty_tensor_over_grpc,),
         role="identity_fp32",
         needs=CLASSES_OVER_GRPC,
     ),
-    Row("no-elements", (_send_empty_over_grpc,), role="identity_fp32"),
+    Row("no-elements", (_send_empty_tensor_over_grpc,), role="identity_fp32"),
 )
 def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
-    """The server survives a request that has crashed other servers, and answers a good one afterwards."""
+    """The server survives a request that has crashed other servers, and answers a valid one afterwards."""
     reply = target.send(message(model), fresh=True)
     expect_alive(target, model, ALIVE_REQUIREMENT)
     if reply.status is None:
@@ -176,8 +179,8 @@ def server_outlives_what_has_ended_others(target: Peer, model: Model, message: M
 @check("errors.data-that-fill-no-such-shape-are-refused", answers="OIP-REFUSAL")
 @rows(
     *[
-        Row(name, (shape, data), role=role, dangerous=has_ended_one)
-        for name, shape, data, role, has_ended_one in (
+        Row(name, (shape, data), role=role, dangerous=has_crashed_one)
+        for name, shape, data, role, has_crashed_one in (
             ("2-32-by-2-32-of-none", [2**32, 2**32], [], "rank2", True),
             ("2-32-by-2-32-of-one", [2**32, 2**32], [1], "rank2", True),
             ("2-63-by-2-of-none", [2**63, 2], [], "rank2", True),
@@ -190,7 +193,7 @@ def server_outlives_what_has_ended_others(target: Peer, model: Model, message: M
 def data_that_fill_no_such_shape_are_refused(
     target: Target, model: Model, shape: Sequence[int], data: Sequence[object]
 ) -> None:
-    """The server refuses JSON data of no or one element under a shape larger than any body."""
+    """The server refuses JSON data of zero or one element for a shape of more than 2^32 elements."""
     message = edit_first_input(shape=list(shape), data=list(data))(model)
     expect_refusal(target, model, message, f"{len(data)} elements for the shape {list(shape)}")
 
@@ -208,7 +211,7 @@ STATUS_REQUIREMENT = "OIP-ERROR-STATUS"
     over=(GRPC,),
 )
 def nothing_breaks_in_the_survey(target: Peer) -> None:
-    """The server answers or refuses every request of the discovery."""
+    """The server answers or refuses every request that the suite sends during discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
         requirement = STATUS_REQUIREMENT if one.is_deliberate else attribution.attribute_broken_request(one)
         raise UnmetError(one.expected, _describe_broken_request(one), one.reply, requirement=requirement)

@@ -1,4 +1,4 @@
-"""Requests with one fault, derived from the inputs of any deployed model; they are not sent to roles."""
+"""Requests with a single fault, derived from the inputs of any deployed model; model roles do not get them."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def change_data(
         NotApplicable: the changed input would have no elements.
     """
 
-    def make(model: Model) -> Message:
+    def build(model: Model) -> Message:
         request = model.request(send="json")
         place = _find_input_place(request, datatypes)
         tensor = request.inputs[place].tensor
         data = change(tensor.to_json(), prod(tensor.shape[1:]))
         if not data:
-            raise NotApplicableError(f"{tensor.name} has too few elements")
+            raise NotApplicableError(f"{tensor.name} has too few elements to remove any")
         return request.encode_with(lambda document: document["inputs"][place].update(data=data))
 
-    return make
+    return build
 
 
 def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
@@ -61,10 +61,10 @@ def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
     for place, item in enumerate(request.inputs):
         if not datatypes or item.tensor.datatype in datatypes:
             return place
-    raise NotApplicableError("no input of such a datatype is sent")
+    raise NotApplicableError("the request has no input of a suitable datatype")
 
 
-def exceed_integers(model: Model) -> Message:
+def exceed_integer_range(model: Model) -> Message:
     """Return a JSON request whose first integer is too large for its datatype, with the low bits of a valid one.
 
     A server that drops the high bits reads an integer that the model accepts.
@@ -88,31 +88,31 @@ def widen_datatype(model: Model) -> Message:
 def change_first_dimension(change: Callable[[int], int]) -> MessageBuilder:
     """Return a builder of a JSON request that is valid except for the first dimension of its first input."""
 
-    def make(model: Model) -> Message:
+    def build(model: Model) -> Message:
         request = model.request(send="json")
         first, *others = request.inputs[0].tensor.shape
         return request.encode_with(lambda document: document["inputs"][0].update(shape=[change(first), *others]))
 
-    return make
+    return build
 
 
 def enlarge_fixed_dimension(model: Model) -> Message:
     """Return a JSON request in which the last fixed dimension of the first input is larger by one.
 
     Raises:
-        NotApplicable: the metadata fix no dimension.
+        NotApplicable: the metadata give no fixed dimension.
     """
     request = model.request(send="json")
     tensor, declared = request.inputs[0].tensor, model.role.inputs[0].shape
     fixed = [place for place, size in enumerate(declared) if size > 0] if len(declared) == len(tensor.shape) else []
     if not fixed:
-        raise NotApplicableError(f"the metadata of {model.name} fix no dimension of {tensor.name}")
+        raise NotApplicableError(f"the metadata of {model.name} give no fixed dimension for {tensor.name}")
     shape = [size + (place == fixed[-1]) for place, size in enumerate(tensor.shape)]
     data = (tensor.to_json() * 2)[: prod(shape)]
     return request.encode_with(lambda document: document["inputs"][0].update(shape=shape, data=data))
 
 
-def make_ragged(model: Model) -> Message:
+def shorten_innermost_array(model: Model) -> Message:
     """Return a JSON request with nested data, in which the last innermost array lacks its last element.
 
     Raises:
@@ -124,7 +124,7 @@ def make_ragged(model: Model) -> Message:
     while isinstance(last[-1], list):
         last = last[-1]
     if len(last) < 2:
-        raise NotApplicableError(f"the innermost arrays of {request.inputs[0].tensor.name} have too few elements")
+        raise NotApplicableError(f"the innermost arrays of {request.inputs[0].tensor.name} have only one element")
     del last[-1]
     return request.encode_with(lambda document: document["inputs"][0].update(data=data))
 
@@ -141,7 +141,7 @@ _SOME_INTEGERS = Fit(some_input=frozenset(INTEGERS), is_json=True)
 OWN: tuple[Refusal, ...] = (
     Refusal("last-element-missing", "OIP-REFUSAL", None, change_data(lambda data, _: data[:-1]), fit=JSON),
     Refusal("last-item-missing", "OIP-REFUSAL", None, change_data(lambda data, item: data[:-item]), fit=ITEMS),
-    Refusal("last-nested-element-missing", "OIP-REFUSAL", None, make_ragged, fit=ITEMS),
+    Refusal("last-nested-element-missing", "OIP-REFUSAL", None, shorten_innermost_array, fit=ITEMS),
     Refusal("one-item-too-many", "OIP-REFUSAL", None, change_data(lambda data, item: data + data[-item:]), fit=JSON),
     Refusal(
         "word-for-the-first-number",
@@ -157,7 +157,7 @@ OWN: tuple[Refusal, ...] = (
         change_data(lambda data, _: ["word", *data[1:]], frozenset(INTEGERS)),
         fit=_SOME_INTEGERS,
     ),
-    Refusal("integer-right-in-its-low-bits", "OIP-RANGE", None, exceed_integers, fit=_SOME_INTEGERS),
+    Refusal("integer-right-in-its-low-bits", "OIP-RANGE", None, exceed_integer_range, fit=_SOME_INTEGERS),
     Refusal(
         "integers-of-a-wider-datatype",
         "OIP-SIGNATURE",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from conformance.checks.errors.deployed_requests import sample_inputs
-from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS, SIGNS
+from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS, SPECIAL_CHARACTERS
 from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed_contents
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
@@ -25,8 +25,8 @@ def _name_unknown_model(request: Pb) -> None:
     request.model_name = "there-is-no-such-model"
 
 
-def _name_model_with_signs(request: Pb) -> None:
-    request.model_name = SIGNS
+def _name_model_with_special_characters(request: Pb) -> None:
+    request.model_name = SPECIAL_CHARACTERS
 
 
 def _request_unknown_output(request: Pb) -> None:
@@ -78,7 +78,11 @@ MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
 _FAULTY_CALLS: tuple[Refusal, ...] = (
     make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model, unknown=True),
     make_faulty_call(
-        "unknown-model-with-signs", "OIP-REFUSAL/grpc", "identity_int32", _name_model_with_signs, unknown=True
+        "unknown-model-with-signs",
+        "OIP-REFUSAL/grpc",
+        "identity_int32",
+        _name_model_with_special_characters,
+        unknown=True,
     ),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, unknown=True),
     make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _delete_inputs),
@@ -127,28 +131,28 @@ def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: 
 @check("errors.word-for-an-integer-is-refused", answers="OIP-RANGE")
 @rows(*make_refusal_rows(REFUSALS, "OIP-RANGE"))
 def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses a string such as a word as an element of integer data."""
+    """The server refuses a word in place of a number, and an integer beyond the range of its datatype."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-def _list_lenient_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
+def _list_refused_or_intended_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return rows for requests that a server should refuse, but may also answer as intended."""
     return [replace(row, answers=()) for row in make_refusal_rows(refusals, *requirements)]
 
 
 @check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
-@rows(*_list_lenient_rows(REFUSALS, "OIP-JSON-STRICT"))
+@rows(*_list_refused_or_intended_rows(REFUSALS, "OIP-JSON-STRICT"))
 def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses text that is not JSON, or reads it as its author meant it."""
+    """The server refuses text that is almost JSON, or reads it as the client intends."""
     _expect_refusal_or_intended(target, model, refusal)
 
 
 @check("errors.misnamed-input-is-refused", answers=("OIP-REFUSAL", "OIP-SIGNATURE"))
-@rows(*_list_lenient_rows(MISNAMED))
+@rows(*_list_refused_or_intended_rows(MISNAMED))
 @check("grpc.misnamed-input-is-refused", answers=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
-@rows(*_list_lenient_rows(MISNAMED_OVER_GRPC))
+@rows(*_list_refused_or_intended_rows(MISNAMED_OVER_GRPC))
 def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """The server refuses an input under another name, or reads it as its author meant it."""
+    """The server refuses an input with a wrong name, or reads it as the client intends."""
     _expect_refusal_or_intended(target, model, refusal)
 
 
@@ -164,12 +168,12 @@ def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) ->
 @check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
 @rows(*make_refusal_rows([one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_OVER_GRPC], "OIP-SIGNATURE/grpc"))
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """The server refuses an input that contradicts or is missing from the model's metadata."""
+    """The server refuses an input that the model's metadata do not declare, or declare otherwise."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
-@rows(*_list_lenient_rows(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
+@rows(*_list_refused_or_intended_rows(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a negative dimension, or at least reads its elements correctly."""
     carried = refusal.list_tensors(model)

@@ -1,4 +1,4 @@
-"""Requests with one fault each: a server cannot execute them, or they contradict the metadata of the model.
+"""Requests with a single fault each: no server can execute them, or they contradict the metadata of the model.
 
 Most are plain JSON, so that servers without the extensions can receive them as well.
 """
@@ -23,7 +23,7 @@ FaultyRequest = tuple[str, MessageBuilder, str]
 
 NO_MODEL = "no_model_of_this_name"
 # Characters with a meaning in formatters, shells and templates; a server repeats names in its messages.
-SIGNS = "no%d+{0}${x}%s"
+SPECIAL_CHARACTERS = "no%d+{0}${x}%s"
 
 
 def edit_request(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
@@ -39,11 +39,11 @@ def edit_first_input(**members: Any) -> MessageBuilder:
 def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
     """Return a builder of a valid JSON request whose text is then changed."""
 
-    def make(model: Model) -> Message:
+    def build(model: Model) -> Message:
         message = model.request(send="json").message()
         return message.with_body(change(message.body))
 
-    return make
+    return build
 
 
 def send_to_unknown_model(model: Model) -> Message:
@@ -51,9 +51,9 @@ def send_to_unknown_model(model: Model) -> Message:
     return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
 
 
-def send_to_model_with_signs(model: Model) -> Message:
+def send_to_model_with_special_characters(model: Model) -> Message:
     """Return a valid request to a model that does not exist and has special characters in its name."""
-    return replace(model.request(send="json").message(), path=f"/v2/models/{quote(SIGNS, safe='')}/infer")
+    return replace(model.request(send="json").message(), path=f"/v2/models/{quote(SPECIAL_CHARACTERS, safe='')}/infer")
 
 
 def request_unknown_metadata(_: Model) -> Message:
@@ -61,15 +61,15 @@ def request_unknown_metadata(_: Model) -> Message:
     return Message(f"/v2/models/{NO_MODEL}", method="GET")
 
 
-def list_first_output_and(*names: str) -> MessageBuilder:
-    """Return a builder of a JSON request that lists the first output and `names`; if empty, that output twice."""
+def list_first_output_with(*names: str) -> MessageBuilder:
+    """Return a builder of a JSON request that lists the first output and `names`; without names, that output twice."""
 
-    def make(model: Model) -> Message:
+    def build(model: Model) -> Message:
         first = model.role.outputs[0].name
         listed = [{"name": name} for name in (first, *(names or (first,)))]
         return model.request(send="json").encode_with(lambda document: document.update(outputs=listed))
 
-    return make
+    return build
 
 
 def add_input(model: Model) -> Message:
@@ -79,12 +79,14 @@ def add_input(model: Model) -> Message:
     return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], **further}))(model)
 
 
-def add_input_with_signs(model: Model) -> Message:
+def add_input_with_special_characters(model: Model) -> Message:
     """Return a valid JSON request with an additional unknown input that has special characters in its name."""
-    return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], "name": SIGNS}))(model)
+    return edit_request(
+        lambda document: document["inputs"].append({**document["inputs"][0], "name": SPECIAL_CHARACTERS})
+    )(model)
 
 
-def lower_datatype(model: Model) -> Message:
+def write_datatype_in_lower_case(model: Model) -> Message:
     """Return a JSON request that is valid except that the datatype of its first input is in lower case."""
     return edit_first_input(datatype=model.role.inputs[0].datatype.lower())(model)
 
@@ -97,14 +99,14 @@ def send_other_datatype(datatype: str, values: Sequence[Any]) -> MessageBuilder:
 def reshape_input(shape: Sequence[int]) -> MessageBuilder:
     """Return a builder of a binary request whose input has another shape, with matching data."""
 
-    def make(model: Model) -> Message:
+    def build(model: Model) -> Message:
         spec = model.role.inputs[0]
         count = 1
         for dimension in shape:
             count *= dimension
         return model.request([Tensor.from_values(spec.name, spec.datatype, list(range(count)), shape)]).message()
 
-    return make
+    return build
 
 
 # Faults that do not depend on a role's signature; these also go to deployed models.
@@ -138,14 +140,14 @@ NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 def _build_refusal(
     entry: FaultyRequest, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
 ) -> Refusal:
-    """Return the `Refusal` of an entry; `tensors` returns the inputs that an accepting server may read."""
+    """Return the `Refusal` of an entry; `tensors` returns the inputs that a server reads if it accepts the request."""
     fault, make, role = entry
     return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
 
 
 IMPOSSIBLE: tuple[FaultyRequest, ...] = (
     ("unknown-model", send_to_unknown_model, "identity_int32"),
-    ("unknown-model-with-signs", send_to_model_with_signs, "identity_int32"),
+    ("unknown-model-with-signs", send_to_model_with_special_characters, "identity_int32"),
     ("metadata-of-an-unknown-model", request_unknown_metadata, "identity_int32"),
     ("input-missing", edit_request(lambda document: document["inputs"].pop()), "add_sub"),
     ("no-inputs", edit_request(lambda document: document.update(inputs=[])), "add_sub"),
@@ -156,7 +158,7 @@ IMPOSSIBLE: tuple[FaultyRequest, ...] = (
         edit_request(lambda document: document.update(outputs=[{"name": "NO_SUCH_OUTPUT"}])),
         "identity_int32",
     ),
-    ("unknown-output-beside-a-known-one", list_first_output_and("PRODUCT"), "add_sub"),
+    ("unknown-output-beside-a-known-one", list_first_output_with("PRODUCT"), "add_sub"),
     ("empty-body", edit_text(lambda _: b""), "multi"),
     ("no-json", edit_text(lambda _: b"inputs"), "identity_int32"),
     ("json-cut-short", edit_text(lambda body: body[:-1]), "identity_int32"),
@@ -191,7 +193,7 @@ CONTRADICTING: tuple[FaultyRequest, ...] = (
     ("binary-floats-for-integers", send_other_datatype("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
     ("binary-integers-of-eight-bytes", send_other_datatype("INT64", [1, 2, 3]), "identity_int32"),
     ("unknown-datatype", edit_first_input(datatype="INTEGER"), "identity_int32"),
-    ("datatype-in-lower-case", lower_datatype, "identity_int32"),
+    ("datatype-in-lower-case", write_datatype_in_lower_case, "identity_int32"),
     ("dimensions-exchanged", edit_first_input(shape=[3, 2]), "fixed"),
     ("one-dimension-less", edit_first_input(shape=[6]), "fixed"),
     ("one-dimension-more", edit_first_input(shape=[1, 2, 3]), "fixed"),
@@ -200,18 +202,18 @@ CONTRADICTING: tuple[FaultyRequest, ...] = (
     ("binary-elements-too-many", reshape_input([3, 3]), "fixed"),
     ("batch-dimension-missing", edit_first_input(shape=[3], data=[1, 2, 3]), "batching"),
     ("input-that-the-model-does-not-have", add_input, "add_sub"),
-    ("unknown-input-with-signs", add_input_with_signs, "add_sub"),
+    ("unknown-input-with-signs", add_input_with_special_characters, "add_sub"),
 )
 
 
 def send_binary_with_shape(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request with data of `shape`, whose JSON has the shape `written`."""
+    """Return a builder of a binary request with data for `shape`, whose JSON states the shape `written`."""
 
-    def make(model: Model) -> Message:
-        request = model.request(fill_with_counts(shape)(model))
+    def build(model: Model) -> Message:
+        request = model.request(fill_with_numbers(shape)(model))
         return request.encode_with(lambda document: document["inputs"][0].update(shape=list(written)))
 
-    return make
+    return build
 
 
 # Each has as many elements as a lenient server would expect (from a variable dimension of metadata, a product, a batch
@@ -225,7 +227,7 @@ NEGATIVE: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
 )
 
 
-def fill_with_counts(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor]]:
+def fill_with_numbers(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor]]:
     """Return a builder of an input of this shape with the elements 1, 2, 3, ..."""
     return lambda model: [model.tensor(list(range(1, 1 + prod(shape))), shape)]
 
@@ -276,7 +278,7 @@ INCOMPLETE: tuple[FaultyRequest, ...] = (
     ("second-output-without-name", list_outputs({"name": "SUM"}, {}), "add_sub"),
 )
 REPEATED: tuple[FaultyRequest, ...] = (
-    ("output-twice", list_first_output_and(), "identity_int32"),
+    ("output-twice", list_first_output_with(), "identity_int32"),
     ("one-of-two-outputs-twice", list_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
     (
         "input-twice",
@@ -310,7 +312,7 @@ REFUSALS: tuple[Refusal, ...] = (
     *MISNAMED,
     *[_build_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
     *[
-        Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, NEEDS.get(fault, ()), tensors=fill_with_counts(shape))
+        Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, NEEDS.get(fault, ()), tensors=fill_with_numbers(shape))
         for fault, make, role, shape in NEGATIVE
     ],
     *[
@@ -320,7 +322,7 @@ REFUSALS: tuple[Refusal, ...] = (
             role,
             edit_first_input(shape=list(shape), data=data),
             (),
-            tensors=fill_with_counts(shape),
+            tensors=fill_with_numbers(shape),
         )
         for fault, role, shape, data in NESTED_OTHERWISE
     ],

@@ -1,7 +1,7 @@
-"""The form of optional refusals: of requests whose answer JSON may not be able to carry.
+"""Refusals of requests that a server may refuse, because JSON may not be able to carry the answer.
 
-Other areas judge the answers to such requests. A server that notices the problem late has already written a part of the
-answer.
+This module judges the error object; other areas judge the answers to such requests. A server that notices the problem
+late has already written a part of the answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _build_request(*elements: object) -> Callable[[Model], InferRequest]:
 
 
 def _build_request_for_many(**elements: Sequence[object]) -> Callable[[Model], InferRequest]:
-    """Return a builder of a request to a model of several inputs, with other elements for some of them."""
+    """Return a builder of a request to a model of several inputs; `elements` maps datatypes to other elements."""
 
     def build(model: Model) -> InferRequest:
         changed = [

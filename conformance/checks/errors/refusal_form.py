@@ -1,4 +1,4 @@
-"""The form of a refusal, for every request that a server has to refuse.
+"""The status and the error object of refusals, for every request that a server has to refuse.
 
 Each area judges whether its requests are refused; this module does not judge accepted requests.
 """
@@ -34,8 +34,8 @@ from conformance.wire.request import Message
 THIS_AREA = "errors"
 
 
-def _list_refusals_elsewhere(attribute: str) -> Iterator[tuple[str, Refusal]]:
-    """Yield the refusals of all other areas, with their area; each refusal only once."""
+def _list_refusals_of_other_areas(attribute: str) -> Iterator[tuple[str, Refusal]]:
+    """Yield each refusal of the other areas once, with its area; modules list refusals in a constant `attribute`."""
     seen: set[int] = set()
     for area, package in checks.PACKAGES.items():
         for module in checks.import_modules(package) if area not in (THIS_AREA, *checks.CLIENT_AREAS) else ():
@@ -46,13 +46,13 @@ def _list_refusals_elsewhere(attribute: str) -> Iterator[tuple[str, Refusal]]:
 
 
 # row id -> refusal over HTTP; the id starts with the area
-_REFUSAL_BY_ROW = {f"{area}-{refusal.fault}": refusal for area, refusal in _list_refusals_elsewhere("REFUSALS")} | {
-    f"{THIS_AREA}-{refusal.fault}": refusal for refusal in REFUSALS
-}
+_REFUSAL_BY_ROW = {
+    f"{area}-{refusal.fault}": refusal for area, refusal in _list_refusals_of_other_areas("REFUSALS")
+} | {f"{THIS_AREA}-{refusal.fault}": refusal for refusal in REFUSALS}
 
 
-def _choose_first_by_key(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
-    """Return row ids: for each value of `key`, the first refusal of these areas that fits deployed models."""
+def _choose_first_refusals(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
+    """Return the ids of rows for deployed models: for each value of `key`, the first refusal of these areas."""
     fitting = [one for one, refusal in _REFUSAL_BY_ROW.items() if refusal.fit and one.partition("-")[0] in areas]
     return set({key(identity): identity for identity in reversed(fitting)}.values())
 
@@ -63,8 +63,8 @@ _ONE_PER_STAGE = {
     for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
 }
 # Refusals for deployed models: the faults above, and of the others one for each requirement, or for each area.
-SENT_TO_DEPLOYED = _ONE_PER_STAGE | _choose_first_by_key(lambda identity: _REFUSAL_BY_ROW[identity].requirement)
-ONE_PER_AREA = _ONE_PER_STAGE | _choose_first_by_key(
+SENT_TO_DEPLOYED = _ONE_PER_STAGE | _choose_first_refusals(lambda identity: _REFUSAL_BY_ROW[identity].requirement)
+ONE_PER_AREA = _ONE_PER_STAGE | _choose_first_refusals(
     lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA}
 )
 REFUSALS_BY_ROW = {
@@ -72,7 +72,7 @@ REFUSALS_BY_ROW = {
 }
 
 EVERY_GRPC_REFUSAL = (
-    *[refusal for _, refusal in _list_refusals_elsewhere("REFUSALS_OVER_GRPC")],
+    *[refusal for _, refusal in _list_refusals_of_other_areas("REFUSALS_OVER_GRPC")],
     *REFUSALS_OVER_GRPC,
 )
 GRPC_SENT_TO_DEPLOYED = list(
@@ -96,7 +96,7 @@ GRPC_SENT_TO_DEPLOYED = list(
     ]
 )
 def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilder) -> None:
-    """The server refuses with a 4xx status and a JSON object with the string `error`."""
+    """The server refuses with a 4xx status and a JSON object that has the string `error`."""
     reply = target.send(message(model), fresh=True)
     if reply.succeeded:
         return
@@ -139,7 +139,7 @@ def _is_error_object(reply: Reply) -> bool:
     ]
 )
 def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """The server refuses with INVALID_ARGUMENT, or with a status that fits an unknown name."""
+    """The server refuses with INVALID_ARGUMENT; any error status fits an unknown name or an unreadable call."""
     reply = target.send(refusal.message(model), fresh=True)
     if reply.succeeded:
         return
@@ -165,12 +165,12 @@ INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
     ("path-behind-v2", "GET", "/v2/no-such-endpoint"),
 )
 def wrong_method_or_path_has_an_error_object(target: Target, model: Model, method: str, path: str) -> None:
-    """The server answers a wrong method or path with a JSON object with the string `error`."""
+    """The server answers a wrong method or path with a JSON object that has the string `error`."""
     good = model.request(send="json").message()
     wanted = replace(good, method=method, path=path.format(model=model.path))
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
     if reply.succeeded:
-        raise NotApplicableError(f"{method} of {wanted.path} is answered")
+        raise NotApplicableError(f"the server answers {method} of {wanted.path}")
     expect_error_object(reply, "OIP-ERROR-ELSEWHERE")
 
 
@@ -199,14 +199,14 @@ SPELLINGS: Mapping[str, str] = {
     *[(of, of, BEYOND_64_BITS) for of in ("inference", "metadata")],
     *[(f"{of}-of-{name}", of, version) for of in ("inference", "metadata") for name, version in NO_NUMBERS.items()],
 )
-def version_beyond_64_bits_is_refused(target: Target, model: Model, of: str, version: str) -> None:
-    """The server refuses a version of 20 digits, or of letters, which no model has, with a 4xx status."""
+def version_beyond_64_bits_is_refused(target: Target, model: Model, operation: str, version: str) -> None:
+    """The server refuses a version that no model has (20 digits, letters, -1) with a 4xx status."""
     listed = list_versions(target, model)
     if not listed or version in listed:
-        raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
+        raise NotApplicableError(f"the metadata of {model.name} list {'this version' if listed else 'no versions'}")
     named = replace(model, version=version)
-    message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
-    expect_client_error(expect_refusal(target, model, message, "a version that there is not"))
+    message = named.request(send="json").message() if operation == "inference" else Message(named.path, method="GET")
+    expect_client_error(expect_refusal(target, model, message, "a version that does not exist"))
 
 
 @check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
@@ -215,16 +215,16 @@ def version_beyond_64_bits_is_refused(target: Target, model: Model, of: str, ver
     (ANSWERING, ANSWERING, ""),
     *[(f"{of}-of-{name}", of, text) for of in ("inference", "metadata") for name, text in SPELLINGS.items()],
 )
-def unlisted_version_is_refused(target: Target, model: Model, of: str, spelling: str) -> None:
-    """The server refuses a request at the path of a version that its metadata do not list."""
+def unlisted_version_is_refused(target: Target, model: Model, operation: str, spelling: str) -> None:
+    """The server refuses a request at the path of a version that the model's metadata do not list."""
     listed = list_versions(target, model)
     own = next(iter(listed), "")
-    version = _find_answering_version(target, model) if of == ANSWERING else spelling.format(own)
+    version = _find_answering_version(target, model) if operation == ANSWERING else spelling.format(own)
     if not listed or version in ("", *listed):
-        raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
+        raise NotApplicableError(f"the metadata of {model.name} list {'this version' if listed else 'no versions'}")
     named = replace(model, version=version)
-    message = Message(named.path, method="GET") if of == "metadata" else named.request(send="json").message()
-    expect_refusal(target, model, message, "a version that there is not")
+    message = Message(named.path, method="GET") if operation == "metadata" else named.request(send="json").message()
+    expect_refusal(target, model, message, "a version that does not exist")
 
 
 def _find_answering_version(target: Target, model: Model) -> str:

@@ -38,7 +38,7 @@ class MismatchedRequest(Protocol):
         """Return the request."""
 
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the control: an equivalent request that conforms to the metadata, and its expected outputs."""
+        """Return the control request, which has the same values but conforms to the metadata, and its outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +49,28 @@ class CountingMismatch:
         name: the name of the mismatched input.
         datatype: the datatype in which the input is sent.
         shape: the shape in which the input is sent.
-        own: the shape that the model accepts, with the same number of elements.
+        accepted_shape: the shape that the model accepts, with the same number of elements.
         binary: the names of the inputs that are binary data, in the order of the request.
     """
 
     name: str
     datatype: str
     shape: tuple[int, ...]
-    own: tuple[int, ...]
+    accepted_shape: tuple[int, ...]
     binary: tuple[str, ...]
 
     def build_message(self, model: Model) -> Message:
         """Return the request; see `MismatchedRequest`."""
         values = list(range(1, 1 + prod(self.shape)))
-        return self._build_with(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
+        return self._build_with_input(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
 
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the control; see `MismatchedRequest`."""
+        """Return the control request; see `MismatchedRequest`."""
         spec = next(spec for spec in model.role.inputs if spec.name == self.name)
-        own = Tensor.from_values(self.name, spec.datatype, list(range(1, 1 + prod(self.own))), self.own)
-        return self._build_with(model, own), model.expected(self._list_inputs(model, own))
+        right = Tensor.from_values(
+            self.name, spec.datatype, list(range(1, 1 + prod(self.accepted_shape))), self.accepted_shape
+        )
+        return self._build_with_input(model, right), model.expected(self._list_inputs(model, right))
 
     def _list_inputs(self, model: Model, first: Tensor) -> list[Tensor]:
         """Return all inputs of the model, the binary ones first; `first` replaces the sample input of its name."""
@@ -76,7 +78,7 @@ class CountingMismatch:
         others = {tensor.name: tensor for tensor in model.sample()} | {first.name: first}
         return [others[name] for name in order]
 
-    def _build_with(self, model: Model, first: Tensor) -> Message:
+    def _build_with_input(self, model: Model, first: Tensor) -> Message:
         """Return a request in which `first` replaces the sample input of its name."""
         return model.request(self._list_inputs(model, first), send=self.binary).message()
 
@@ -109,14 +111,15 @@ class RecastMismatch:
         ).message()
 
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the control; see `MismatchedRequest`."""
+        """Return the control request; see `MismatchedRequest`."""
         tensors = self._draw_tensors(model)
         return self._build_request(model, tensors).message(), model.expected(tensors)
 
     def _draw_tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return inputs whose answer changes if a server reads their bytes as the model's datatype."""
+        """Return inputs that give other outputs if a server reads their bytes in the datatype of the model."""
         drawn = draw_distinguishing_inputs(
-            model, lambda tensors: [self._read_as_own_datatype(self._round_for_integers(tensor)) for tensor in tensors]
+            model,
+            lambda tensors: [self._misread_as_model_datatype(self._round_for_integers(tensor)) for tensor in tensors],
         )
         return [self._round_for_integers(tensor) for tensor in drawn]
 
@@ -125,7 +128,7 @@ class RecastMismatch:
         return model.request(tensors, send="binary" if self.is_binary else "json")
 
     def _round_for_integers(self, tensor: Tensor) -> Tensor:
-        """Return the tensor, with elements rounded if the other datatype is an integer type."""
+        """Return the tensor, with elements rounded if the sent datatype is an integer type."""
         other = self.datatypes.get(tensor.datatype, "")
         return replace(tensor, array=np.round(tensor.array)) if other.startswith("INT") else tensor
 
@@ -134,8 +137,11 @@ class RecastMismatch:
         other = self.datatypes.get(tensor.datatype)
         return Tensor.from_values(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
 
-    def _read_as_own_datatype(self, tensor: Tensor) -> Tensor:
-        """Return the recast tensor as misread in the model's datatype, clipped to the range of the original."""
+    def _misread_as_model_datatype(self, tensor: Tensor) -> Tensor:
+        """Return the values that a server gets if it reads the cast bytes in the model's datatype.
+
+        The values are clipped to the range of the original elements.
+        """
         if tensor.datatype not in self.datatypes:
             return tensor
         read = np.frombuffer(self._cast_to_sent_datatype(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
@@ -144,7 +150,7 @@ class RecastMismatch:
 
 
 def _build_row(name: str, role: str, mismatch: CountingMismatch) -> Row:
-    """Return a row for a role."""
+    """Return a row that sends this request to a role."""
     return Row(name, (mismatch,), role=role, needs=BINARY if mismatch.binary else ())
 
 
@@ -176,18 +182,18 @@ ROWS = (
     RecastMismatch(INTEGER_OF_SAME_WIDTH, is_binary=True).build_row("whole-numbers-as-integers"),
 )
 def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, mismatch: MismatchedRequest) -> str:
-    """The server refuses an input of an undeclared datatype or shape, or changes no value."""
-    usual, expected = mismatch.build_control(model)
+    """The server refuses an input of an undeclared datatype or shape, or returns the values unchanged."""
+    control, expected = mismatch.build_control(model)
     reply = target.send(mismatch.build_message(model), fresh=True)
     if not reply.succeeded:
         expect(reply).refused()
         expect_alive(target, model)
         return "refused"
 
-    def is_wrong_as_usual() -> bool:
-        return not is_met(lambda: _expect_values(target.send(usual, fresh=True), expected))
+    def is_control_wrong() -> bool:
+        return not is_met(lambda: _expect_values(target.send(control, fresh=True), expected))
 
-    with block_if(is_wrong_as_usual, "the request is also answered wrongly with the model's own datatype and shape"):
+    with block_if(is_control_wrong, "the answer is also wrong if the inputs have the declared datatype and shape"):
         _expect_values(reply, expected)
     return "taken, with the same values"
 
@@ -197,9 +203,9 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
     for tensor in expected:
         array = expect(reply).output(tensor.name).array
         right = tensor.array.reshape(-1).tolist()
-        near = MODEL_TOLERANCE if tensor.is_approximate else ROUNDING_TOLERANCE
-        if array is None or not _is_same(array.reshape(-1).tolist(), right, near):
-            found = "no values that can be read" if array is None else format_elements(array)
+        tolerance = MODEL_TOLERANCE if tensor.is_approximate else ROUNDING_TOLERANCE
+        if array is None or not _are_values_equal(array.reshape(-1).tolist(), right, tolerance):
+            found = "no readable values" if array is None else format_elements(array)
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
 
@@ -207,12 +213,12 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
 ROUNDING_TOLERANCE, MODEL_TOLERANCE = 1e-6, 1e-3
 
 
-def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> bool:
-    """Say whether values are equal; numbers may differ by the relative tolerance `near`."""
+def _are_values_equal(found: Sequence[object], right: Sequence[object], tolerance: float) -> bool:
+    """Say whether values are equal; numbers may differ by the relative `tolerance`."""
     if len(found) != len(right):
         return False
     return all(
-        a == b or (isinstance(a, int | float) and isinstance(b, int | float) and abs(a - b) <= near * abs(b))
+        a == b or (isinstance(a, int | float) and isinstance(b, int | float) and abs(a - b) <= tolerance * abs(b))
         for a, b in zip(found, right, strict=True)
     )
 
@@ -226,35 +232,35 @@ RepeatedRequestBuilder = Callable[[Model], tuple[InferRequest, list[tuple[Tensor
 def _list_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
     """Return a builder of a request that lists these outputs with their `binary_data`; names may repeat."""
 
-    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+    def build(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = {name for name, _ in listed}
         wanted = [RequestedOutput(name, binary) for name, binary in listed]
         expected = tuple(tensor for tensor in model.expected(model.sample()) if tensor.name in names)
         return model.request(send="json", outputs=wanted), [expected]
 
-    return make
+    return build
 
 
 def _repeat_first_output(binary: object) -> RepeatedRequestBuilder:
     """Return a builder of a request that lists the first output again after the last one."""
 
-    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+    def build(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = [spec.name for spec in model.role.outputs]
         return _list_outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
 
-    return make
+    return build
 
 
 def _repeat_first_input(send: Form) -> RepeatedRequestBuilder:
     """Return a builder of a request with the first input twice, with different values, before the other inputs."""
 
-    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+    def build(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         first, *others = model.sample()
         again = Tensor.from_values(first.name, first.datatype, first.array[::-1].copy())
         request = model.request([first, again, *others], send=send)
         return request, [model.expected([one, *others]) for one in (first, again)]
 
-    return make
+    return build
 
 
 @check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
@@ -277,23 +283,23 @@ def _repeat_first_input(send: Form) -> RepeatedRequestBuilder:
     Row("input-in-json", (_repeat_first_input("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
     Row("binary-input", (_repeat_first_input("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
 )
-def repeated_tensor_alters_none(target: Target, model: Model, make: RepeatedRequestBuilder) -> str:
-    """The server refuses a repeated input or output, or returns all tensors correctly."""
-    request, candidates = make(model)
+def repeated_tensor_alters_none(target: Target, model: Model, build: RepeatedRequestBuilder) -> str:
+    """The server refuses a request that names a tensor twice, or returns all outputs correctly."""
+    request, candidates = build(model)
     reply = target.send(request.message(), fresh=True)
     if not reply.succeeded:
         expect(reply).refused()
         expect_alive(target, model)
         return "refused"
 
-    def is_wrong_once() -> bool:
+    def is_wrong_without_repeats() -> bool:
         plain = _remove_repeats(request) if model.is_own_oracle else model.request(want="binary")
         expected = candidates[0] if model.is_own_oracle else model.expected(model.sample())
         once = target.send(plain.message(), fresh=True)
-        return not is_met(lambda: _expect_all(once, expected))
+        return not is_met(lambda: _expect_outputs_right(once, expected))
 
-    wrong = [unmet for expected in candidates if (unmet := _find_unmet(reply, expected))]
-    with block_if(is_wrong_once, "the request is also answered wrongly with each tensor once"):
+    wrong = [unmet for expected in candidates if (unmet := _find_first_error(reply, expected))]
+    with block_if(is_wrong_without_repeats, "the answer is also wrong if the request names each tensor only once"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"
@@ -310,16 +316,16 @@ def _remove_repeats(request: InferRequest) -> InferRequest:
     )
 
 
-def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+def _find_first_error(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
     """Return the error for the first wrong output; None if all outputs are as expected."""
     try:
-        _expect_all(reply, expected)
+        _expect_outputs_right(reply, expected)
     except UnmetError as unmet:
         return unmet
     return None
 
 
-def _expect_all(reply: Reply, expected: Sequence[Tensor]) -> None:
+def _expect_outputs_right(reply: Reply, expected: Sequence[Tensor]) -> None:
     """Expect each of these outputs at least once, and every occurrence to be correct."""
     for tensor in expected:
         expect(reply).output(tensor.name)
