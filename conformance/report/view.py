@@ -42,7 +42,7 @@ Report = Mapping[str, Any]
 NOT_RUN = "not run"
 MAX_TITLE_CHARS = 120
 TITLES: Mapping[str, str] = {
-    "protocol": "Protocol beneath the extensions",
+    "protocol": "Base protocol",
     "binary_tensor_data": "Binary tensor data",
     "raw": "Raw binary requests",
     "classification": "Classification",

@@ -224,19 +224,19 @@ def test_usage_is_of_musts_about_legal_requests() -> None:
 @pytest.mark.parametrize(
     ("target", "areas", "offered", "scope"),
     [
-        ({}, ["json", "grpc"], ["raw"], "Judged over HTTP and gRPC: the plain protocol and raw binary requests."),
-        ({}, ["json"], [], "Judged over HTTP alone: the plain protocol."),
+        ({}, ["json", "grpc"], ["raw"], "Judged over HTTP and gRPC: the base protocol and raw binary requests."),
+        ({}, ["json"], [], "Judged over HTTP alone: the base protocol."),
         (
             {},
             ["grpc"],
             [],
-            "Judged over gRPC alone, since it offers none of the extensions over HTTP: the plain protocol.",
+            "Judged over gRPC alone, since it offers none of the extensions over HTTP: the base protocol.",
         ),
         (
             {"url": "grpc://h:1"},
             ["grpc"],
             ["classification_grpc"],
-            "Judged over gRPC alone, the only transport it has here: the plain protocol and classification over gRPC.",
+            "Judged over gRPC alone, the only transport it has here: the base protocol and classification over gRPC.",
         ),
         ({}, [], [], ""),
     ],
