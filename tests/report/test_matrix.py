@@ -158,7 +158,7 @@ def test_a_cell_refers_to_the_next_version_where_its_rows_say_the_same() -> None
     found = build(*[named("a", str(place), judged("A", "fail", 1 + place // 2)) for place in range(3)])
     assert [cell.same_as for cell in cells(found, "A")] == [1, None, None]
     page = matrix_page.render_page(found)
-    assert page.count('Its rows say the same as those of <a href="#A--a-1">a 1</a>.') == 1
+    assert page.count('Its rows have the same results as those of <a href="#A--a-1">a 1</a>.') == 1
     assert page.count("expected 1</dd>") == 2
 
 
