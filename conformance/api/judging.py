@@ -41,7 +41,7 @@ def judge(
     Args:
         target: the URL of a server; or an ASGI app, which is served on a free port of 127.0.0.1 during the run; or
             `reference` for the bundled server. None if `config` names the target, or only gRPC is judged.
-        models: deployed models to judge by their own answers to simple requests, in addition to the model roles
+        models: deployed models to judge by their own answers to plain requests, in addition to the model roles
             that the target fills; `all` stands for all models that the target lists.
         profile: `quick` for the few rows that reveal most faults, or `certify` for every row.
         extensions: the extensions to judge, whether offered or not; `protocol` is the protocol without extensions.

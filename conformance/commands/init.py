@@ -46,7 +46,7 @@ WITHOUT_TARGET = """
 # identity_int32 = "my_model"
 # multi = { model = "my_other_model", version = "3", inputs = { IN_BOOL = "flags" }, outputs = { OUT_BOOL = "y" } }
 
-# Deployed models of any kind, to judge by their own answers to simple requests: the same as --target-model NAME.
+# Deployed models of any kind, to judge by their own answers to plain requests: the same as --target-model NAME.
 # [models.resnet50]
 """
 TEMPLATE = HEAD.format(url='url = "http://host:8000"', offered="") + WITHOUT_TARGET
@@ -63,7 +63,7 @@ def add(commands: Any) -> None:
         help="write a target file, filled in from a server",
         description="Print a target file, which --target-config reads. With a URL, the file lists the models of that "
         "server: those that fill a role of the suite, by name or by what they compute, and all others, which are "
-        "judged by their own answers to simple requests.",
+        "judged by their own answers to plain requests.",
     )
     add_url(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
     add_connection(parser)

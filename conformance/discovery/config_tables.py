@@ -34,7 +34,7 @@ def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
     if not models:
         return ""
     title = (
-        "\n# Models without a role, judged by their own answers to simple requests: the same as --target-model NAME.\n"
+        "\n# Models without a role, judged by their own answers to plain requests: the same as --target-model NAME.\n"
     )
     return title + "\n".join(_format_model(name, model) for name, model in models.items())
 

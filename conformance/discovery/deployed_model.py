@@ -217,7 +217,7 @@ class DeployedModel(Model):
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether the model's own answers to simple requests are the only oracle."""
+        """Whether the model's own answers to plain requests are the only oracle."""
         return True
 
     @property

@@ -82,7 +82,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "action": "append",
         "default": [],
-        "help": "judge this deployed model by its own answers to simple requests, in addition to the model roles "
+        "help": "judge this deployed model by its own answers to plain requests, in addition to the model roles "
         "(repeatable); 'all' is every model that the server lists",
     },
     "--target-extension": {

@@ -224,7 +224,7 @@ def _format_options(report: Report) -> Cell:
 
 FACTS: Mapping[str, Callable[[Report], Cell]] = {
     "verdict": _format_verdict,
-    "plain protocol": _build_extension_reader("protocol"),
+    "base protocol": _build_extension_reader("protocol"),
     "binary_tensor_data": _build_extension_reader("binary_tensor_data"),
     "raw": _build_extension_reader("raw"),
     "classification": _build_extension_reader("classification"),

@@ -33,7 +33,7 @@ def describe_scope(report: Report) -> str:
     if not transports:
         return ""
     offered = [name for name in EXTENSIONS if report["extensions"].get(name, {}).get("offered")]
-    parts = ["the plain protocol", *map(_name_extension, offered)]
+    parts = ["the base protocol", *map(_name_extension, offered)]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return f"Judged over {transports}{_explain_transports(report)}: {listed}."
 

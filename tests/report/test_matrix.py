@@ -158,7 +158,7 @@ def test_a_cell_refers_to_the_next_version_where_its_rows_say_the_same() -> None
     found = build(*[named("a", str(place), judged("A", "fail", 1 + place // 2)) for place in range(3)])
     assert [cell.same_as for cell in cells(found, "A")] == [1, None, None]
     page = matrix_page.render_page(found)
-    assert page.count('Its rows say the same as those of <a href="#A--a-1">a 1</a>.') == 1
+    assert page.count('Its rows have the same results as those of <a href="#A--a-1">a 1</a>.') == 1
     assert page.count("expected 1</dd>") == 2
 
 
@@ -224,19 +224,19 @@ def test_usage_is_of_musts_about_legal_requests() -> None:
 @pytest.mark.parametrize(
     ("target", "areas", "offered", "scope"),
     [
-        ({}, ["json", "grpc"], ["raw"], "Judged over HTTP and gRPC: the plain protocol and raw binary requests."),
-        ({}, ["json"], [], "Judged over HTTP alone: the plain protocol."),
+        ({}, ["json", "grpc"], ["raw"], "Judged over HTTP and gRPC: the base protocol and raw binary requests."),
+        ({}, ["json"], [], "Judged over HTTP alone: the base protocol."),
         (
             {},
             ["grpc"],
             [],
-            "Judged over gRPC alone, since it offers none of the extensions over HTTP: the plain protocol.",
+            "Judged over gRPC alone, since it offers none of the extensions over HTTP: the base protocol.",
         ),
         (
             {"url": "grpc://h:1"},
             ["grpc"],
             ["classification_grpc"],
-            "Judged over gRPC alone, the only transport it has here: the plain protocol and classification over gRPC.",
+            "Judged over gRPC alone, the only transport it has here: the base protocol and classification over gRPC.",
         ),
         ({}, [], [], ""),
     ],

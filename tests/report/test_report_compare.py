@@ -69,7 +69,7 @@ def test_facts_stand_on_top() -> None:
         "|  | alpha 1 | beta 2 |",
         "|---|---|---|",
         "| verdict | conformant | **nonconformant: 1 row failed** |",
-        "| plain protocol | not offered | not asked for |",
+        "| base protocol | not offered | not asked for |",
         "| binary_tensor_data | conformant (exchange 1/2, refusal 1/2, transport 1/2) "
         "| conformant (exchange 1/2, refusal 1/2, transport 1/2) |",
         "| raw | not offered | not asked for |",

@@ -189,7 +189,7 @@ def test_advice_and_observations_and_what_is_not_judged_have_sections_of_their_o
     assert "no model for a role: 1 row about MUSTs. Deploy models" in unjudged
     assert "multi (1 MUST, 1 row)" in unjudged
     assert "not judged BIN-ORDER-I : no model fills the role that a row needs; deploy multi" in unjudged
-    assert "2 MUSTs about which nothing can be said" in unjudged
+    assert "2 MUSTs without a verdict" in unjudged
 
 
 def test_every_requirement_stands_there_with_its_checks() -> None:

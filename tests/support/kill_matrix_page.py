@@ -18,8 +18,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
 HEAD = """# Kill matrix
 
 Written by `python -m tests.support.kill_matrix_page [FAULT...]`. This command runs the suite against the faults of the
-reference server (`python -m reference_server --list-faults`), all of them or the named ones. A *fault* is a bug that
-the reference server can be told to have. The matrix shows that every check can fail, and that it fails only for the
+bundled server (`python -m reference_server --list-faults`), all of them or the named ones. A *fault* is a bug that
+the bundled server can be told to have. The matrix shows that every check can fail, and that it fails only for the
 faults of its own requirements.
 
 The columns:
