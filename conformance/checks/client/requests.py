@@ -24,7 +24,7 @@ from conformance.checks.support.client_rows import (
     to_raw_grpc_row,
 )
 from conformance.clients.client import Client, Observation
-from conformance.clients.expectations import VALUES, expect_same_options, expect_sent, is_mixed_up
+from conformance.clients.expectations import VALUES, expect_correct_requests, expect_same_options, is_evidence_of_mixing
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import UnmetError, is_met
 from conformance.roles.sample_values import make_sample_tensor
@@ -289,7 +289,7 @@ def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> 
     observations = client.infer_all(inferences, make_small_script(inferences[1]))
     for observation in observations:
         with block_if_unsent(client, observation):
-            expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
+            expect_correct_requests(observation, ("CLIENT-SENDS-OUTPUTS",))
     expect_same_options(observations[0], observations[2])
 
 
@@ -303,7 +303,7 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
     outputs = make_small_script(inferences[0])
     for observation in client.infer_all(inferences, outputs):
         with block_if_unsent(client, observation):
-            expect_sent(observation)
+            expect_correct_requests(observation)
 
 
 def make_concurrent_rows() -> Iterator[Row]:
@@ -372,14 +372,14 @@ def sends_each_of_many_at_once(
         script = make_small_script(inferences[0])
         for observation in client.infer_all(inferences, script, at_once=True):
             with block_if_unsent(client, observation), blame_company(client, observation):
-                expect_sent(observation, own)
+                expect_correct_requests(observation, own)
 
 
 @contextmanager
 def blame_company(client: Client, seen: Observation) -> Iterator[None]:
     """Attribute a request that is wrong only during concurrent requests to CLIENT-SENDS-VALUES.
 
-    See `is_mixed_up`.
+    See `is_evidence_of_mixing`.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -388,8 +388,8 @@ def blame_company(client: Client, seen: Observation) -> Iterator[None]:
         yield
     except UnmetError as unmet:
         alone = replace(seen.inference, model=f"{seen.inference.model}_alone")
-        if is_mixed_up(unmet.requirement or VALUES) and is_met(
-            lambda: expect_sent(client.refresh().infer(alone, make_small_script(alone)))
+        if is_evidence_of_mixing(unmet.requirement or VALUES) and is_met(
+            lambda: expect_correct_requests(client.reconnect().infer(alone, make_small_script(alone)))
         ):
             unmet.requirement = VALUES
             unmet.actual += "; alone it is sent right"
