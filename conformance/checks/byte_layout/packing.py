@@ -197,7 +197,7 @@ def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
     found = [
         right
         for right in model.find_outputs(tensors)
-        if right.name not in model.kept_binary
+        if right.name not in model.binary_outputs
         and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
     ]
     if not found:
@@ -228,7 +228,7 @@ def nothing_follows_the_last_tensor(
     else:
         names = listed or [spec.name for spec in model.role.outputs]
         outputs = [RequestedOutput(name, name != "OUT_BYTES" or listed is None) for name in names]
-    expect(target.infer(model.request(tensors, send=model.sends, outputs=outputs))).free_of("trailing-bytes")
+    expect(target.infer(model.request(tensors, send=model.binary_inputs, outputs=outputs))).free_of("trailing-bytes")
 
 
 def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
@@ -238,7 +238,7 @@ def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
         NotApplicable: JSON carries no output.
     """
     names = [spec.name for spec in model.role.outputs]
-    last = next((name for name in reversed(names) if name not in model.kept_binary), None)
+    last = next((name for name in reversed(names) if name not in model.binary_outputs), None)
     if last is None:
         raise NotApplicableError(f"JSON carries no output of {model.name}")
     return [*[RequestedOutput(name, True) for name in names if name != last], RequestedOutput(last, False)]

@@ -47,7 +47,7 @@ def expect_side(
     binary data.
     """
     arguments = SIDES[side]
-    send = model.sends if arguments["send"] == "json" else "binary"
+    send = model.binary_inputs if arguments["send"] == "json" else "binary"
     listed = model.build_outputs_member() if outputs is None and "want" not in arguments else outputs
     reply = target.infer(model.request(tensors, send=send, want=arguments.get("want"), outputs=listed))
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)

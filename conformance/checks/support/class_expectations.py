@@ -127,7 +127,7 @@ def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:
     Raises:
         NotApplicable: no class has a label, or no index occurs at two ranks.
     """
-    for name in model.find_rankable()[:MAX_OUTPUTS]:
+    for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]:
         if any(_collect_labels(target, model, name, send, at_places=2).values()):
             return
     raise NotApplicableError(f"no class of {model.name} has a label, as far as several places of its index show")
@@ -139,7 +139,7 @@ def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
     Raises:
         NotApplicable: every class has a label.
     """
-    found = [_collect_labels(target, model, name, send) for name in model.find_rankable()[:MAX_OUTPUTS]]
+    found = [_collect_labels(target, model, name, send) for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]]
     bare = [labels for labels in found if not all(labels.values())]
     if not bare:
         raise NotApplicableError(f"every class of {model.name} has a label")

@@ -60,7 +60,7 @@ def expect_read(
         NotApplicable: JSON carries no input of these datatypes, or the model answers `tensors` and `misread` alike.
         Blocked: the answers to plain inputs, or to inputs of other datatypes, are wrong as well.
     """
-    names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
+    names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.binary_inputs]
     if not names:
         raise NotApplicableError(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
     require_distinguished_inputs(model, tensors, misread)
@@ -139,7 +139,9 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
 def _expect_correct_outputs(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
     """Expect the correct answer if the named inputs, and inputs that JSON cannot carry, are binary data."""
     rights = model.expected(tensors)
-    reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.build_outputs_member()))
+    reply = target.infer(
+        model.request(tensors, send={*names, *model.binary_inputs}, outputs=model.build_outputs_member())
+    )
     with excuse_nondeterminism(target, rights):
         expect(reply).tensors(rights)
 
@@ -168,7 +170,7 @@ def _is_wrong_anyway(
     target: Target, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
     """Say whether the answer is also wrong for plain inputs, or with only the other inputs as binary data."""
-    others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
+    others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.binary_inputs)]
     if others and not is_met(lambda: _expect_correct_outputs(target, model, tensors, others)):
         return True
     return plain is not None and is_wrong(lambda: _expect_correct_outputs(target, model, plain, names))
@@ -217,7 +219,7 @@ def expect_written(
 
 def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
     """Request a single output as binary data; the inputs travel as in a plain request."""
-    return target.infer(model.request(tensors, send=model.sends, outputs=[RequestedOutput(name, True)]))
+    return target.infer(model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(name, True)]))
 
 
 def _find_changed_outputs(
@@ -225,7 +227,7 @@ def _find_changed_outputs(
 ) -> list[Tensor]:
     """Return up to `MAX_OUTPUTS` expected outputs of these datatypes that `apply_fault` changes."""
     rights = model.find_outputs(tensors)
-    found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
+    found = [right for right in rights if right.datatype in of and right.name not in model.binary_outputs]
     if not found:
         raise NotApplicableError(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
     changed = [

@@ -28,7 +28,7 @@ def require_json(model: Model) -> None:
         NotApplicable: JSON cannot carry every tensor of the model. The models of roles always pass.
     """
     if model.is_own_oracle and not model.is_json_capable:
-        raise NotApplicableError(f"JSON does not carry every tensor of {model.name}")
+        raise NotApplicableError(f"JSON cannot represent every tensor of {model.name}")
 
 
 def require_json_outputs(model: Model) -> Names:
@@ -37,7 +37,7 @@ def require_json_outputs(model: Model) -> Names:
     Raises:
         NotApplicable: JSON can carry no output.
     """
-    names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.kept_binary)
+    names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.binary_outputs)
     if not names:
         raise NotApplicableError(f"JSON carries no output of {model.name}")
     return names
@@ -61,8 +61,8 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
     Raises:
         NotApplicable: JSON cannot carry them.
     """
-    if model.is_own_oracle and tensor.name in model.sends:
-        raise NotApplicableError(f"JSON does not carry {tensor.name}")
+    if model.is_own_oracle and tensor.name in model.binary_inputs:
+        raise NotApplicableError(f"JSON cannot represent {tensor.name}")
     return tensor.to_json()
 
 
@@ -80,7 +80,7 @@ def require_no_lookup_table(model: Model) -> None:
 def list_half_binary(model: Model) -> list[RequestedOutput]:
     """Return all outputs to request: every other one, and those that JSON cannot carry, as binary data."""
     names = [spec.name for spec in model.role.outputs]
-    return [RequestedOutput(name, k % 2 == 0 or name in model.kept_binary) for k, name in enumerate(names)]
+    return [RequestedOutput(name, k % 2 == 0 or name in model.binary_outputs) for k, name in enumerate(names)]
 
 
 def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
@@ -149,13 +149,13 @@ def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
     """Say whether a model answers correctly if one input, and those that JSON cannot carry, are binary data."""
-    request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
+    request = model.request(tensors, send={name, *model.binary_inputs}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
     """Say whether a model returns the expected output if only this output is requested, as binary data."""
-    request = model.request(tensors, send=model.sends, outputs=[RequestedOutput(output.name, True)])
+    request = model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))
 
 

@@ -82,7 +82,7 @@ def _change_end(tensor: Tensor) -> Tensor:
 def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int, ...]:
     """Return the shape of an input: the count of the step sets its first variable dimension, or its batch size."""
     if step["count"] == "own":
-        return model.find_own_shape(place, is_raw=step["send"] == "raw")
+        return model.find_input_shape(place, is_raw=step["send"] == "raw")
     count = _choose_count(step, place, len(model.role.inputs))
     if model.role.batching:
         return make_sample_shape(spec.shape, count)
