@@ -328,5 +328,5 @@ def test_a_model_of_one_size_takes_no_other() -> None:
     assert (model.varies, model.takes_counts) == (False, False)
     with pytest.raises(NotApplicableError, match="inputs of only one size"):
         model.build_salted_inputs(1000, 1)
-    with pytest.raises(NotApplicableError, match="answers every input alike, or accepts one only"):
+    with pytest.raises(NotApplicableError, match="answers every input alike, or accepts only one"):
         replace(model, control=ControlOracle(Target(Settings(url)))).expected(model.tensors)
