@@ -65,15 +65,15 @@ class Adapter(Protocol):
 class AdapterProcess:
     """An adapter that runs as a separate process, started on first use."""
 
-    def __init__(self, command: Sequence[str], *, patience: float = MAX_INTRODUCTION_S) -> None:
+    def __init__(self, command: Sequence[str], *, introduction_timeout: float = MAX_INTRODUCTION_S) -> None:
         """Store the command, which runs without a shell.
 
         Args:
             command: the program and its arguments.
-            patience: seconds for the answer to `hello`.
+            introduction_timeout: seconds for the answer to `hello`.
         """
         self.command = tuple(command)
-        self.patience = patience
+        self.introduction_timeout = introduction_timeout
         self._secrets = find_command_secrets(command)  # masked in all that the adapter writes
         self._process: LineProcess | None = None
         self._introduction: Introduction | None = None
@@ -112,7 +112,7 @@ class AdapterProcess:
         """Start the adapter and send `hello`, unless the adapter runs already; return its introduction."""
         if self._process is None or self._introduction is None:
             self._process, self._seq = LineProcess(self.command), 0
-            answer = self._exchange_line(adapter_lines.make_hello(1), self.patience)
+            answer = self._exchange_line(adapter_lines.make_hello(1), self.introduction_timeout)
             self._introduction = adapter_lines.parse_introduction(answer, 1)
         return self._introduction
 

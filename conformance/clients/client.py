@@ -156,7 +156,7 @@ class Client:
             self._store_requests(scenario)
             self._peer.note_failure(self.transport)
             if self.requests and isinstance(error, AdapterHangsError):  # the client has sent a request and hangs
-                reply, within = Reply(self.requests[-1].exchange()), f"outputs or an error within {timeout:g} s"
+                reply, within = Reply(self.requests[-1].to_exchange()), f"outputs or an error within {timeout:g} s"
                 raise UnmetError(within, f"nothing came: {escape_text(str(error))}", reply) from None
             raise
 

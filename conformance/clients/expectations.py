@@ -31,23 +31,23 @@ _ORDER: Final = "CLIENT-SENDS-ORDER"
 _NOT_MIXED_UP: Final = frozenset({VALUES, _ORDER, "CLIENT-SENDS-OUTPUTS"})
 
 
-def expect_request(seen: Observation, unheard: str = VALUES) -> None:
+def expect_request(seen: Observation, missing_request: str = VALUES) -> None:
     """Expect that the peer received at least one inference request, and only complete ones.
 
     Args:
         seen: the observation of one inference.
-        unheard: the requirement that fails if no request was received.
+        missing_request: the requirement that fails if no request was received.
 
     Raises:
         Unmet: no request was received, because the client refused a valid inference or used a wrong path. Or a
             request is incomplete or invalid HTTP, so that the peer did not send the scripted answer.
     """
     if not seen.requests:
-        raise UnmetError("an inference request", _describe_missing_request(seen), requirement=unheard)
+        raise UnmetError("an inference request", _describe_missing_request(seen), requirement=missing_request)
     broken = next((one for one in seen.requests if one.received.trouble), None)
     if broken is not None:
         trouble = escape_text(broken.received.trouble)
-        raise UnmetError("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
+        raise UnmetError("a whole request", trouble, Reply(broken.to_exchange()), requirement="CLIENT-SENDS-WHOLE")
 
 
 def expect_answerable_request(seen: Observation) -> None:
@@ -74,7 +74,7 @@ def _describe_missing_request(seen: Observation) -> str:
     return f"none arrived; the client returned {outcome} to its caller"
 
 
-def expect_correct_requests(seen: Observation, own: Collection[str] = (), unheard: str = VALUES) -> None:
+def expect_correct_requests(seen: Observation, own: Collection[str] = (), missing_request: str = VALUES) -> None:
     """Expect that each request follows the rules for requests, and asks for what the caller asked for.
 
     Reports one violation. The requirements of the row come first, with MUSTs before the others, then any other MUST.
@@ -83,12 +83,12 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), unhear
     Args:
         seen: the observation of one inference.
         own: the requirements of the row, by their HTTP names.
-        unheard: the requirement that fails if no request was received.
+        missing_request: the requirement that fails if no request was received.
 
     Raises:
         Unmet: a request violates a requirement, or no request was received.
     """
-    expect_request(seen, unheard)
+    expect_request(seen, missing_request)
     for request in seen.requests:
         violations = (*judge_request(request.received).violations, *find_differences(request.received, seen.inference))
         if first := _choose_violation(violations, own):
@@ -128,7 +128,7 @@ def _choose_violation(violations: Sequence[Violation], own: Collection[str]) -> 
 
 
 def _build_error(violation: Violation, request: ReceivedRequest) -> UnmetError:
-    reply = Reply(request.exchange())
+    reply = Reply(request.to_exchange())
     return UnmetError(
         violation.expected, violation.actual, reply, requirement=violation.requirement, offset=violation.offset
     )
@@ -142,7 +142,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 def find_last_reply(seen: Observation) -> Reply | None:
     """Return the last exchange of an inference (a request and its answer); None if no request was received."""
-    return Reply(seen.requests[-1].exchange()) if seen.requests else None
+    return Reply(seen.requests[-1].to_exchange()) if seen.requests else None
 
 
 def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str | None = None) -> None:
@@ -317,7 +317,7 @@ def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference 
 
 
 def _convert_output(given: ClientOutput) -> Output:
-    """Convert an output of the client to the `Output` type, for comparison."""
+    """Convert an output of the client to a parsed `Output`, which `find_difference` can compare."""
     one = given.tensor
     if one is None:
         return Output(0, given.name, "BYTES", None, False, None, None, None, ())

@@ -156,7 +156,7 @@ class Introduction:
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Introduction:
-        """Rebuild an introduction from the result of `to_dict`."""
+        """Rebuild an introduction from the JSON object that `to_dict` returns."""
         name, version, language = (str(entry[key]) for key in ("name", "version", "language"))
         return cls(name, version, language, tuple(map(str, entry["transports"])))
 
@@ -167,7 +167,7 @@ class Introduction:
 
 
 def tensor_to_dict(one: Tensor) -> dict[str, Any]:
-    """Return a tensor as an object of the adapter protocol."""
+    """Return a tensor as a JSON object of the adapter protocol, with its binary data in base64."""
     data = b64encode(bytes(one.to_bytes())).decode()
     return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape), "data": data}
 

@@ -213,7 +213,7 @@ class Traffic:
         return described
 
     def add_reset(self, recorded: RecordedExchange, client: str | None = None) -> None:
-        """Note that a client reset the connection after the answer to this request."""
+        """Count that a client reset the connection after the answer to this request."""
         if recorded.received.is_inference:
             self._get_sender(client or self.get_client_name(recorded)).reactions.note_reset(recorded)
 

@@ -106,7 +106,7 @@ class DeployedModel(Model):
         return self.draw(self.salt)
 
     def fill(self, values: Any) -> list[Tensor]:
-        """Return inputs that the model accepts; `values` is ignored."""
+        """Return inputs that the model accepts, one for each input; `values` is ignored."""
         del values
         return list(self.sample())
 
@@ -232,7 +232,7 @@ class DeployedModel(Model):
 
     @property
     def is_json_capable(self) -> bool:
-        """Whether a plain request and its answer are JSON."""
+        """Whether both a plain request and its answer are JSON, without binary data."""
         return not self.json_trouble and not self.binary_inputs and not self.binary_only
 
     @property
@@ -247,22 +247,22 @@ class DeployedModel(Model):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the inputs that are sent."""
+        """The names of the inputs that requests contain."""
         return tuple(tensor.name for tensor in self.tensors)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the outputs."""
+        """The names of the outputs that the model returns."""
         return tuple(spec.name for spec in self.role.outputs)
 
     @property
-    def json_capable(self) -> tuple[str, ...]:
-        """The outputs that have a JSON form."""
+    def json_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that JSON can represent."""
         return tuple(name for name in self.outputs if name not in self.binary_only)
 
     @property
-    def json_capable_inputs(self) -> tuple[str, ...]:
-        """The inputs that have a JSON form."""
+    def json_inputs(self) -> tuple[str, ...]:
+        """The names of the accepted inputs that JSON can represent."""
         return tuple(tensor.name for tensor in self.tensors if is_json_capable(tensor.datatype, tensor.array))
 
     @property
@@ -271,7 +271,7 @@ class DeployedModel(Model):
         if self.control is not None and self.control.is_over_grpc:
             is_raw = self.json_trouble or not all(lookup(tensor.datatype).has_json_form for tensor in self.tensors)
             return self.inputs if is_raw else ()
-        kept = () if self.json_trouble else self.json_capable_inputs
+        kept = () if self.json_trouble else self.json_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
 
     def _list_binary_only_inputs(self) -> Sequence[str]:

@@ -126,6 +126,7 @@ def discover_models(
 
 
 def _discover_or_describe(target: Target, name: str, given: UserInputs, *, lenient: bool) -> DeployedModel:
+    """Discover a model. After an error, return the model with its `trouble`, or raise the error: see `lenient`."""
     try:
         return discover_model(target, name, given)
     except SettingsError as error:
@@ -227,7 +228,7 @@ def _parse_spec(model: str, item: Any) -> TensorSpec:
 
 
 def _mark_binary_only_datatypes(model: DeployedModel) -> DeployedModel:
-    """Mark outputs whose datatype JSON cannot represent as binary-only."""
+    """Set `binary_only` to the outputs whose datatype JSON cannot represent."""
     return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
 
 
@@ -310,7 +311,7 @@ def _has_timed_out(reply: Reply) -> bool:
 
 
 def _has_json_capable_values(reply: Reply) -> bool:
-    """Whether every output has elements that JSON can represent; such inputs are preferred."""
+    """Whether every output of an answer has elements, all of which JSON can represent."""
     arrays = [output.array for output in reply.answer.outputs]
     return all(array is not None and array.size and has_json_values(array) for array in arrays)
 

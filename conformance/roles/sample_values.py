@@ -31,7 +31,7 @@ def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[i
 
 
 def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
-    """Return a tensor with sample values; `shape` has no variable dimensions, `salt` is 0 .. 255."""
+    """Return a tensor with sample values for this salt (0 .. 255); `shape` has no variable dimensions."""
     value, count = _find_value_function(datatype), prod(shape)
     period = Tensor.from_values(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
     array = np.resize(period, count) if count > PERIOD else period

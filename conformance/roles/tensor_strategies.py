@@ -1,8 +1,8 @@
 """Hypothesis strategies: tensors of every datatype and any shape.
 
-Elements are drawn as bit patterns, not as values, so that every pattern can occur: small tensors byte by byte, which
-shrinks well, larger ones from one seed, which is fast at any size. Corner values are inserted, because neither method
-finds them. All randomness comes from Hypothesis: the same seed gives the same tensors.
+Elements are drawn as bit patterns, not as values, so that every pattern can occur. Small tensors are drawn byte by
+byte, which shrinks well; larger ones are computed from one drawn seed, which is fast at any size. Corner values are
+inserted, because neither method finds them. All randomness comes from Hypothesis: the same seed gives the same tensors.
 """
 
 from __future__ import annotations

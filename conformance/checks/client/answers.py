@@ -350,8 +350,8 @@ CALL_STYLES = {
     "typed": CallStyle(form="typed"),
     "raw-first": CallStyle(raw_first=True),
     "unpacked": CallStyle(form="typed", integers=encode_unpacked),
-    "unknown-fields": CallStyle(more=UNKNOWN),
-    "typed-unknown-fields": CallStyle(form="typed", more=UNKNOWN),
+    "unknown-fields": CallStyle(extra_fields=UNKNOWN),
+    "typed-unknown-fields": CallStyle(form="typed", extra_fields=UNKNOWN),
 }
 
 
@@ -441,7 +441,7 @@ def make_class_request_rows() -> Iterator[Row]:
 @rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
-    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-OUTPUTS")
+    expect_sent_like_plain(client, inference, own, missing_request="CLIENT-SENDS-OUTPUTS")
 
 
 def make_class_answer_rows() -> Iterator[Row]:

@@ -163,7 +163,7 @@ def make_path_rows() -> Iterator[Row]:
 @rows(*map(to_raw_grpc_row, make_path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends a request to the model, and the version, that its caller names."""
-    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-POST")
+    expect_sent_like_plain(client, inference, own, missing_request="CLIENT-SENDS-POST")
 
 
 def make_coding_rows() -> Iterator[Row]:
@@ -228,7 +228,7 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
 @rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 def asks_for_the_outputs(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests the outputs, encodings and id that its caller wants."""
-    expect_sent_like_plain(client, inference, own, unheard="CLIENT-SENDS-OUTPUTS")
+    expect_sent_like_plain(client, inference, own, missing_request="CLIENT-SENDS-OUTPUTS")
 
 
 # --- raw binary requests ----------------------------------------------------------------------------------------------

@@ -265,7 +265,7 @@ AFTER_BINARY: Mapping[str, HttpScript] = {
 AFTER_JSON: Mapping[str, HttpScript] = {
     **{name: WRONG_JSON[name] for name in ("error-with-200", "empty-with-200", "json-broken-off")},
     **{f"status-{name}": error.answer_http for name, error in ERRORS.items()},
-    "closed-behind-an-answer": Style(delivery=Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE)),
+    "closed-behind-an-answer": Style(delivery=Delivery(extra_headers=(("Connection", "close"),), ending=Ending.CLOSE)),
     "closed-unannounced": Style(delivery=Delivery(ending=Ending.CLOSE)),
     "closed-while-idle": Style(delivery=Delivery(ending=Ending.CLOSE_LATER)),
     "closed-in-the-head": make_truncated_script(PLACES["in-the-head"], Ending.CLOSE),

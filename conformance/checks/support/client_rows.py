@@ -137,7 +137,7 @@ def block_if_unread(
 
 
 def expect_sent_like_plain(
-    client: Client, inference: Inference, own: Collection[str], unheard: str = SENDS_VALUES
+    client: Client, inference: Inference, own: Collection[str], missing_request: str = SENDS_VALUES
 ) -> None:
     """Expect the client to send the request of an inference; block the row if it sends no plain request either.
 
@@ -145,7 +145,7 @@ def expect_sent_like_plain(
         client: the client under test.
         inference: the inference that it makes.
         own: the requirements that the row is about.
-        unheard: the requirement to report if the client sends a plain request, but not this one.
+        missing_request: the requirement to report if the client sends a plain request, but not this one.
 
     Raises:
         Blocked: the client sends no plain request in the forms of this one.
@@ -153,7 +153,7 @@ def expect_sent_like_plain(
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):
-        expect_correct_requests(observation, own, unheard)
+        expect_correct_requests(observation, own, missing_request)
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def _put_ranked_output_first(model: DeployedModel) -> DeployedModel:
     ranked = [
         spec
         for spec in outputs
-        if spec.datatype in SCORE_DATATYPES and spec.name in steady and spec.name in model.json_capable
+        if spec.datatype in SCORE_DATATYPES and spec.name in steady and spec.name in model.json_outputs
     ]
     if not ranked:
         raise NotApplicableError(f"{model.name} has no output whose classes are known")

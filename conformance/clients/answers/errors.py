@@ -44,12 +44,12 @@ class ErrorAnswer:
     content_type: str = JSON
 
     def answer_http(self, received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
-        """Return the answer over HTTP."""
+        """Return this error as the answer to an HTTP request; an `HttpScript`."""
         headers = (("Content-Type", self.content_type),) if self.body else ()
         return PLAIN.answer(self.status, headers, self.body, received)
 
     def answer_call(self, _received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-        """Return the answer over gRPC."""
+        """Return this error as the answer to a gRPC call; a `CallScript`."""
         return CallAnswer(code=self.code, details=self.message)
 
     def list_expected_texts(self, *, over_grpc: bool) -> tuple[str, ...]:
@@ -161,4 +161,4 @@ def make_truncated_script(
     return answer
 
 
-IN_CHUNKS: Final = Delivery(chunk=64)
+IN_CHUNKS: Final = Delivery(chunk_bytes=64)

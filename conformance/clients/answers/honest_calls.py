@@ -85,14 +85,14 @@ class CallStyle:
         form: typed or raw contents, the same for all outputs, as the protocol requires.
         order: returns the tensors in the order in which to send them.
         integers: encodes a repeated integer field: `encode_packed` or `encode_unpacked`.
-        more: encoded extra fields, added to the message and to each output.
+        extra_fields: encoded extra fields, added to the message and to each output.
         raw_first: whether raw contents precede the outputs in the message.
     """
 
     form: Literal["raw", "typed"] = "raw"
     order: Callable[[Tensors], Tensors] = tuple
     integers: Integers = encode_packed
-    more: bytes = b""
+    extra_fields: bytes = b""
     raw_first: bool = False
 
     def __call__(self, _received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
@@ -115,13 +115,13 @@ class CallStyle:
         contents = b"".join(encode_delimited(RAW_CONTENTS, octets) for octets in raw)
         named = encode_text(MODEL_NAME, inference.model) + encode_text(MODEL_VERSION, inference.version or VERSION)
         both = contents + outputs if self.raw_first else outputs + contents
-        return named + encode_text(ID, inference.id or "") + self.more + both
+        return named + encode_text(ID, inference.id or "") + self.extra_fields + both
 
     def encode_entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
         """Encode one output with its encoded typed contents, if any; `shape` replaces the tensor's shape."""
         named = encode_text(NAME, one.name) + encode_text(DATATYPE, one.datatype)
         dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
-        return named + dimensions + self.more + contents
+        return named + dimensions + self.extra_fields + contents
 
     def encode_contents(self, one: Tensor) -> bytes:
         """Encode the typed contents of an output."""

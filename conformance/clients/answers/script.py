@@ -134,30 +134,30 @@ class Delivery:
     """The HTTP framing of an answer, and the way to send it.
 
     Attributes:
-        spelled: converts each header name, for example to lower case.
-        colon: the separator of header name and value.
-        chunk: the number of bytes in a chunk; 0 sends Content-Length instead of chunks.
-        until_close: whether to omit Content-Length, so that the end of the connection ends the body; `more` and
-            `ending` then have to close the connection.
+        format_name: converts each header name, for example to lower case.
+        separator: the separator of header name and value.
+        chunk_bytes: the number of bytes in a chunk; 0 sends Content-Length instead of chunks.
+        until_close: whether to omit Content-Length, so that the end of the connection ends the body. Then
+            `extra_headers` and `ending` have to close the connection.
         extension: the extension of each chunk.
         trailers: headers after the last chunk.
-        dribbled: whether to send many small pieces with pauses between them.
+        is_slow: whether to send many small pieces with pauses between them.
         coding: the content coding of the body, named in Content-Encoding; empty for none.
-        announces: a content coding that Content-Encoding names although it is not applied; empty for none.
-        more: extra headers.
+        declared_coding: a content coding that Content-Encoding names although it is not applied; empty for none.
+        extra_headers: extra headers.
         ending: the state of the connection after the answer.
     """
 
-    spelled: Callable[[str], str] = str
-    colon: str = ": "
-    chunk: int = 0
+    format_name: Callable[[str], str] = str
+    separator: str = ": "
+    chunk_bytes: int = 0
     until_close: bool = False
     extension: str = ""
     trailers: Headers = ()
-    dribbled: bool = False
+    is_slow: bool = False
     coding: str = ""
-    announces: str = ""
-    more: Headers = ()
+    declared_coding: str = ""
+    extra_headers: Headers = ()
     ending: Ending = Ending.KEEP
 
     def answer(self, status: int, headers: Headers, body: bytes, received: ClientRequest) -> HttpAnswer:
@@ -166,22 +166,22 @@ class Delivery:
         If the request does not keep the connection open, the answer has `Connection: close`.
         """
         coded = CODINGS[self.coding](body) if self.coding else body
-        named = self.coding or self.announces
+        named = self.coding or self.declared_coding
         codings = (("Content-Encoding", named),) if named else ()
-        chunk = 0 if received.version == "HTTP/1.0" else self.chunk
+        chunk = 0 if received.version == "HTTP/1.0" else self.chunk_bytes
         length = () if self.until_close else (("Content-Length", str(len(coded))),)
         framing = (("Transfer-Encoding", "chunked"),) if chunk else length
         closing = () if received.keeps_connection else (("Connection", "close"),)
-        more = (*self.more, *(field for field in closing if field not in self.more))
+        more = (*self.extra_headers, *(field for field in closing if field not in self.extra_headers))
         all_headers = (*headers, *codings, *framing, *more)
         framed = encode_chunks(coded, chunk, self.extension, self.trailers) if chunk else coded
         octets = self.encode_head(status, all_headers) + framed
         whole = HttpAnswer((octets,), status, all_headers, coded, self.ending)
-        return replace(whole, pieces=split_pieces(octets), pause=0.002) if self.dribbled else whole
+        return replace(whole, pieces=split_pieces(octets), pause=0.002) if self.is_slow else whole
 
     def encode_head(self, status: int, headers: Headers) -> bytes:
         """Encode the status line and the headers."""
-        lines = [f"{self.spelled(name)}{self.colon}{value}" for name, value in headers]
+        lines = [f"{self.format_name(name)}{self.separator}{value}" for name, value in headers]
         return "\r\n".join([f"HTTP/1.1 {status} -", *lines, "", ""]).encode("latin-1")
 
 

@@ -295,7 +295,7 @@ WRONG_JSON: Final[Mapping[str, HttpScript]] = {
     **{name: make_body_script(body) for name, body in BODIES.items()},
 }
 # An answer that announces a content coding without applying it.
-FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(announces="gzip"))
+FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(declared_coding="gzip"))
 
 
 def append_bytes(parts: AnswerParts) -> AnswerParts:

@@ -49,14 +49,14 @@ class Relay:
         self._accepting.start()
 
     def disconnect(self) -> None:
-        """Close every connection that is open now."""
+        """Close every open connection; the port stays open."""
         with self._lock:
             for connection in self._open:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the port and every connection, and wait for every thread."""
+        """Close the port and every connection, and wait until every thread has ended."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -138,7 +138,7 @@ class GrpcPeer:
         self._relay = Relay(self._port)
 
     def close(self) -> None:
-        """End every call and wait for every thread."""
+        """End every call, close the port, and wait until every thread has ended."""
         self._closing.set()
         self._relay.close()
         self._server.stop(None).wait()  # with a grace period, grpcio leaves a thread running for a moment

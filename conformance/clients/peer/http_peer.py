@@ -123,7 +123,7 @@ class HttpPeer:
         self._accepting.start()
 
     def close(self) -> None:
-        """Close every connection and wait for every thread."""
+        """Close the port and every connection, and wait until every thread has ended."""
         self._is_closing = True
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)

@@ -49,7 +49,7 @@ class ReceivedRequest:
     address: str
     number: int = 0
 
-    def exchange(self, number: int | None = None) -> Exchange:
+    def to_exchange(self, number: int | None = None) -> Exchange:
         """Convert the request and its answer to an exchange, for reports; `number` replaces the request's number."""
         place = self.number if number is None else number
         message = Message(
@@ -193,7 +193,7 @@ class PeerScript:
         return 0 if scenario is None else len(scenario.list_requests())
 
     def find_inference(self, model: str) -> tuple[Inference, Script] | None:
-        """Return the inference of a model and its script; None for an unknown model."""
+        """Return the inference with this model and the script for it; None for an unknown model."""
         scenario = self._by_model.get(model)
         if scenario is None:
             return None

@@ -39,7 +39,7 @@ _ERRORS: Final[Mapping[str, type[AdapterError]]] = {
 
 def build_entries(scope: str, index: int, call: AdapterCall) -> tuple[Call, list[dict[str, Any]]]:
     """Convert an adapter's call for the recording: return the recorded call, and the extra members of each entry."""
-    exchanges = tuple(request.exchange(number) for number, (_, request) in enumerate(call.requests))
+    exchanges = tuple(request.to_exchange(number) for number, (_, request) in enumerate(call.requests))
     own: list[dict[str, Any]] = [
         {"_received": {**describe_received(request.received), "inference": place}} for place, request in call.requests
     ]

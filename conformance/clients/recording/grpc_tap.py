@@ -72,7 +72,7 @@ class GrpcTap:
         self._read_events(self._server_frames, data, is_from_client=False)
 
     def handle_reset(self) -> None:
-        """Do nothing: calls have their own resets."""
+        """Do nothing: only HTTP/1 counts connection resets, gRPC resets streams."""
 
     def handle_end(self) -> None:
         """Record that the connection ended before its open calls."""
@@ -151,7 +151,7 @@ class GrpcTap:
             self._recorder.record_answer(pending, _build_answer(call.answer_headers, body, trouble))
 
     def _remove_call(self, stream: int, call: _Call) -> None:
-        """Remove a call that has ended on both sides."""
+        """Forget a call if both the client and the server have ended it."""
         if call.has_client_ended and call.trouble is not None:
             _release(call)
             del self._calls[stream]

@@ -126,7 +126,7 @@ class MessageReader:
             self.is_stuck = True
 
     def _remove_host(self, step: tuple[HttpMessage | None, bytes]) -> tuple[HttpMessage | None, bytes]:
-        """Remove the Host header that `_insert_host` inserted."""
+        """Remove the Host header that `_insert_host` inserted from the result of `_parse_next`."""
         for read in (self.current, step[0]):
             if read is not None:
                 read.headers = tuple(pair for pair in read.headers if pair != ("Host", "absent"))

@@ -22,7 +22,7 @@ _BACKLOG: Final = 512
 
 
 class PortError(OSError):
-    """The port is not available; the message is one line."""
+    """The proxy cannot listen at a port; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Body:
 
 
 class PendingRequest:
-    """A request that waits for its answer."""
+    """A recorded request that waits for its answer, with the credentials to mask in that answer."""
 
     def __init__(self, recorded: RecordedExchange, secrets: tuple[str, ...]) -> None:
         self.recorded = recorded

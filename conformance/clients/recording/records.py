@@ -111,7 +111,7 @@ def _describe_request(recorded: RecordedExchange) -> str:
 
 
 def read_recorded_answer(exchange: Exchange) -> RecordedAnswer:
-    """Convert an exchange back to its recorded answer."""
+    """Extract the answer from an exchange; the reverse of `to_exchange`."""
     return RecordedAnswer(
         exchange.status,
         exchange.headers,

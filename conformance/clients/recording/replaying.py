@@ -28,7 +28,7 @@ class ReplayPeer(Peer):
     """A peer without ports, for replays: `ReplayAdapter` passes the recorded requests to its scenarios."""
 
     def get_address(self, transport: str) -> str:
-        """Return an empty address over either transport."""
+        """Return an empty address: a replay opens no connections."""
         del transport
         return ""
 
@@ -110,7 +110,7 @@ def _pass_request(recorded: RecordedRequest, scenario: Scenario) -> str | None:
         answer.closed.set()
     made = ReceivedRequest(received, answer, recorded.exchange.url.removesuffix(received.path))
     scenario.store_request(recorded.inference, made)
-    return None if _is_same_answer(made.exchange(), recorded.exchange) else "the recording has another answer"
+    return None if _is_same_answer(made.to_exchange(), recorded.exchange) else "the recording has another answer"
 
 
 def _is_same_answer(made: Exchange, recorded: Exchange) -> bool:

@@ -48,7 +48,7 @@ def _find_header_faults(request: ParsedRequest, *kinds: str) -> list[Fault]:
 
 
 def list_json_inputs(request: ParsedRequest) -> list[Output]:
-    """Return the inputs with JSON data."""
+    """Return the inputs whose elements are JSON, in `data`."""
     items = request.items()
     return [one for one in request.inputs if not one.binary and items[one.index].get("data") is not None]
 

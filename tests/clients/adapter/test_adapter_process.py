@@ -41,8 +41,11 @@ def asked(process: AdapterProcess, *inferences: Inference) -> object:
     return process.infer("http", "http://127.0.0.1:1", inferences or (ONE,), at_once=False, timeout=0.2)
 
 
-def error_of(command: Sequence[str], *, patience: float = 5.0) -> AdapterError:
-    with closing(AdapterProcess(command, patience=patience)) as process, pytest.raises(AdapterError) as caught:
+def error_of(command: Sequence[str], *, introduction_timeout: float = 5.0) -> AdapterError:
+    with (
+        closing(AdapterProcess(command, introduction_timeout=introduction_timeout)) as process,
+        pytest.raises(AdapterError) as caught,
+    ):
         asked(process)
     return caught.value
 
@@ -164,7 +167,9 @@ def test_one_that_hangs_is_ended_with_all_that_it_has_started(tmp_path: Path) ->
 
 
 def test_one_that_does_not_say_who_it_is_has_no_longer_than_its_patience() -> None:
-    assert isinstance(error_of(make_answering_command(then="time.sleep(600)"), patience=0.2), AdapterHangsError)
+    assert isinstance(
+        error_of(make_answering_command(then="time.sleep(600)"), introduction_timeout=0.2), AdapterHangsError
+    )
 
 
 def test_one_that_does_not_end_is_ended() -> None:

@@ -137,7 +137,7 @@ def test_an_answer_that_breaks_off_is_not_whole(name: str, ending: Ending) -> No
 def test_an_answer_to_http_1_0_has_no_chunks() -> None:
     one = make_tensor("old", "OUT0", "INT32", (9,))
     received = ClientRequest("POST", "/v2/models/m/infer", version="HTTP/1.0")
-    got = parse_answer(Style(delivery=Delivery(chunk=3))(received, asked((one,), "binary"), (one,)))
+    got = parse_answer(Style(delivery=Delivery(chunk_bytes=3))(received, asked((one,), "binary"), (one,)))
     assert "content-length" in got.headers
     assert "transfer-encoding" not in got.headers
 

@@ -115,7 +115,7 @@ def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
 
 def test_what_was_heard_is_an_exchange(peer: Peer) -> None:
     seen = Client(PostingAdapter(Result(())), peer, HTTP).infer(INFERENCE, make_small_script(INFERENCE))
-    exchange = seen.requests[0].exchange()
+    exchange = seen.requests[0].to_exchange()
     assert (exchange.url, exchange.status) == (f"{peer.http_address}{MODEL}/infer", 200)
     assert exchange.message.body == b"{}"
     assert Reply(exchange).answer.names() == ("OUT0",)
@@ -125,7 +125,7 @@ def test_an_answer_that_broke_off_is_an_exchange_with_a_failure(peer: Peer) -> N
     made = (make_tensor("x", "OUT0", "INT32", (2,)),)
     script = make_script(made, make_truncated_script(PLACES["in-the-json"], Ending.CLOSE))
     client = Client(PostingAdapter(Result(error="broken off")), peer, HTTP)
-    failure = client.infer(INFERENCE, script).requests[0].exchange(7).failure
+    failure = client.infer(INFERENCE, script).requests[0].to_exchange(7).failure
     assert failure is not None
     assert failure.kind is FailureKind.BROKEN
 
@@ -178,7 +178,7 @@ def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
     peer: Peer, given: Tensor | None, ends: type[Exception]
 ) -> None:
     made = (make_tensor("plain", "OUT0", "INT32", (2,)),)
-    script = make_script(made, Style(delivery=Delivery(chunk=3)))
+    script = make_script(made, Style(delivery=Delivery(chunk_bytes=3)))
 
     class Chunkless(PostingAdapter):
         """An adapter that gives the right tensor of the plain model alone, or never."""
