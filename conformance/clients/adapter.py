@@ -1,9 +1,9 @@
-"""The adapter of a client under test: a program that receives its tasks (inferences) as JSON lines.
+"""The adapter of a client under test: a program that receives the suite's requests for inferences as JSON lines.
 
-`AdapterProcess` starts the adapter on first use, validates each line that it answers against
-`schemas/adapter.schema.json`, limits each wait, and keeps the end of its standard error. Credentials of the command are
-masked in everything that the adapter writes. An adapter that breaks is killed together with its child processes, and
-the next inference starts it again.
+`AdapterProcess` starts the adapter on first use, validates each answer line against `schemas/adapter.schema.json`,
+and limits the time for each answer. Error messages include the last lines of standard error. Credentials in the
+command are masked in everything that the adapter writes. An adapter that breaks is killed together with its child
+processes, and the next inference starts it again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_SUCCESSIVE_BREAKS = 10  # breaks in a row after which the adapter is not res
 
 
 class Adapter(Protocol):
-    """A client that makes inferences on request."""
+    """Makes the client under test send inferences."""
 
     @property
     def introduction(self) -> Introduction:
@@ -43,17 +43,17 @@ class Adapter(Protocol):
     def infer(
         self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
     ) -> list[Result]:
-        """Have the client make inferences; return a result for each, in the same order.
+        """Have the client make inferences; return one result for each, in the same order.
 
         Args:
             transport: `http` or `grpc`.
-            address: `http://HOST:PORT` or `HOST:PORT`.
+            address: of the server: `http://HOST:PORT` over HTTP, `HOST:PORT` over gRPC.
             inferences: at least one.
-            at_once: whether all are in flight at the same time, rather than one after the other.
+            at_once: whether to make all inferences concurrently, rather than one after the other.
             timeout: seconds for each inference.
 
         Raises:
-            AdapterHangsError: no answer within the time of the inferences plus a margin.
+            AdapterHangsError: no answer within the timeouts of the inferences plus a margin.
             AdapterLostError: the adapter broke too often in a row and is not restarted.
             AdapterError: the adapter broke in any other way.
         """
@@ -65,15 +65,15 @@ class Adapter(Protocol):
 class AdapterProcess:
     """An adapter that runs as a separate process, started on first use."""
 
-    def __init__(self, command: Sequence[str], *, patience: float = MAX_INTRODUCTION_S) -> None:
+    def __init__(self, command: Sequence[str], *, introduction_timeout: float = MAX_INTRODUCTION_S) -> None:
         """Store the command, which runs without a shell.
 
         Args:
             command: the program and its arguments.
-            patience: seconds for the answer to `hello`.
+            introduction_timeout: seconds for the answer to `hello`.
         """
         self.command = tuple(command)
-        self.patience = patience
+        self.introduction_timeout = introduction_timeout
         self._secrets = find_command_secrets(command)  # masked in all that the adapter writes
         self._process: LineProcess | None = None
         self._introduction: Introduction | None = None
@@ -82,9 +82,9 @@ class AdapterProcess:
 
     @property
     def introduction(self) -> Introduction:
-        """The description of the client library; see `Adapter`."""
+        """The adapter's description of the client library; see `Adapter`."""
         if self._introduction is None:
-            with self._handle_breaks():
+            with self._stop_on_error():
                 return self._ensure_started()
         return self._introduction
 
@@ -93,43 +93,43 @@ class AdapterProcess:
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
         seconds = timeout * (1 if at_once else len(inferences)) + MARGIN_S
-        with self._handle_breaks():
+        with self._stop_on_error():
             self._ensure_started()
             line = adapter_lines.make_infer(
                 self._seq + 1, transport, address, inferences, at_once=at_once, timeout=timeout
             )
             began = time.monotonic()
-            answer = self._ask(line, seconds)
+            answer = self._exchange_line(line, seconds)
             found = adapter_lines.parse_results(answer, self._seq, len(inferences), time.monotonic() - began)
         self._breaks.clear()
         return found
 
     def close(self) -> None:
         """Stop the adapter; see `Adapter`."""
-        self._end(GRACE_S)
+        self._stop_process(GRACE_S)
 
     def _ensure_started(self) -> Introduction:
-        """Start the adapter and send `hello` unless it runs already; return its introduction."""
+        """Start the adapter and send `hello`, unless the adapter runs already; return its introduction."""
         if self._process is None or self._introduction is None:
             self._process, self._seq = LineProcess(self.command), 0
-            answer = self._ask(adapter_lines.make_hello(1), self.patience)
+            answer = self._exchange_line(adapter_lines.make_hello(1), self.introduction_timeout)
             self._introduction = adapter_lines.parse_introduction(answer, 1)
         return self._introduction
 
-    def _ask(self, line: bytes, seconds: float) -> bytes:
+    def _exchange_line(self, line: bytes, seconds: float) -> bytes:
         if self._process is None:
-            raise AdapterError("the adapter does not run")
+            raise AdapterError("the adapter is not running")
         self._seq += 1
-        return credentials.hide_bytes(self._process.ask(line, seconds), self._secrets)
+        return credentials.hide_bytes(self._process.exchange_line(line, seconds), self._secrets)
 
-    def _end(self, grace: float) -> None:
+    def _stop_process(self, grace: float) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.end(grace=grace)
+            process.stop(grace=grace)
 
     @contextmanager
-    def _handle_breaks(self) -> Iterator[None]:
-        """Stop an adapter that breaks within the block, and keep the end of its standard error.
+    def _stop_on_error(self) -> Iterator[None]:
+        """Stop the adapter if the block fails; add the last lines of standard error to an `AdapterError`.
 
         Raises:
             AdapterLostError: the adapter has already broken too often.
@@ -142,24 +142,24 @@ class AdapterProcess:
             yield
         except BaseException as error:  # also Ctrl-C: the pending answer has no reader any more
             if isinstance(error, AdapterError):
-                lines = self._process.tail if self._process else ()
+                lines = self._process.last_error_lines if self._process else ()
                 error.stderr = tuple(credentials.hide(line, self._secrets) for line in lines)
                 self._breaks.append(error)
-            self._end(0)
+            self._stop_process(0)
             raise
 
 
 @dataclass(slots=True)
 class AdapterCall:
-    """One call of `Adapter.infer`: its results, and the requests of the client.
+    """One call of `Adapter.infer`: arguments, results, and the requests that the client sent.
 
     Attributes:
-        at_once: whether the inferences were to be in flight at the same time.
+        at_once: whether the suite asked for concurrent inferences.
         timeout: seconds for each inference.
-        results: None if the adapter broke.
+        results: one for each inference; None if the adapter broke.
         error: why the adapter broke, or None.
-        requests: in order, each with the index of its inference.
-        is_together: whether all requests were in flight at once; None if the script did not wait for all of them.
+        requests: in order of arrival, each with the index of its inference.
+        is_concurrent: whether all requests were in flight at once; None if the script did not wait for all of them.
     """
 
     transport: str
@@ -170,22 +170,23 @@ class AdapterCall:
     results: tuple[Result, ...] | None = None
     error: AdapterError | None = None
     requests: tuple[tuple[int, ReceivedRequest], ...] = ()
-    is_together: bool | None = None
+    is_concurrent: bool | None = None
 
 
 @dataclass(slots=True)
 class LoggingAdapter:
-    """Logs every call and passes it on to an adapter.
+    """Forwards every call to another adapter, and logs the call.
 
     Attributes:
-        peer: the peer that answers the requests of the calls.
-        asked: the calls so far, in order.
+        adapter: the adapter that receives the calls.
+        peer: the peer that answers the client's requests.
+        calls: the calls so far, in order.
         hung: the error of an adapter that did not answer in time, or None.
     """
 
     adapter: Adapter
     peer: Peer
-    asked: list[AdapterCall] = field(default_factory=list)
+    calls: list[AdapterCall] = field(default_factory=list)
     hung: AdapterHangsError | None = None
 
     @property
@@ -198,7 +199,7 @@ class LoggingAdapter:
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
         call = AdapterCall(transport, address, tuple(inferences), at_once, timeout)
-        self.asked.append(call)
+        self.calls.append(call)
         try:
             results = self.adapter.infer(transport, address, inferences, at_once=at_once, timeout=timeout)
         except AdapterError as error:
@@ -214,8 +215,8 @@ class LoggingAdapter:
         """Do nothing: the creator of the adapter closes it."""
 
     def _log_requests(self, call: AdapterCall) -> None:
-        """Log the requests that came until now: later requests say nothing about this call."""
+        """Add the requests received so far to the call; requests that arrive later are not logged."""
         if (scenario := self.peer.scenario) is not None:
             call.requests = tuple(scenario.end())
             barrier = scenario.script.barrier
-            call.is_together = None if barrier is None else barrier.is_met
+            call.is_concurrent = None if barrier is None else barrier.is_met

@@ -1,4 +1,4 @@
-"""The adapter protocol: writes command lines, and validates answer lines against `adapter.schema.json`."""
+"""The lines of the adapter protocol: writes commands, and parses answers after validation by `adapter.schema.json`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MAX_TEXT_CHARS = 200  # of each text with which an adapter describes its client
 
 
 def make_hello(seq: int) -> bytes:
-    """Return the `hello` line, the first line of a conversation."""
+    """Return the `hello` command, the first line that the suite sends to an adapter."""
     return _format_line({"seq": seq, "command": "hello", "protocol": PROTOCOL})
 
 
 def make_infer(
     seq: int, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
 ) -> bytes:
-    """Return the `infer` line, which requests inferences; see `Adapter.infer`."""
+    """Return the `infer` command, which requests inferences; see `Adapter.infer` for the parameters."""
     call_options = {"transport": transport, "address": address, "timeout_s": timeout, "at_once": at_once}
     inference_entries = [inference.to_dict() for inference in inferences]
     return _format_line({"seq": seq, "command": "infer", **call_options, "inferences": inference_entries})
@@ -62,9 +62,9 @@ def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Res
 
     Args:
         line: the line without its newline.
-        seq: sequence number of the command.
-        count: number of its inferences.
-        elapsed: seconds that all inferences took together.
+        seq: the sequence number of the `infer` command.
+        count: the number of inferences in that command.
+        elapsed: seconds from the command to its answer; every result gets this value.
 
     Raises:
         AdapterError: the line is not a valid answer to that command.
@@ -79,44 +79,44 @@ def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Res
 
 
 def make_results_line(seq: int, results: Sequence[Result]) -> bytes:
-    """Return the line that an adapter would send for results that the suite has parsed."""
-    return _format_line({"seq": seq, "results": [_build_result(result) for result in results]})
+    """Convert parsed results back to the answer line that an adapter sends."""
+    return _format_line({"seq": seq, "results": [_build_result_entry(result) for result in results]})
 
 
-def _build_result(result: Result) -> dict[str, Any]:
+def _build_result_entry(result: Result) -> dict[str, Any]:
     if result.cannot:
         return {"cannot": result.cannot}
     if result.outputs is None:
         return {"error": {"message": result.error or "", **({"status": result.status} if result.status else {})}}
-    outputs = [_build_output(output) for output in result.outputs]
+    outputs = [_build_output_entry(output) for output in result.outputs]
     return {"outputs": outputs, **({"id": result.id} if result.id is not None else {})}
 
 
-def _build_output(output: ClientOutput) -> dict[str, Any]:
+def _build_output_entry(output: ClientOutput) -> dict[str, Any]:
     if output.tensor is not None:
         return tensor_to_dict(output.tensor)
     if output.classes is not None:
-        return {"name": output.name, "classes": [_build_class(one) for one in output.classes]}
+        return {"name": output.name, "classes": [_build_class_entry(item) for item in output.classes]}
     return {"name": output.name, "cannot": output.cannot} if output.cannot else dict(output.unread)
 
 
-def _build_class(one: Class) -> dict[str, Any]:
-    return {name: value for name, value in asdict(one).items() if value is not None}
+def _build_class_entry(item: Class) -> dict[str, Any]:
+    return {name: value for name, value in asdict(item).items() if value is not None}
 
 
 def _parse_answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
-    """Parse an answer and validate it against one definition (`kind`) of the schema.
+    """Parse an answer line, and validate it against the schema's definition `kind` (`introduction` or `results`).
 
     Raises:
-        AdapterError: the line is not valid, or answers another command.
+        AdapterError: the line is not a valid answer, or has another sequence number.
     """
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
         shown = escape_text(line[: MAX_LINE_CHARS + 1].decode("utf-8", "replace"), MAX_LINE_CHARS)
         raise AdapterError(
-            f"line {seq} of the adapter's standard output is no JSON: {shown!r}; "
-            "what a library prints has to go to standard error"
+            f"line {seq} of the adapter's standard output is not JSON: {shown!r}; "
+            "redirect what libraries print to standard error"
         ) from None
     from jsonschema.exceptions import best_match
 
@@ -125,7 +125,7 @@ def _parse_answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
         where = f"{escape_text(error.json_path, MAX_LINE_CHARS)}: {escape_text(error.message, MAX_LINE_CHARS)}"
         raise AdapterError(f"line {seq} of the adapter does not fit schemas/{SCHEMA} ({kind}) at {where}")
     if answer["seq"] != seq:
-        raise AdapterError(f"line {seq} of the adapter answers seq {answer['seq']}, and {seq} was asked")
+        raise AdapterError(f"line {seq} of the adapter answers command {answer['seq']} instead of {seq}")
     return dict(answer)
 
 

@@ -1,4 +1,4 @@
-"""Observes how a watched client reacts to answers, by its next requests and its connections."""
+"""Observes how clients react to answers: whether they repeat failed requests or reset connections."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class AnswerReactions:
     """The reactions of one client.
 
     Attributes:
-        repeats: requirement -> the highest number of repetitions of a failed request; `after`: requirement -> the
-            error status of that request, or "no answer".
-        resets: the number of connections that the client reset after a whole answer with success.
+        repeats: `CLIENT-REPEATS`, over gRPC with `/grpc` -> how often the client repeated a failed request at most.
+        after: the same keys -> how that request failed: its error status, or "no answer".
+        resets: how many connections the client reset after a complete, successful answer.
     """
 
     repeats: dict[str, int] = field(default_factory=dict)
@@ -30,14 +30,14 @@ class AnswerReactions:
     _failed: dict[bytes, tuple[int, str]] = field(default_factory=dict)
 
     def note_request(self, recorded: RecordedExchange) -> None:
-        """Count a request that repeats a request that has just failed."""
+        """Count the request if it repeats one that has failed since the last success."""
         count, outcome = self._failed.get(_compute_digest(recorded), (0, ""))
         name = f"{REPEATS}{GRPC_SUFFIX}" if recorded.received.is_over_grpc else REPEATS
         if count > self.repeats.get(name, 0):
             self.repeats[name], self.after[name] = count, outcome
 
     def note_answer(self, recorded: RecordedExchange) -> None:
-        """Note whether a request has failed; a success ends a series of repetitions."""
+        """Count a failed request; a successful answer resets the counts."""
         key, answer = _compute_digest(recorded), recorded.answer
         if answer is not None and answer.status is not None and answer.status < MIN_ERROR_STATUS:
             self._failed.clear()
@@ -47,17 +47,18 @@ class AnswerReactions:
         self._failed = {key: (count + 1, outcome)}
 
     def note_reset(self, recorded: RecordedExchange) -> None:
-        """Count a reset after the answer to this request."""
+        """Count a connection that the client reset after the answer to this request, if the answer was a success."""
         answer = recorded.answer
         if answer is not None and not answer.trouble and (answer.status or MIN_ERROR_STATUS) < MIN_ERROR_STATUS:
             self.resets += 1
 
     def describe(self, requirement: str) -> str:
-        """Return the observation for a requirement; empty if there is none."""
+        """Return what was observed for a requirement, in one line; empty if nothing was."""
         if count := self.repeats.get(requirement, 0):
-            return f"the same request came again {count} time{'s' * (count > 1)} after {self.after[requirement]}"
+            return f"the client repeated a request {count} time{'s' * (count > 1)} after {self.after[requirement]}"
         if requirement == LEAVES and self.resets:
-            return f"the connection was reset {self.resets} time{'s' * (self.resets > 1)} after a successful answer"
+            times = f"{self.resets} time{'s' * (self.resets > 1)}"
+            return f"the client reset the connection {times} after a successful answer"
         return ""
 
 

@@ -1,4 +1,4 @@
-"""The client under test as checks use it: it makes inferences, and a scripted peer answers them."""
+"""The client under test, for checks: the client makes inferences, and a scripted peer answers them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ class Observation:
 
     Attributes:
         result: the outputs or the error that the client returned to its caller.
-        requests: its inference requests with their answers: empty if nothing was sent, several if the client retried.
-        outputs: the tensors that the caller requested, as a correct answer holds them.
+        requests: the requests that the client sent for this inference, with their answers. Several if the client
+            retried, empty if it sent nothing.
+        outputs: the correct values of the outputs that the caller requested.
         timeout: seconds that the caller allowed.
-        others: the tensors of other answers: earlier ones, and those to concurrent inferences.
+        others: the tensors of the answers to other inferences, earlier or concurrent.
     """
 
     inference: Inference
@@ -42,14 +43,14 @@ class Observation:
 
 
 class Client:
-    """A client over one transport, for one row.
+    """The client under test over one transport, for one row.
 
-    After a failure in an earlier row the peer listens at another address, so that the client opens a new connection.
-    Rows about recovery after errors call one `Client` twice instead.
+    If a previous row failed, the constructor moves the peer to another address, so that the client opens a new
+    connection. A row about recovery after errors makes all inferences with one `Client`, at the same address.
 
     Attributes:
-        requests: every inference request received through this object, numbered in order.
-        waited_s: seconds that its inferences took.
+        requests: every inference request that the peer received for this object, numbered in order.
+        waited_s: seconds that the inferences of this object took.
     """
 
     def __init__(self, adapter: Adapter, peer: Peer, transport: str, liveness: Liveness | None = None) -> None:
@@ -59,25 +60,26 @@ class Client:
         self.transport = transport
         self.requests: list[ReceivedRequest] = []
         self.waited_s = 0.0
-        peer.refresh(transport)
+        peer.move_after_failure(transport)
 
     @property
     def is_over_grpc(self) -> bool:
         """Whether the client is tested over gRPC."""
         return self.transport == GRPC
 
-    def refresh(self) -> Client:
-        """Return the same client for the same row, at a new peer address if something failed."""
+    def reconnect(self) -> Client:
+        """Return this client for the same row; after a failure, with a new peer address."""
         fresh = Client(self._adapter, self._peer, self.transport, self._liveness)
         fresh.requests = self.requests
         return fresh
 
     def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Observation:
-        """Have the client make one inference, and answer it by the script.
+        """Have the client make one inference; the peer answers according to the script.
 
         Raises:
             NotApplicable: the client reports that it cannot make this inference.
             Unmet: the client returns neither outputs nor an error.
+            AdapterError: see `infer_all`.
         """
         return self.infer_all([inference], script, timeout=timeout)[0]
 
@@ -87,49 +89,51 @@ class Client:
         """Have the client make inferences of different models, one after the other or all at once.
 
         Raises:
-            NotApplicable: the client reports that it cannot make one of them.
+            NotApplicable: the client reports that it cannot make one of the inferences.
             Unmet: the client sends a request, and returns neither outputs nor an error.
-            AdapterLostError: earlier inferences took their whole time, and so did a plain inference.
-            AdapterError: the adapter broke in another way, or reports "cannot" after its client sent the request.
+            AdapterLostError: earlier inferences timed out, and so did a simple inference that tests the client.
+            AdapterError: the adapter broke in another way, or reports "cannot" although the client sent the request.
             ValueError: two inferences use the same model.
         """
         if len({one.model for one in inferences}) < len(inferences):
-            raise ValueError("concurrent inferences have different models")
-        self._liveness.expect_life(self._infer_plainly)
+            raise ValueError("each inference needs a model of its own")
+        self._liveness.expect_responsive_client(self._can_infer)
         earlier = self._peer.list_outputs()
-        scenario = self._peer.play(inferences, script)
+        scenario = self._peer.start_scenario(inferences, script)
         results = self._infer_scenario(scenario, at_once=at_once, timeout=timeout)
         requests = self._store_requests(scenario)
         if scenario.fault:
             raise scenario.fault
         if has_failure(results, [one for _, one in requests]):
-            self._peer.disturb(self.transport)
+            self._peer.note_failure(self.transport)
         if reason := next((result.cannot for result in results if result.cannot), ""):
             _reject_false_cannot(results, requests)
-            raise NotApplicableError(f"the client cannot: {escape_text(reason)}")
+            raise NotApplicableError(f"the client cannot make this inference: {escape_text(reason)}")
         observations = []
         for place, (inference, result) in enumerate(zip(inferences, results, strict=True)):
             own = tuple(one for index, one in requests if index == place)
-            others = (*earlier, *scenario.list_outputs(beside=place))
+            others = (*earlier, *scenario.list_outputs(except_index=place))
             observations.append(
                 Observation(inference, result, own, script.list_requested_outputs(inference), timeout, others)
             )
         return observations
 
-    def _infer_plainly(self, inference: Inference) -> bool:
+    def _can_infer(self, inference: Inference) -> bool:
         """Have the client make an inference at a new peer address; return whether the client can make it."""
-        self._peer.disturb(self.transport)
-        self._peer.refresh(self.transport)
-        scenario = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
+        self._peer.note_failure(self.transport)
+        self._peer.move_after_failure(self.transport)
+        scenario = self._peer.start_scenario(
+            [inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL)
+        )
         try:
             return not any(
-                result.cannot for result in self._infer_and_count_waits(scenario, at_once=False, timeout=TIMEOUT)
+                result.cannot for result in self._infer_and_count_timeouts(scenario, at_once=False, timeout=TIMEOUT)
             )
         except AdapterHangsError:
             return True
 
-    def _infer_and_count_waits(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
-        """Have the client make the inferences of a scenario; count a wait if they took their whole time."""
+    def _infer_and_count_timeouts(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
+        """Have the client make the inferences of a scenario, and count whether they timed out."""
         address = self._peer.get_address(self.transport)
         allowed = timeout * (1 if at_once else len(scenario.inferences))
         try:
@@ -138,45 +142,47 @@ class Client:
             )
         except AdapterHangsError:
             self.waited_s += allowed
-            self._liveness.count([], [one for _, one in scenario.list_received()], allowed + MARGIN_S)
+            self._liveness.count_inferences([], [one for _, one in scenario.list_requests()], allowed + MARGIN_S)
             raise
         self.waited_s += max(result.elapsed for result in results)
-        self._liveness.count(results, [one for _, one in scenario.list_received()], allowed)
+        self._liveness.count_inferences(results, [one for _, one in scenario.list_requests()], allowed)
         return results
 
     def _infer_scenario(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
-        """Have the client make the inferences of a scenario; return a result for each."""
+        """Have the client make the inferences of a scenario; note a failure if the adapter breaks."""
         try:
-            return self._infer_and_count_waits(scenario, at_once=at_once, timeout=timeout)
+            return self._infer_and_count_timeouts(scenario, at_once=at_once, timeout=timeout)
         except AdapterError as error:
             self._store_requests(scenario)
-            self._peer.disturb(self.transport)
+            self._peer.note_failure(self.transport)
             if self.requests and isinstance(error, AdapterHangsError):  # the client has sent a request and hangs
-                reply, within = Reply(self.requests[-1].exchange()), f"outputs or an error within {timeout:g} s"
+                reply, within = Reply(self.requests[-1].to_exchange()), f"outputs or an error within {timeout:g} s"
                 raise UnmetError(within, f"nothing came: {escape_text(str(error))}", reply) from None
             raise
 
     def _store_requests(self, scenario: Scenario) -> list[tuple[int, ReceivedRequest]]:
-        """Number and store the received requests; return each with the index of its inference."""
+        """Number the requests of a scenario and add them to `requests`; return each with the index of its inference."""
         first_number = len(self.requests)
         requests = [
             (place, replace(one, number=first_number + count))
-            for count, (place, one) in enumerate(scenario.list_received())
+            for count, (place, one) in enumerate(scenario.list_requests())
         ]
         self.requests += [one for _, one in requests]
         return requests
 
 
 def _reject_false_cannot(results: Sequence[Result], requests: Sequence[tuple[int, ReceivedRequest]]) -> None:
-    """Reject a "cannot" for an inference whose request was received.
+    """Check that no inference with the result "cannot" caused a request.
 
     Raises:
-        AdapterError: the adapter reports "cannot" for such an inference.
+        AdapterError: the adapter reports "cannot" for an inference whose request the peer received.
     """
     if any(results[place].cannot for place, _ in requests):
-        raise AdapterError('the adapter answers "cannot" for an inference after it sent the request')
+        raise AdapterError('the adapter answers "cannot" for an inference whose request the client sent')
 
 
 def has_failure(results: Sequence[Result], requests: Sequence[ReceivedRequest]) -> bool:
-    """Whether inferences may have left the client in a bad state: an error, or a closed connection."""
-    return any(result.error is not None for result in results) or any(not one.answer.is_kept for one in requests)
+    """Whether an inference ended with an error or without an open connection, which may affect later inferences."""
+    return any(result.error is not None for result in results) or any(
+        not one.answer.is_connection_kept for one in requests
+    )

@@ -1,11 +1,11 @@
-"""Expectations of errors: a client returns an error to its caller in time, with the server's message or status."""
+"""Expectations of a client's errors: the client returns them to its caller in time, with the server's message."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from conformance.clients.client import Observation
-from conformance.clients.expectations import expect_answered, expect_readable, find_last_reply
+from conformance.clients.expectations import expect_answerable_request, expect_readable, find_last_reply
 from conformance.clients.inference import ClientOutput, Result
 from conformance.expect.unmet import UnmetError
 from conformance.spec.text import escape_text, format_elements
@@ -20,34 +20,34 @@ def expect_error(seen: Observation, why: str) -> None:
 
     Args:
         seen: the observation of one inference.
-        why: the fault of the answer, as the end of a sentence.
+        why: the reason for an error, a clause that follows "since" in the message.
 
     Raises:
         Blocked: no request was sent.
         NotApplicable: the client returned outputs, and its library cannot read one of them.
         Unmet: the client returned outputs.
     """
-    expect_answered(seen)
+    expect_answerable_request(seen)
     if seen.result.error is None:
         expect_readable(seen, *(one.name for one in seen.result.outputs or ()))
         raise UnmetError(f"an error, since {why}", f"outputs: {describe_outputs(seen.result)}", find_last_reply(seen))
 
 
-def expect_absent(seen: Observation, name: str) -> None:
-    """Expect that the client returns an error, or no output of this name, which the answer lacks.
+def expect_no_output(seen: Observation, name: str) -> None:
+    """Expect that the client returns no output with a name that the answer lacks; an error is fine as well.
 
     Raises:
         Blocked: no request was sent.
         Unmet: the client returned an output of this name.
     """
-    expect_answered(seen)
+    expect_answerable_request(seen)
     given = seen.result.output(name)
     if given is not None:
         raise UnmetError(f"no output {name}, since the answer has none", _describe_output(given), find_last_reply(seen))
 
 
-def expect_in_time(seen: Observation) -> None:
-    """Expect that the client returns within the timeout of the caller.
+def expect_timely_return(seen: Observation) -> None:
+    """Expect that the client returned within the caller's timeout plus `GRACE_S`.
 
     Raises:
         Unmet: the client returned later.
@@ -58,25 +58,25 @@ def expect_in_time(seen: Observation) -> None:
         )
 
 
-def expect_text(seen: Observation, *texts: str) -> None:
-    """Expect that the error message or the status contains one of these texts of the server.
+def expect_error_text(seen: Observation, *texts: str) -> None:
+    """Expect that the client's error message or status contains one of these texts.
 
-    A text that is the name of a gRPC code is also found as its number in the status, or with other capitals and without
-    underscores, as libraries spell it.
+    Libraries spell gRPC codes in several ways. So a text that is the name of a code also matches the number of the
+    code as the status, and the name in other capitals or without underscores.
 
     Raises:
-        Unmet: neither contains any of the texts.
+        Unmet: neither the message nor the status contains any of the texts.
     """
     error_text = f"{seen.result.error or ''} {seen.result.status}"
-    if not any(text in error_text or _is_code(text, seen.result) for text in texts):
+    if not any(text in error_text or _has_code(text, seen.result) for text in texts):
         wanted = " or ".join(f"{escape_text(text)!r}" for text in texts)
         raise UnmetError(
-            f"an error that holds {wanted}", escape_text(error_text.strip()) or "none", find_last_reply(seen)
+            f"an error that contains {wanted}", escape_text(error_text.strip()) or "none", find_last_reply(seen)
         )
 
 
-def _is_code(text: str, result: Result) -> bool:
-    """Whether a text is the name of a gRPC code, and the error has that code in any spelling."""
+def _has_code(text: str, result: Result) -> bool:
+    """Whether a text is the name of a gRPC code, and the error contains that code in any spelling."""
     names = [name for name, _ in CODES]
     if text not in names:
         return False
@@ -85,7 +85,7 @@ def _is_code(text: str, result: Result) -> bool:
 
 
 def describe_outputs(result: Result) -> str:
-    """Describe the outputs of a result in a few words."""
+    """Return one line that lists the outputs of a result: names, datatypes, shapes and first elements."""
     return "; ".join(map(_describe_output, result.outputs or ())) or "none at all"
 
 
@@ -95,6 +95,6 @@ def _describe_output(given: ClientOutput) -> str:
     if given.cannot:
         return f"{escape_text(given.name, 40)}, which the client cannot read"
     if given.tensor is None:
-        return f"{escape_text(given.name, 40)} with bytes that do not fit"
+        return f"{escape_text(given.name, 40)} with bytes that do not match datatype and shape"
     one = given.tensor
     return f"{escape_text(given.name, 40)} {one.datatype} {list(one.shape)} = {format_elements(one.array)}"

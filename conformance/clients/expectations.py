@@ -1,4 +1,4 @@
-"""Expectations of a client: its requests, and the outputs that it returns to its caller."""
+"""Expectations of a client: the requests that it sends, and the outputs that it returns to its caller."""
 
 from __future__ import annotations
 
@@ -31,31 +31,33 @@ _ORDER: Final = "CLIENT-SENDS-ORDER"
 _NOT_MIXED_UP: Final = frozenset({VALUES, _ORDER, "CLIENT-SENDS-OUTPUTS"})
 
 
-def expect_request(seen: Observation, unheard: str = VALUES) -> None:
+def expect_request(seen: Observation, missing_request: str = VALUES) -> None:
     """Expect that the peer received at least one inference request, and only complete ones.
 
     Args:
         seen: the observation of one inference.
-        unheard: the requirement that fails if no request was received.
+        missing_request: the requirement that fails if no request was received.
 
     Raises:
-        Unmet: no request was received: the client refused what the protocol allows, or sent it to a wrong path. Or a
-            request is incomplete, so that it got no scripted answer.
+        Unmet: no request was received, because the client refused a valid inference or used a wrong path. Or a
+            request is incomplete or invalid HTTP, so that the peer did not send the scripted answer.
     """
     if not seen.requests:
-        raise UnmetError("an inference request", _describe_absence(seen), requirement=unheard)
+        raise UnmetError("an inference request", _describe_missing_request(seen), requirement=missing_request)
     broken = next((one for one in seen.requests if one.received.trouble), None)
     if broken is not None:
         trouble = escape_text(broken.received.trouble)
-        raise UnmetError("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
+        raise UnmetError("a whole request", trouble, Reply(broken.to_exchange()), requirement="CLIENT-SENDS-WHOLE")
 
 
-def expect_answered(seen: Observation) -> None:
-    """Expect that the client sent a request that could be answered; other rows judge the requests themselves.
+def expect_answerable_request(seen: Observation) -> None:
+    """Expect that the client sent a complete request, which the peer could answer.
+
+    Other rows judge the content of requests.
 
     Raises:
-        Blocked: no whole request was received, and the caller got an error.
-        Unmet: the caller got outputs without any request.
+        Blocked: no complete request was received, and the client returned an error.
+        Unmet: no complete request was received, and the client returned outputs.
     """
     try:
         expect_request(seen)
@@ -63,89 +65,93 @@ def expect_answered(seen: Observation) -> None:
         if seen.result.error is None:
             unmet.requirement = None
             raise
-        raise BlockedError(f"no answer could be given: expected {unmet.expected}, {unmet.actual}", unmet) from None
+        raise BlockedError(f"the peer could not answer: expected {unmet.expected}, {unmet.actual}", unmet) from None
 
 
-def _describe_absence(seen: Observation) -> str:
+def _describe_missing_request(seen: Observation) -> str:
     error = seen.result.error
     outcome = "outputs nevertheless" if error is None else f"an error: {escape_text(error)}"
-    return f"none came; the client gives its caller {outcome}"
+    return f"none arrived; the client returned {outcome} to its caller"
 
 
-def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VALUES) -> None:
-    """Expect that each request follows the rules and matches the intent of the caller.
+def expect_correct_requests(seen: Observation, own: Collection[str] = (), missing_request: str = VALUES) -> None:
+    """Expect that each request follows the rules for requests, and asks for what the caller asked for.
 
-    Reports a violation of the row's own requirements first, MUST before the others, then of any other MUST. Other rows
-    cover the advisory requirements.
+    Reports one violation. The requirements of the row come first, with MUSTs before the others, then any other MUST.
+    Violations of other advisory requirements are ignored: other rows judge these requirements.
 
     Args:
         seen: the observation of one inference.
-        own: the requirements that the row is about, by their HTTP names.
-        unheard: the requirement that fails if no request was received.
+        own: the requirements of the row, by their HTTP names.
+        missing_request: the requirement that fails if no request was received.
 
     Raises:
-        Unmet: a request violates a requirement, or none was received.
+        Unmet: a request violates a requirement, or no request was received.
     """
-    expect_request(seen, unheard)
+    expect_request(seen, missing_request)
     for request in seen.requests:
-        misses = (*judge_request(request.received).misses, *find_differences(request.received, seen.inference))
-        if first := _choose_violation(misses, own):
+        violations = (*judge_request(request.received).violations, *find_differences(request.received, seen.inference))
+        if first := _choose_violation(violations, own):
             raise _build_error(first, request)
 
 
-def is_mixed_up(requirement: str) -> bool:
-    """Say whether a request that breaks this requirement only beside other requests is mixed up with one of them.
+def is_evidence_of_mixing(requirement: str) -> bool:
+    """Whether a violation of this requirement that occurs only in concurrent requests shows that bytes were mixed.
 
-    It has bytes of another request, and it is chance which rule it breaks first: it is attributed to `VALUES`. Tensors,
-    outputs and the order of data can be those of another request in a request that is otherwise right.
+    If a request contains bytes of a concurrent one, which rule it violates first is chance. Callers attribute such a
+    violation to `VALUES`. False for the requirements about tensors, outputs and the order of data: a request with the
+    tensors of another one violates these directly.
     """
     return requirement.removesuffix(ledger.GRPC_SUFFIX) not in _NOT_MIXED_UP
 
 
 def expect_same_options(before: Observation, after: Observation) -> None:
-    """Expect that two requests with the same intent of the caller request the same of the server.
+    """Expect that two inferences with the same options of the caller lead to requests with the same options.
 
     Raises:
-        Unmet: the second request has an id, a version, outputs or forms that the first one has not.
+        Unmet: the second request has an id, a version, outputs or forms (binary or JSON) that the first one lacks.
     """
     first, last = before.requests[-1], after.requests[-1]
     for fault in find_option_faults(first.received, last.received):
         raise _build_error(Violation("CLIENT-SENDS-OUTPUTS", *fault), last)
 
 
-def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
-    """Return the violation to report: a wrong order of the data first, since their elements then only seem wrong."""
-    displaced = [miss for miss in misses if miss.requirement == _ORDER]
-    of_row = [miss for miss in misses if ledger.get_requirement(miss.requirement).name in own]
-    demanded = [miss for miss in misses if ledger.get_requirement(miss.requirement).level is Level.MUST]
-    return next(iter((*displaced, *(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
+def _choose_violation(violations: Sequence[Violation], own: Collection[str]) -> Violation | None:
+    """Return the violation to report, or None.
+
+    A wrong order of the binary data comes first, because it makes correct elements look wrong.
+    """
+    of_order = [one for one in violations if one.requirement == _ORDER]
+    of_row = [one for one in violations if ledger.get_requirement(one.requirement).name in own]
+    of_musts = [one for one in violations if ledger.get_requirement(one.requirement).level is Level.MUST]
+    return next(iter((*of_order, *(one for one in of_row if one in of_musts), *of_row, *of_musts)), None)
 
 
-def _build_error(miss: Violation, request: ReceivedRequest) -> UnmetError:
-    reply = Reply(request.exchange())
-    return UnmetError(miss.expected, miss.actual, reply, requirement=miss.requirement, offset=miss.offset)
+def _build_error(violation: Violation, request: ReceivedRequest) -> UnmetError:
+    reply = Reply(request.to_exchange())
+    return UnmetError(
+        violation.expected, violation.actual, reply, requirement=violation.requirement, offset=violation.offset
+    )
 
 
 OWN: Final = "CLIENT-READS-OWN"
 NUMBERS: Final = "CLIENT-READS-NUMBERS"
-MIN_TELLING_BYTES: Final = 4  # tensors of fewer bytes may be equal by chance
+MIN_DISTINCTIVE_BYTES: Final = 4  # tensors of fewer bytes may be equal by chance
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def find_last_reply(seen: Observation) -> Reply | None:
-    """Return the last request of an inference with its answer, or None."""
-    return Reply(seen.requests[-1].exchange()) if seen.requests else None
+    """Return the last exchange of an inference (a request and its answer); None if no request was received."""
+    return Reply(seen.requests[-1].to_exchange()) if seen.requests else None
 
 
 def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str | None = None) -> None:
-    """Expect that the client returns the outputs of the answer, which is correct.
+    """Expect that the client returns the outputs of a correct answer. Skips outputs that its library cannot read.
 
     Args:
         seen: the observation of one inference.
-        through_json: floats travelled as JSON and are compared within tolerance.
+        through_json: whether the outputs were sent as JSON, so that floats are compared within a tolerance.
         unread: the requirement that fails if the client returns an error; None: the requirement of the row.
-
-    An output that the client's library cannot read is not compared.
 
     Raises:
         Blocked: no request was sent.
@@ -161,7 +167,7 @@ def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str
 
 
 def _find_unreadable(seen: Observation, name: str) -> str:
-    """Return why the client's library cannot read an output; empty if it can."""
+    """Return why the client's library cannot read an output; empty if the library can."""
     given = seen.result.output(name)
     return given.cannot if given is not None else ""
 
@@ -178,24 +184,28 @@ def expect_readable(seen: Observation, *names: str) -> None:
 
 
 def expect_success(seen: Observation, requirement: str | None = None) -> None:
-    """Expect that the client returns no error, since the answer is correct; otherwise `requirement` fails.
+    """Expect that the client returns no error for a correct answer.
+
+    Args:
+        seen: the observation of one inference.
+        requirement: the requirement that fails if the client returns an error; None: the requirement of the row.
 
     Raises:
         Blocked: no request was sent.
         Unmet: the client returned an error.
     """
-    expect_answered(seen)
+    expect_answerable_request(seen)
     if seen.result.error is not None:
         outcome = f"an error: {escape_text(seen.result.error)}"
         raise UnmetError("the outputs of the answer", outcome, find_last_reply(seen), requirement=requirement)
 
 
 def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | None = None) -> None:
-    """Expect that the client returns these classes for the first output, parsed or as BYTES elements.
+    """Expect that the client returns these classes for the first output, either parsed or as a BYTES tensor.
 
     Args:
         seen: the observation of one inference.
-        texts: the class texts of the answer.
+        texts: the classes in the answer, as texts `value:index[:label]`.
         unread: see `expect_outputs`.
 
     Raises:
@@ -221,7 +231,10 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
 
 
 def is_class(given: Class, expected: ClassText) -> bool:
-    """Whether a parsed class is as expected: integers exactly, floats within tolerance; an empty label means none."""
+    """Whether a class parsed by the client equals a class of the answer.
+
+    Integers are compared exactly, floats within a tolerance. An empty label equals no label.
+    """
     value = expected.value
     score = int(value) if _INTEGER.fullmatch(value) else float(value)
     same_place = given.index == expected.index and (given.label or "") == (expected.label or "")
@@ -234,8 +247,10 @@ def _describe_class(one: Class | ClassText) -> str:
 
 
 @contextmanager
-def attribute_values_to(requirement: str) -> Iterator[None]:
-    """Attribute failures within the block to one requirement, except foreign tensors (`OWN`).
+def attribute_failures_to(requirement: str) -> Iterator[None]:
+    """Attribute failures within the block to one requirement.
+
+    A failure because of a tensor of another answer stays attributed to `OWN`.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -249,40 +264,38 @@ def attribute_values_to(requirement: str) -> Iterator[None]:
 
 
 def has_foreign_tensor(seen: Observation) -> bool:
-    """Whether the client returned a tensor of another answer, long enough not to be equal by chance."""
+    """Whether the client returned a tensor of another answer that is too long to be equal by chance."""
     given = [one.tensor for one in seen.result.outputs or () if one.tensor is not None]
-    return any(_is_same(one, other) for one in given for other in seen.others if _is_telling(other, seen))
+    return any(_is_same_tensor(one, other) for one in given for other in seen.others if _is_distinctive(other, seen))
 
 
-def _is_telling(other: Tensor, seen: Observation) -> bool:
-    return other.size >= MIN_TELLING_BYTES and not any(_is_same(other, own) for own in seen.outputs)
+def _is_distinctive(other: Tensor, seen: Observation) -> bool:
+    return other.size >= MIN_DISTINCTIVE_BYTES and not any(_is_same_tensor(other, own) for own in seen.outputs)
 
 
-def _is_same(one: Tensor, other: Tensor) -> bool:
+def _is_same_tensor(one: Tensor, other: Tensor) -> bool:
     if (one.datatype, one.shape) != (other.datatype, other.shape):
         return False
     return find_first_difference(one.array, other.array, one.datatype) is None
 
 
 def _expect_tensor(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
-    """Expect one output; attribute a mismatch to `OWN` if the client returned a tensor of another answer."""
+    """Expect one output; attribute a difference to `OWN` if the client returned a tensor of another answer."""
     try:
-        _expect_same(seen, expected, through_json=through_json)
+        _expect_equal_output(seen, expected, through_json=through_json)
     except UnmetError as unmet:
         if has_foreign_tensor(seen):
             unmet.requirement = OWN
-            unmet.actual += ", which is of another answer"
+            unmet.actual += ", which belongs to another answer"
         raise
 
 
-def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
+def _expect_equal_output(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
     given = seen.result.output(expected.name)
     found = None if given is None else _convert_output(given)
     if given is not None and given.trouble:
         wanted = f"{expected.name} {expected.datatype} {list(expected.shape)}"
-        raise UnmetError(
-            wanted, f"bytes that do not fit: {escape_text(given.trouble)}", find_last_reply(seen), tensor=expected
-        )
+        raise UnmetError(wanted, f"invalid bytes: {escape_text(given.trouble)}", find_last_reply(seen), tensor=expected)
     if unlike := find_difference(expected, found, b"", through_json=through_json):
         raise UnmetError(unlike.expected, unlike.actual, find_last_reply(seen), tensor=expected)
     if lost := _find_lost_sign(expected, given):
@@ -291,7 +304,7 @@ def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> 
 
 
 def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference | None:
-    """Return the first zero with the wrong sign, which a comparison within tolerance does not find."""
+    """Return the first zero with the wrong sign (a comparison within a tolerance misses it), or None."""
     one = None if given is None else given.tensor
     if one is None or not lookup(expected.datatype).is_float:
         return None
@@ -304,7 +317,7 @@ def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference 
 
 
 def _convert_output(given: ClientOutput) -> Output:
-    """Convert an output of the client to the `Output` type, for comparison."""
+    """Convert an output of the client to a parsed `Output`, which `find_difference` can compare."""
     one = given.tensor
     if one is None:
         return Output(0, given.name, "BYTES", None, False, None, None, None, ())

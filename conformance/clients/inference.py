@@ -1,8 +1,8 @@
-"""Data types of the adapter protocol: the inferences requested of a client, and their results.
+"""Data types of the adapter protocol: the inferences that a client is to make, and their results.
 
-`schemas/adapter.schema.json` describes the lines, `docs/clients.md` walks through an adapter. The lines hold tensors as
-base64 of their binary form (little-endian, row-major, BYTES elements with 4-byte length prefixes), in whatever form the
-client is to send them.
+`schemas/adapter.schema.json` describes the lines, `docs/clients.md` walks through an adapter. The lines always hold
+tensors as base64 of binary data (little-endian, row-major, BYTES elements with 4-byte length prefixes), whether the
+client is to send them as binary data or as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from conformance.wire.tensor import Tensor
 
 PROTOCOL: Final = 1  # version of the adapter protocol
 
-# How a tensor travels: over HTTP as binary data or as JSON, over gRPC in raw or in typed contents.
+# How a tensor is encoded in a request or an answer. "binary": over HTTP as binary data, over gRPC in raw contents.
+# "json": over HTTP as JSON, over gRPC in typed contents.
 Form = Literal["binary", "json"]
 
 
@@ -27,8 +28,8 @@ class RequestedOutput:
     """An output that the caller requests.
 
     Attributes:
-        form: None: the client's default, or `Inference.all_outputs`.
-        classes: the number of classes; None requests the tensor.
+        form: how the server is to send the output; None: as `Inference.all_outputs` says, or the client's default.
+        classes: the number of classes to request; None requests the tensor.
     """
 
     name: str
@@ -36,7 +37,7 @@ class RequestedOutput:
     classes: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of the adapter protocol."""
+        """Return the entry of the `infer` command."""
         given = {"form": self.form, "classes": self.classes}
         return {"name": self.name, **{name: value for name, value in given.items() if value is not None}}
 
@@ -46,12 +47,13 @@ class Inference:
     """One inference that a client is to make.
 
     Attributes:
-        inputs: the tensors, in the order in which the caller gives them.
-        forms: the form of each input, in the same order; a single entry holds for all inputs.
-        outputs: None requests all outputs by naming none.
-        all_outputs: the form that `binary_data_output` requests; None omits the parameter.
-        is_raw: whether to send it as a raw binary request.
-        coding: content coding of the request, `gzip` or `deflate`; `accepts`: of the answer.
+        inputs: the tensors, in the caller's order.
+        forms: how to encode each input (`binary` or `json`), in the same order; a single entry applies to all inputs.
+        outputs: the outputs to request; None omits the list, which requests all outputs.
+        all_outputs: the form that the parameter `binary_data_output` requests; None omits the parameter.
+        is_raw: whether to send the inference as a raw binary request.
+        coding: the content coding of the request, `gzip` or `deflate`, or None.
+        accepts: the content coding to accept in the answer, or None.
     """
 
     model: str
@@ -65,12 +67,12 @@ class Inference:
     coding: str | None = None
     accepts: str | None = None
 
-    def get_form(self, place: int) -> Form:
-        """Return the form in which to send the input at this index."""
-        return self.forms[place if len(self.forms) > 1 else 0]
+    def get_form(self, index: int) -> Form:
+        """Return how to encode the input at this index: `binary` or `json`."""
+        return self.forms[index if len(self.forms) > 1 else 0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of the adapter protocol, without unset members."""
+        """Return the entry of the `infer` command, without unset members."""
         given: dict[str, Any] = {
             "version": self.version,
             "id": self.id,
@@ -80,7 +82,7 @@ class Inference:
             "coding": self.coding,
             "accepts": self.accepts,
         }
-        inputs = [{**tensor_to_dict(one), "form": self.get_form(place)} for place, one in enumerate(self.inputs)]
+        inputs = [{**tensor_to_dict(one), "form": self.get_form(index)} for index, one in enumerate(self.inputs)]
         set_members = {name: value for name, value in given.items() if value is not None}
         return {"model": self.model, "inputs": inputs, **set_members}
 
@@ -99,9 +101,11 @@ class ClientOutput:
     """An output that the client returns to its caller.
 
     Attributes:
-        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason, `unread` the adapter's object.
-        classes: set if the client parses classes itself; otherwise they are a tensor of BYTES.
-        cannot: why the client's library cannot read this output; empty if it can.
+        tensor: the decoded tensor; None if there is none.
+        classes: the classes that the client parsed; None if the client returns them as a BYTES tensor.
+        trouble: why the bytes do not match datatype and shape; empty if they do.
+        cannot: why the client's library cannot read this output; empty if the library can.
+        unread: the entry in the adapter's answer, if its bytes do not match datatype and shape.
     """
 
     name: str
@@ -114,15 +118,15 @@ class ClientOutput:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one inference: outputs, an error, or a statement that the client cannot make it.
+    """The result of one inference: outputs, an error, or the reason why the client cannot make the inference.
 
     Attributes:
-        outputs: None after an error.
-        error: the error message, or None; `status` is the HTTP status or the gRPC code, by name or number, if the
-            library exposes it.
-        cannot: why the client's library cannot make this inference; empty if it can.
-        id: the id of the answer, if the library exposes it.
-        elapsed: seconds, measured by the suite.
+        outputs: None without a successful answer.
+        error: the error message, or None.
+        status: the HTTP status or the gRPC code of the error, by name or number; empty if the library hides it.
+        cannot: why the client's library cannot make this inference; empty if the library can.
+        id: the id of the answer; None if the library hides it.
+        elapsed: seconds from the command to the adapter's answer, measured by the suite.
     """
 
     outputs: tuple[ClientOutput, ...] | None = None
@@ -133,7 +137,7 @@ class Result:
     elapsed: float = 0.0
 
     def output(self, name: str) -> ClientOutput | None:
-        """Return the output of that name, or None."""
+        """Return the output with this name, or None."""
         return next((output for output in self.outputs or () if output.name == name), None)
 
 
@@ -142,7 +146,7 @@ class Introduction:
     """An adapter's description of its client.
 
     Attributes:
-        transports: the supported ones of `http` and `grpc`.
+        transports: the transports that the client supports: `http`, `grpc` or both.
     """
 
     name: str
@@ -152,24 +156,24 @@ class Introduction:
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Introduction:
-        """Rebuild an introduction from the result of `to_dict`."""
+        """Rebuild an introduction from the JSON object that `to_dict` returns."""
         name, version, language = (str(entry[key]) for key in ("name", "version", "language"))
         return cls(name, version, language, tuple(map(str, entry["transports"])))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of the adapter protocol."""
+        """Return the introduction as a JSON object."""
         own = {"name": self.name, "version": self.version, "language": self.language}
         return {**own, "transports": list(self.transports)}
 
 
 def tensor_to_dict(one: Tensor) -> dict[str, Any]:
-    """Return a tensor as an object of the adapter protocol."""
+    """Return a tensor as a JSON object of the adapter protocol, with its binary data in base64."""
     data = b64encode(bytes(one.to_bytes())).decode()
     return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape), "data": data}
 
 
 def parse_result(entry: Mapping[str, Any], elapsed: float = 0.0) -> Result:
-    """Parse the result of one inference; `entry` is valid by the schema."""
+    """Parse the result of one inference from an entry that the schema has validated."""
     if "cannot" in entry:
         return Result(cannot=entry["cannot"], elapsed=elapsed)
     if "error" in entry:

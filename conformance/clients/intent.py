@@ -1,7 +1,8 @@
-"""Compares a request with the intent of its caller: the model, the tensors, the outputs and their forms, the id.
+"""Compares a client's request with what the caller asked the client for: model, tensors, outputs and their forms, id.
 
-Compares only what the caller specified, and only readable parts of the request: `rules.judging` reports faults in its
-bytes. No document prescribes the form of an input or a content coding.
+A form is how a tensor is encoded: `binary` or `json`. Compares only what the caller specified, and only the readable
+parts of a request: `rules.judging` reports faults in its bytes. The forms of inputs and the content coding are not
+compared, because no document prescribes them.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _NamedFault = tuple[str, Fault]
 
 
 def find_differences(received: ClientRequest, inference: Inference) -> tuple[Violation, ...]:
-    """Return how a request differs from the inference that the client was to make. Pure, never raises.
+    """Return how a request differs from the caller's inference. Pure, never raises.
 
-    Options that the caller left open may have any value. Returns only the first difference of each requirement.
+    Options that the caller did not specify may have any value. Returns only the first difference for each requirement.
     """
     if received.is_over_grpc:
         call = parsed_call.parse(received)
@@ -47,12 +48,15 @@ def find_differences(received: ClientRequest, inference: Inference) -> tuple[Vio
 def _find_tensor_faults(
     inputs: Sequence[Output], data: bytes, inference: Inference, elements: Mapping[int, Any], *, is_json: bool
 ) -> Iterator[_NamedFault]:
-    """Yield how the inputs differ from the caller's; ignore elements if the order of the data is wrong."""
-    displaced = find_order_fault(data, [one for one in inputs if one.binary], inference)
-    if displaced is not None:
-        yield "CLIENT-SENDS-ORDER", displaced
+    """Yield how the inputs of a request differ from the caller's tensors.
+
+    Skips differences of elements if the binary data are in the wrong order.
+    """
+    order_fault = find_order_fault(data, [one for one in inputs if one.binary], inference)
+    if order_fault is not None:
+        yield "CLIENT-SENDS-ORDER", order_fault
     for found in find_tensor_faults(inputs, inference, elements, is_json=is_json):
-        if displaced is None or not found.is_of_elements:
+        if order_fault is None or not found.is_about_elements:
             yield found.requirement, found.fault
 
 
@@ -65,7 +69,7 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
     if inference.is_raw and not request.is_raw:
         header = "no such header" if request.header is None else format_value(request.header)
         actual = "one with JSON" if request.document is not None else header
-        yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller asks: {INFERENCE_HEADER}: 0", actual)
+        yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller requests: {INFERENCE_HEADER}: 0", actual)
     if request.is_raw and not request.has_coding_fault:
         yield from _find_raw_faults(request, inference)
     elif request.document is not None and "json-not-utf8" not in kinds:
@@ -73,16 +77,17 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
             elements = {index: item.get("data") for index, item in request.items().items()}
             data = request.body[request.json_end :]
             yield from _find_tensor_faults(request.inputs, data, inference, elements, is_json=True)
-        asked = read_request_options(request.document)
-        yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(asked, inference))
-        yield from (("CLIENT-SENDS-OVERRIDE", fault) for fault in _find_open_forms(asked, inference))
+        options = read_request_options(request.document)
+        yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(options, inference))
+        yield from (("CLIENT-SENDS-OVERRIDE", fault) for fault in _find_open_form_faults(options, inference))
 
 
-def _find_open_forms(asks: RequestOptions, inference: Inference) -> Iterator[Fault]:
-    """Yield the outputs that the caller wants as JSON and that `binary_data_output` may make binary."""
+def _find_open_form_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
+    """Yield a fault for each output that the caller wants as JSON, but that `binary_data_output` may make binary."""
     for output in inference.outputs or ():
-        if output.form == "json" and output.name in asks.outputs and asks.outputs[output.name].is_left_open:
-            yield Fault(f"binary_data false on {format_name(output.name)}", "none, under binary_data_output true")
+        if output.form == "json" and output.name in options.outputs and options.outputs[output.name].is_form_open:
+            name = format_name(output.name)
+            yield Fault(f"binary_data: false for {name}", "no binary_data, with binary_data_output: true")
 
 
 def _find_address_faults(path: str, inference: Inference) -> Iterator[Fault]:
@@ -97,7 +102,7 @@ def _find_address_faults(path: str, inference: Inference) -> Iterator[Fault]:
 
 
 def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_NamedFault]:
-    """Yield the differences of a raw request, which carries one tensor, and neither outputs nor an id."""
+    """Yield how a raw request differs from the inference. Such a request has one tensor, but no outputs and no id."""
     wanted = [bytes(one.to_bytes()) for one in inference.inputs]
     if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
         wanted.append(wanted[0][4:])  # the documents disagree: the element with its length prefix, or without
@@ -106,12 +111,12 @@ def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_
     elif request.body not in wanted:
         more = len(request.body) - len(wanted[0])
         if wanted[0] in request.body:
-            yield "CLIENT-SENDS-RAW", Fault("the data of the caller's tensor and nothing else", f"{more} bytes more", 0)
+            yield "CLIENT-SENDS-RAW", Fault("only the data of the caller's tensor", f"{more} more bytes", 0)
         else:
             yield "CLIENT-SENDS-VALUES", Fault("the tensor of the caller", f"{len(request.body)} other bytes", 0)
-    asks = inference.outputs or inference.id is not None or inference.all_outputs == "json"
-    if asks and not inference.is_raw:
-        yield "CLIENT-SENDS-OUTPUTS", Fault("the outputs and the id of the caller", "a raw request, which has none")
+    has_options = inference.outputs or inference.id is not None or inference.all_outputs == "json"
+    if has_options and not inference.is_raw:
+        yield "CLIENT-SENDS-OUTPUTS", Fault("the outputs and the id of the caller", "a raw request, which has neither")
 
 
 # --- over gRPC -------------------------------------------------------------------------------------------------------
@@ -139,24 +144,28 @@ class OutputOptions(NamedTuple):
     """The options of a request for one output.
 
     Attributes:
-        forms: the forms that the request allows; more than one if the request is ambiguous.
-        classes: the count, as written; None requests the tensor.
-        is_left_open: whether the request sets no form for this output, while its `binary_data_output` may apply.
+        forms: the forms in which the server may send the output; both if the request is ambiguous.
+        classes: the requested number of classes, as written; None requests the tensor.
+        is_form_open: whether the output has no `binary_data`, while the request has a true `binary_data_output`.
     """
 
     forms: frozenset[Form]
     classes: Any = None
-    is_left_open: bool = False
+    is_form_open: bool = False
 
 
 class RequestOptions(NamedTuple):
-    """The options of a request: its listed outputs by name, the forms of other outputs (`rest`), and its id.
+    """The options of a request.
 
-    `has_names` is false if an entry of the list has no name: the rules report that, and the list is not compared.
+    Attributes:
+        outputs: name -> options of each output in the request's list.
+        other_forms: the forms in which the server may send outputs that the request does not list.
+        id: the id, as written.
+        has_names: whether every entry of the list has a name. If not, the list is not compared: the rules report it.
     """
 
     outputs: Mapping[str, OutputOptions]
-    rest: frozenset[Form]
+    other_forms: frozenset[Form]
     id: Any
     has_names: bool = True
 
@@ -165,7 +174,7 @@ _EITHER_FORM: frozenset[Form] = frozenset(("binary", "json"))
 
 
 def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
-    """Read the options from the JSON of a request, using parameters only where a document defines them."""
+    """Read the options from the JSON of a request. Ignores parameters in places where no document defines them."""
     rest = _read_parameter_form(_find_parameters(document).get("binary_data_output"))
     # The documents are ambiguous on whether `binary_data_output` applies to a listed output without `binary_data`.
     default_forms: frozenset[Form] = _EITHER_FORM if "binary" in rest else rest
@@ -186,7 +195,7 @@ def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
 
 
 def read_call_options(message: Pb) -> RequestOptions:
-    """Read the options of a gRPC call; the server chooses the form of the contents."""
+    """Read the options of a gRPC call. Each output may have either form, because the server chooses the contents."""
     outputs = {
         entry.name: OutputOptions(_EITHER_FORM, _read_parameter(entry.parameters[CLASSIFICATION]))
         if CLASSIFICATION in entry.parameters
@@ -197,7 +206,7 @@ def read_call_options(message: Pb) -> RequestOptions:
 
 
 def _read_parameter(parameter: Pb) -> Any:
-    """Return the value of a parameter; without one, an empty string, which is not a count."""
+    """Return the value of a gRPC parameter; an empty string, which is not a number of classes, if none is set."""
     return getattr(parameter, parameter.WhichOneof("parameter_choice") or "", "")
 
 
@@ -207,36 +216,36 @@ def _find_parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_parameter_form(value: Any) -> frozenset[Form]:
-    """Return the form that a parameter requests; either form if its type is wrong."""
+    """Return the form that a JSON parameter requests; both forms if the parameter is not a boolean."""
     if value is None or value is False:
         return frozenset(("json",))
     return frozenset(("binary",)) if value is True else _EITHER_FORM
 
 
-def find_output_faults(asks: RequestOptions, inference: Inference) -> Iterator[Fault]:
-    """Yield how the options of a request differ from the caller's options.
+def find_output_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
+    """Yield how the options of a request differ from those of the caller.
 
-    Skips an id that is not a string and classes that are not a count: the rules report them.
+    Skips an id that is not a string, and a number of classes that is invalid: the rules report them.
     """
-    if inference.id is not None and asks.id != inference.id and isinstance(asks.id, str | None):
-        yield Fault(f"the id {format_value(inference.id)}", "none" if asks.id is None else format_value(asks.id))
-    if not asks.has_names:
+    if inference.id is not None and options.id != inference.id and isinstance(options.id, str | None):
+        yield Fault(f"the id {format_value(inference.id)}", "none" if options.id is None else format_value(options.id))
+    if not options.has_names:
         return
     if inference.outputs:
-        yield from _find_name_faults(asks, inference.outputs)
+        yield from _find_name_faults(options, inference.outputs)
         for output in inference.outputs:
-            if output.name in asks.outputs:
+            if output.name in options.outputs:
                 form = output.form or inference.all_outputs
-                yield from _find_output_faults(output.name, asks, form, output.classes)
+                yield from _find_output_faults(output.name, options, form, output.classes)
         return
-    for name in asks.outputs:
-        yield from _find_output_faults(name, asks, inference.all_outputs, None)
-    if not asks.outputs and inference.all_outputs is not None and inference.all_outputs not in asks.rest:
-        yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(asks.rest))}")
+    for name in options.outputs:
+        yield from _find_output_faults(name, options, inference.all_outputs, None)
+    if not options.outputs and inference.all_outputs is not None and inference.all_outputs not in options.other_forms:
+        yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(options.other_forms))}")
 
 
 def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[Fault]:
-    """Yield the options of a request that an earlier request with the same intent did not have."""
+    """Yield the options of a request that an earlier request for the same options of the caller did not have."""
     (version, first), (later_version, last) = _read_options(before), _read_options(after)
     if later_version != version:
         yield Fault(f"the version {format_value(version)}, as before", format_value(later_version))
@@ -245,16 +254,19 @@ def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[
     if not first.id and last.id:
         yield Fault("no id, as before", format_value(last.id))
     for name in sorted(last.outputs.keys() - first.outputs.keys()):
-        yield Fault("the outputs that were asked for before", f"{format_name(name)} asked for")
+        yield Fault("the outputs that were requested before", f"{format_name(name)} requested")
     for name in sorted(last.outputs.keys() & first.outputs.keys()):
         if last.outputs[name] != first.outputs[name]:
-            yield Fault(f"{format_name(name)} asked for as before", "with another form, or as classes")
-    if last.rest != first.rest:
-        yield Fault(f"all outputs as {'/'.join(sorted(first.rest))}, as before", f"as {'/'.join(sorted(last.rest))}")
+            yield Fault(f"{format_name(name)} requested as before", "with another form, or as classes")
+    if last.other_forms != first.other_forms:
+        yield Fault(
+            f"all outputs as {'/'.join(sorted(first.other_forms))}, as before",
+            f"as {'/'.join(sorted(last.other_forms))}",
+        )
 
 
 def _read_options(received: ClientRequest) -> tuple[str, RequestOptions | None]:
-    """Return the version that a request names, and its options, or None if the options cannot be read."""
+    """Return the model version of a request (empty without one), and its options (None if they cannot be read)."""
     if received.is_over_grpc:
         call = parsed_call.parse(received)
         return ("", None) if call is None else (call.message.model_version, read_call_options(call.message))
@@ -264,20 +276,20 @@ def _read_options(received: ClientRequest) -> tuple[str, RequestOptions | None]:
     return version, None if document is None else read_request_options(document)
 
 
-def _find_name_faults(asks: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
+def _find_name_faults(options: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
     wanted = {output.name for output in outputs}
-    for name in sorted(wanted - asks.outputs.keys()):
-        yield Fault(f"the output {format_name(name)}", "it is not asked for")
-    for name in sorted(asks.outputs.keys() - wanted):
-        yield Fault("the outputs of the caller alone", f"{format_name(name)} asked for")
+    for name in sorted(wanted - options.outputs.keys()):
+        yield Fault(f"a request for the output {format_name(name)}", "not requested")
+    for name in sorted(options.outputs.keys() - wanted):
+        yield Fault("only the caller's outputs", f"{format_name(name)} requested")
 
 
-def _find_output_faults(name: str, asks: RequestOptions, form: Form | None, classes: int | None) -> Iterator[Fault]:
-    asked = asks.outputs[name]
-    if asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
+def _find_output_faults(name: str, options: RequestOptions, form: Form | None, classes: int | None) -> Iterator[Fault]:
+    found = options.outputs[name]
+    if found.classes != classes and (found.classes is None or is_count(found.classes)):
         wanted = "the tensor" if classes is None else f"{classes} classes"
         yield Fault(
-            f"{wanted} of {format_name(name)}", "the tensor" if asked.classes is None else format_value(asked.classes)
+            f"{wanted} of {format_name(name)}", "the tensor" if found.classes is None else format_value(found.classes)
         )
-    if form is not None and form not in asked.forms:
-        yield Fault(f"{format_name(name)} as {form}", f"as {'/'.join(sorted(asked.forms))}")
+    if form is not None and form not in found.forms:
+        yield Fault(f"{format_name(name)} as {form}", f"as {'/'.join(sorted(found.forms))}")

@@ -1,4 +1,4 @@
-"""Compares the inputs of a request with the tensors of its caller: names, datatypes, shapes, every element."""
+"""Compares the inputs of a client's request with the caller's tensors: names, datatypes, shapes, every element."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ MINUS_ZERO: Final = "CLIENT-SENDS-MINUS-ZERO"
 
 
 class TensorFault(NamedTuple):
-    """A fault of a tensor.
+    """A difference between an input of a request and the caller's tensor.
 
     Attributes:
-        is_of_elements: whether it is about elements, rather than name, datatype or shape.
+        fault: the expected and the actual content.
+        is_about_elements: whether elements differ, rather than name, datatype or shape.
         requirement: the violated requirement, by its HTTP name.
     """
 
     fault: Fault
-    is_of_elements: bool = False
+    is_about_elements: bool = False
     requirement: str = VALUES
 
 
 def find_tensor_faults(
     inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any], *, is_json: bool
 ) -> Iterator[TensorFault]:
-    """Yield how the inputs of a request differ from the caller's tensors, whatever their order.
+    """Yield how the inputs of a request differ from the caller's tensors. The inputs may have any order.
 
-    Compares elements bit by bit, except NaN; in JSON the sign of 0 is a requirement of its own. The rules report inputs
-    without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
+    Compares elements bit by bit, except NaN; in JSON the sign of 0 is a requirement of its own. Yields nothing if an
+    input has no name: the rules report that, as well as unknown datatypes and BOOL bytes other than 0 and 1.
 
     Args:
         inputs: the inputs of the request.
         inference: the inference of the caller.
-        data: elements of non-binary inputs as sent, by input index.
-        is_json: whether these elements are JSON.
+        data: input index -> elements of the input as sent, if they are not binary.
+        is_json: whether the elements in `data` are JSON, rather than typed contents.
     """
     if not all(one.name for one in inputs):
         return
@@ -56,9 +57,9 @@ def find_tensor_faults(
     for name in sorted(wanted.keys() - given.keys()):
         yield TensorFault(Fault(f"an input {format_name(name)}", "no such input"))
     for name in sorted(given.keys() - wanted.keys()):
-        yield TensorFault(Fault("the inputs of the caller alone", f"an input {format_name(name)}"))
+        yield TensorFault(Fault("only the caller's inputs", f"an input {format_name(name)}"))
     if len(given) != len(inputs):
-        yield TensorFault(Fault("each input once", f"{len(inputs)} inputs of {len(given)} names"))
+        yield TensorFault(Fault("each input once", f"{len(inputs)} inputs with {len(given)} different names"))
     for one in inputs:
         if one.name in wanted:
             yield from _find_input_faults(one, wanted[one.name], data.get(one.index), is_json=is_json)
@@ -88,7 +89,7 @@ def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool)
 
 
 def _is_swapped(array: Array, wanted: Tensor) -> bool:
-    """Whether elements equal the caller's elements in the opposite byte order."""
+    """Whether the elements of a request are the caller's elements in big-endian byte order."""
     if wanted.datatype == "BYTES":
         return False
     swapped = array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype)
@@ -96,9 +97,9 @@ def _is_swapped(array: Array, wanted: Tensor) -> bool:
 
 
 def _find_element_faults(one: Output, elements: Sequence[Any], wanted: Tensor) -> Iterator[TensorFault]:
-    """Yield the first number that differs from the caller's, in data with an element of a wrong type.
+    """Yield the first number that differs from the caller's element, for data that could not be decoded.
 
-    Skips strings and booleans: how to convert them is up to the server.
+    Skips strings and booleans among the elements: each server may convert them differently.
     """
     if wanted.datatype not in (*INTEGERS, *FLOATS) or len(elements) != wanted.array.size:
         return
@@ -111,7 +112,7 @@ def _find_element_faults(one: Output, elements: Sequence[Any], wanted: Tensor) -
 
 
 def _is_near(sent: float, intended: float, wanted: Tensor) -> bool:
-    """Whether a JSON number equals an element after rounding to the datatype."""
+    """Whether a number of a request equals the caller's element after rounding to the datatype."""
     if wanted.datatype in INTEGERS or not math.isfinite(intended):
         return sent == intended
     with np.errstate(over="ignore"), suppress(OverflowError):
@@ -120,7 +121,7 @@ def _is_near(sent: float, intended: float, wanted: Tensor) -> bool:
 
 
 def _format_element(array: Array, index: int) -> str:
-    """Format an element for a message: BYTES as text with escapes, floats with their bits."""
+    """Format an element for a message: BYTES as escaped text, floats with their bits in hexadecimal digits."""
     value = array.reshape(-1)[index]
     if isinstance(value, bytes):
         return format_value(value.decode("ascii", "backslashreplace"))
@@ -130,10 +131,10 @@ def _format_element(array: Array, index: int) -> str:
 
 
 def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference) -> Fault | None:
-    """Return a fault if the binary data have another order than the inputs in the JSON; else None.
+    """Return a fault if the binary data are in another order than the binary inputs; else None.
 
     Args:
-        data: the bytes after the JSON; over gRPC all entries concatenated.
+        data: the bytes after the JSON; over gRPC the concatenated raw contents.
         binary: the binary inputs, in the order of the JSON.
         inference: the inference of the caller.
     """
@@ -147,7 +148,7 @@ def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference
     for order in list_other_orders(names):
         if b"".join(parts[place] for place in order) == data:
             listed = ", ".join(format_name(name) for name in names)
-            return Fault(f"the data of {listed}", ", ".join(format_name(names[place]) for place in order))
+            return Fault(f"binary data in the order {listed}", ", ".join(format_name(names[place]) for place in order))
     return None
 
 

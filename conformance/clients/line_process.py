@@ -1,7 +1,7 @@
-"""A subprocess that answers each line with a line, within a time limit.
+"""A subprocess that answers each line on standard input with one line on standard output, within a time limit.
 
-A single thread writes the line and reads standard output and standard error, without blocking, until the answer is
-complete or its time is over. The program has its own process group, so that its child processes are killed with it.
+One thread writes the line and reads standard output and standard error, without blocking, until the answer is complete
+or the time limit is over. The program runs in a process group of its own, which is killed with its child processes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from conformance.spec.text import escape_text
 
 
 class AdapterError(Exception):
-    """An adapter broke: it died, hung, or violated the protocol. The message is one line of escaped text.
+    """The adapter exited, hung, or violated the adapter protocol. The message is one line of escaped text.
 
     Attributes:
-        stderr: the last lines of its standard error, escaped as well.
+        stderr: the last lines of the adapter's standard error, escaped.
     """
 
     def __init__(self, message: str, stderr: Sequence[str] = ()) -> None:
@@ -31,11 +31,11 @@ class AdapterError(Exception):
 
 
 class AdapterHangsError(AdapterError):
-    """The adapter runs, but has not answered in time."""
+    """The adapter is still running, but has not answered in time."""
 
 
 class AdapterLostError(AdapterError):
-    """The adapter broke so often in a row that it is not restarted."""
+    """The adapter is not used any more, because it broke or its client hung too often in a row."""
 
 
 MAX_LINE_BYTES = 512 * 1024 * 1024  # bytes
@@ -46,7 +46,7 @@ TAIL_BYTES, TAIL_LINES, MAX_TAIL_CHARS = 8192, 12, 300  # of standard error
 
 
 class LineProcess:
-    """A running program; the owner must call `end`."""
+    """A running program that answers line by line. Its owner must call `stop`."""
 
     def __init__(self, command: Sequence[str]) -> None:
         """Start the program without a shell.
@@ -70,16 +70,16 @@ class LineProcess:
         self._selector.register(self._out, selectors.EVENT_READ)
         self._selector.register(self._err, selectors.EVENT_READ)
 
-    def ask(self, line: bytes, seconds: float) -> bytes:
-        """Write a line, and return the answer without its newline.
+    def exchange_line(self, line: bytes, seconds: float) -> bytes:
+        """Write a line to standard input, and return the answer line without its newline.
 
         Args:
             line: the line with its newline.
             seconds: the time limit.
 
         Raises:
-            AdapterHangsError: the program runs, but has not answered in that time.
-            AdapterError: the program has ended, or its answer is too long.
+            AdapterHangsError: the program is still running, but has not answered within the time limit.
+            AdapterError: the program has exited, has answered too early, or its answer is too long.
         """
         if self._unsent:
             raise AdapterError("the adapter answered a line before it had read the whole line")
@@ -96,13 +96,13 @@ class LineProcess:
         return answer
 
     @property
-    def tail(self) -> list[str]:
-        """The last lines of its standard error, escaped."""
+    def last_error_lines(self) -> list[str]:
+        """The last lines of the program's standard error, escaped."""
         self._drain_errors()
         lines = self._tail.decode("utf-8", "replace").splitlines()
         return [escape_text(line, MAX_TAIL_CHARS) for line in lines[-TAIL_LINES:]]
 
-    def end(self, *, grace: float = GRACE_S) -> None:
+    def stop(self, *, grace: float = GRACE_S) -> None:
         """Close standard input, wait up to `grace` seconds, and kill the process group."""
         self._unregister(self._in)
         with suppress(OSError):
@@ -125,8 +125,8 @@ class LineProcess:
         """Wait until a pipe is ready, then read and write without blocking.
 
         Raises:
-            AdapterHangsError: the time is over.
-            AdapterError: the program has ended.
+            AdapterHangsError: the deadline has passed.
+            AdapterError: the program has exited or closed its standard output.
         """
         left = deadline - time.monotonic()
         if left <= 0:
@@ -176,19 +176,19 @@ class LineProcess:
         if status is None:
             return AdapterError("the adapter has closed its standard output")
         if status < 0:
-            return AdapterError(f"the adapter was ended by {signal.Signals(-status).name}")
-        return AdapterError(f"the adapter has ended with status {status}")
+            return AdapterError(f"the adapter was killed by {signal.Signals(-status).name}")
+        return AdapterError(f"the adapter exited with status {status}")
 
 
 def _get_pipe(process: subprocess.Popen[bytes], name: str) -> IO[bytes]:
     file: IO[bytes] | None = getattr(process, name)
     if file is None:
-        raise RuntimeError(f"{name} is no pipe")
+        raise RuntimeError(f"{name} is not a pipe")
     return file
 
 
 def _read_available(file: IO[bytes]) -> bytes | None:
-    """Read the available bytes: empty if the other end is closed, None if nothing is available."""
+    """Read the bytes available in a pipe: empty if the other end is closed, None if no bytes are available."""
     try:
         return os.read(file.fileno(), CHUNK)
     except BlockingIOError:

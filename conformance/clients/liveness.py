@@ -1,7 +1,7 @@
-"""Limits the time spent on a client that hangs, or whose requests never become whole.
+"""Limits the time spent on a client that hangs, or that never completes its requests.
 
-The limits are those for servers (`transport.wait_budget`): after a few waits in a row the client is to make a plain
-inference, and if that is a wait as well, the client is lost.
+The limits are those for servers (`transport.wait_budget`). After a few timeouts in a row the client has to make a
+simple inference. If this inference times out as well, the client is not used any more.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from conformance.transport.wait_budget import WaitBudget
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-PLAIN_FORMS: Final[tuple[Form, ...]] = ("json", "binary")
-_EARLY: Final = 0.95  # a client whose own clock ends a wait may be early by this factor
+SIMPLE_FORMS: Final[tuple[Form, ...]] = ("json", "binary")
+_EARLY: Final = 0.95  # a client that measures its timeout itself may return early, after this part of the timeout
 
 
 class Liveness:
-    """Counts the waits of a client over one transport.
+    """Counts the timeouts of a client over one transport.
 
     Args:
         timeout: seconds that each inference has.
@@ -31,45 +31,46 @@ class Liveness:
         self._budget = WaitBudget(timeout)
         self._lost = ""
 
-    def count(self, results: Sequence[Result], requests: Sequence[ReceivedRequest], allowed: float) -> None:
-        """Count inferences that the client made together.
+    def count_inferences(self, results: Sequence[Result], requests: Sequence[ReceivedRequest], allowed: float) -> None:
+        """Count whether the inferences of one call timed out.
+
+        Counts nothing if the client cannot make one of the inferences, or if the script left a request unanswered or
+        closed its connection.
 
         Args:
-            results: empty if the adapter hung. If the client cannot make one of the inferences, nothing is counted.
-            requests: of the inferences. If a script left one of them unanswered, or closed its connection, nothing is
-                counted.
-            allowed: seconds that the caller allowed for all inferences together; for an adapter that hung, all that it
-                had.
+            results: the results of the inferences; empty if the adapter hung.
+            requests: the requests that the peer received for these inferences.
+            allowed: seconds that the caller allowed for all inferences; if the adapter hung, plus its margin.
         """
-        if any(not one.answer.is_kept for one in requests) or any(result.cannot for result in results):
+        if any(not one.answer.is_connection_kept for one in requests) or any(result.cannot for result in results):
             return
         if all(result.error is not None and result.elapsed >= _EARLY * allowed for result in results):
             self._budget.count_wait(allowed, is_silent=not requests)
         else:
             self._budget.count_inference()
 
-    def expect_life(self, infer_plainly: Callable[[Inference], bool]) -> None:
-        """Have the client make a plain inference after a few waits in a row.
+    def expect_responsive_client(self, can_infer: Callable[[Inference], bool]) -> None:
+        """After a few timeouts in a row, test whether the client can still make a simple inference in time.
 
         Args:
-            infer_plainly: makes an inference; returns whether the client can make it.
+            can_infer: has the client make an inference; returns whether the client can make it.
 
         Raises:
-            AdapterLostError: the plain inference was a wait as well, now or earlier.
+            AdapterLostError: the simple inference timed out, now or in an earlier call.
         """
         if not self._lost and self._budget.is_probe_due:
             waits = self._budget.waits
-            any(infer_plainly(make_plain_inference(form)) for form in PLAIN_FORMS)
+            any(can_infer(make_simple_inference(form)) for form in SIMPLE_FORMS)
             if self._budget.waits > waits:
-                what = "hangs or sends no whole request" if self._budget.is_silent else "ends no inference"
+                what = "hangs or sends no complete request" if self._budget.is_silent else "completes no inference"
                 self._lost = (
-                    f"the client {what}: {waits} inferences took their whole time of {self._budget.timeout:g} s, "
-                    "and so did a plain one"
+                    f"the client {what}: {waits} inferences timed out after {self._budget.timeout:g} s, "
+                    "and so did a simple one"
                 )
         if self._lost:
             raise AdapterLostError(self._lost)
 
 
-def make_plain_inference(form: Form) -> Inference:
-    """Return an inference that any client can make in one of the forms."""
+def make_simple_inference(form: Form) -> Inference:
+    """Return a small INT32 inference in this form; every client can make it in at least one form."""
     return Inference(f"plain_{form}", (Tensor.from_values("IN0", "INT32", [1, 2]),), (form,))

@@ -1,6 +1,7 @@
 """Judges the requests of watched clients as they arrive, and returns check results for each client.
 
-There is a check for each requirement that can be judged from a request alone.
+A watched client sends its own requests through the recording proxy, without an adapter. There is one check for each
+requirement that can be judged from a request alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from conformance.spec.text import escape_text
 
 _CHECK: Final = "client.watched-"
 _GRPC_SUFFIX: Final = "-over-grpc"
-CLAIM: Final = "Every request of this client that this requirement is about meets it."
+CLAIM: Final = "Every request of this client meets this requirement, if the requirement applies to the request."
 
 # Omits requirements that need the intent of the caller or the result that the client returns. The last two are observed
 # and never fail.
@@ -63,18 +64,18 @@ CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def get_check_id(requirement: str) -> str:
-    """Return the id of the check that judges a requirement."""
+    """Return the id of the check that judges a requirement for watched clients."""
     name = requirement.removesuffix(GRPC_SUFFIX)
     return f"{_CHECK}{CLAIMS[name]}{_GRPC_SUFFIX if requirement != name else ''}"
 
 
-def is_watched(check: str) -> bool:
-    """Whether a check is for watched clients."""
+def is_watch_check(check: str) -> bool:
+    """Whether the id of a check is that of a check for watched clients."""
     return check.startswith(_CHECK)
 
 
 def list_requirements(transport: str) -> list[Requirement]:
-    """Return the requirements judged over a transport, in the order of the ledger."""
+    """Return the requirements judged for watched clients over a transport, in the order of the ledger."""
     watched = [entry for entry in ledger.load_for_party(ledger.Party.CLIENT) if entry.name in CLAIMS]
     return [entry for entry in watched if entry.transport == transport]
 
@@ -91,33 +92,36 @@ Describe = Callable[[RecordedExchange, Violation], Failure]
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of one requirement with one client.
+    """The counts of one requirement for one client.
 
     Attributes:
-        judged: number of requests that the requirement applies to; `missed`: those that violate it.
-        number: number of the first request that violates it; `failure`: its description, once it is answered.
+        judged: how many requests the requirement applies to.
+        violated: how many requests violate the requirement.
+        first_number: the number of the first request that violates the requirement; 0 if none does.
+        failure: the description of that request, once it is answered.
     """
 
     judged: int = 0
-    missed: int = 0
-    number: int = 0
+    violated: int = 0
+    first_number: int = 0
     failure: Failure | None = None
 
 
 @dataclass(slots=True)
 class Sender:
-    """One client.
+    """A watched client, with the counts of its requests.
 
     Attributes:
-        requests: number of inference requests, by transport.
-        by_head: number of requests that were too long to be judged completely.
-        tallies: the counts, by requirement.
+        name: the name from the header that identifies clients, or `OTHERS`.
+        requests: transport -> number of inference requests.
+        too_long: how many requests were too long to store, so that only their heads were judged.
+        tallies: requirement -> counts.
         reactions: how the client reacts to answers.
     """
 
     name: str
     requests: dict[str, int] = field(default_factory=dict)
-    by_head: int = 0
+    too_long: int = 0
     tallies: dict[str, Tally] = field(default_factory=dict)
     reactions: AnswerReactions = field(default_factory=AnswerReactions)
 
@@ -132,26 +136,30 @@ class FirstViolation:
     """The first request of a client that violates a requirement.
 
     Attributes:
-        outcome: the outcome that results from the violation.
+        client: the name of the client.
+        recorded: the request.
+        violation: the violation.
+        outcome: the outcome of the requirement for this client.
+        failure: the description of the violation, once the request is answered.
     """
 
     client: str
     recorded: RecordedExchange
-    miss: Violation
+    violation: Violation
     outcome: Outcome
     failure: Failure | None = None
 
 
 class Traffic:
-    """Judges requests of any number of clients, one after the other.
+    """Judges the requests of any number of watched clients.
 
     Attributes:
-        clients: by name, in the order of their first requests.
+        clients: name -> client, in the order of their first requests.
 
     Args:
-        describe: makes the failure that describes a violation.
-        header: the header that names a client, instead of its user agent.
-        strict: whether advisory requirements fail as well.
+        describe: builds the failure that describes a violation.
+        header: the header that contains the name of a client; None: User-Agent.
+        strict: whether violations of advisory requirements count as failures.
     """
 
     def __init__(self, describe: Describe, header: str | None = None, *, strict: bool = False) -> None:
@@ -167,14 +175,14 @@ class Traffic:
         return escape_text(recorded.received.header(self._header) or UNNAMED, MAX_NAME_CHARS)
 
     def add_request(self, recorded: RecordedExchange, client: str | None = None) -> list[FirstViolation]:
-        """Judge a request if it is an inference request.
+        """Judge a request, if it is an inference request.
 
         Args:
             recorded: the request.
-            client: the name of its client, if already known.
+            client: the name of the client, if already known.
 
         Returns:
-            The violations that no earlier request of this client had.
+            The violations of requirements that no earlier request of this client violated.
         """
         received = recorded.received
         if not received.is_inference:
@@ -182,42 +190,42 @@ class Traffic:
         sender = self._get_sender(client or self.get_client_name(recorded))
         transport = GRPC if received.is_over_grpc else HTTP
         sender.requests[transport] = sender.requests.get(transport, 0) + 1
-        sender.by_head += not recorded.is_whole
+        sender.too_long += not recorded.is_whole
         sender.reactions.note_request(recorded)
         self._senders[recorded.number] = sender
         first = [
-            FirstViolation(sender.name, recorded, miss, self.get_outcome(get_requirement(miss.requirement)))
-            for miss in _count_requirements(sender, recorded)
+            FirstViolation(sender.name, recorded, violation, self.get_outcome(get_requirement(violation.requirement)))
+            for violation in _count_requirements(sender, recorded)
         ]
         if first:
             self._open[recorded.number] = first
         return first
 
     def add_answer(self, recorded: RecordedExchange) -> list[FirstViolation]:
-        """Describe the first violations of a request, now that it is answered; return them with their failures."""
+        """Describe the first violations in a request that is now answered; return them with their descriptions."""
         described = []
         if sender := self._senders.pop(recorded.number, None):
             sender.reactions.note_answer(recorded)
         for first in self._open.pop(recorded.number, ()):
-            failure = self._describe(recorded, first.miss)
-            self.clients[first.client].tallies[first.miss.requirement].failure = failure
+            failure = self._describe(recorded, first.violation)
+            self.clients[first.client].tallies[first.violation.requirement].failure = failure
             described.append(replace(first, failure=failure))
         return described
 
     def add_reset(self, recorded: RecordedExchange, client: str | None = None) -> None:
-        """Note that a client reset the connection after the answer to this request."""
+        """Count that a client reset the connection after the answer to this request."""
         if recorded.received.is_inference:
             self._get_sender(client or self.get_client_name(recorded)).reactions.note_reset(recorded)
 
     def get_outcome(self, entry: Requirement) -> Outcome:
-        """Return the outcome of a request that violates a requirement."""
+        """Return the outcome of a violated requirement: fail, or advisory unless the judge is strict."""
         outcome = UNMET_OUTCOMES[entry.level]
         return Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome
 
     def count_unmet(self, sender: Sender) -> Counter[Outcome]:
         """Return the number of requirements that a client violates, by outcome."""
-        missed = [name for name, tally in sender.tallies.items() if tally.missed]
-        return Counter(self.get_outcome(get_requirement(name)) for name in missed)
+        violated = [name for name, tally in sender.tallies.items() if tally.violated]
+        return Counter(self.get_outcome(get_requirement(name)) for name in violated)
 
     def list_results(self) -> Sequence[CheckResult]:
         """Return a result for each client and each requirement of the transports that it used."""
@@ -252,9 +260,9 @@ class Traffic:
             return replace(found, outcome=Outcome.OBSERVED, observation=observation)
         if not tally.judged:
             reason = Reason(ReasonKind.NOT_FOR_THIS_TARGET)
-            message = "no request of this client involves this requirement"
+            message = "this requirement applies to no request of this client"
             return replace(found, outcome=Outcome.NOT_APPLICABLE, message=message, reason=reason)
-        if not tally.missed or tally.failure is None:
+        if not tally.violated or tally.failure is None:
             return found
         return replace(
             found, outcome=self.get_outcome(entry), message=_format_message(tally, tally.failure), failure=tally.failure
@@ -265,28 +273,28 @@ def _format_message(tally: Tally, failure: Failure) -> str:
     requests = f"{tally.judged} request{'' if tally.judged == 1 else 's'}"
     return (
         f"expected {failure.expected}, got {failure.actual} "
-        f"({tally.missed} of {requests}, request {tally.number} the first of them)"
+        f"({tally.violated} of {requests}, first in request {tally.first_number})"
     )
 
 
 def _count_requirements(sender: Sender, recorded: RecordedExchange) -> Iterator[Violation]:
-    """Count the requirements that a request meets and violates; yield the first violations of this client."""
+    """Count the requirements that a request meets and violates; yield violations that are this client's first."""
     found = _judge_exchange(recorded)
-    missed = {miss.requirement for miss in found.misses}
-    for name in dict.fromkeys([*found.met, *missed]):
+    violated = {violation.requirement for violation in found.violations}
+    for name in dict.fromkeys([*found.met, *violated]):
         tally = sender.tallies.setdefault(name, Tally())
         tally.judged += 1
-        tally.missed += name in missed
-    for miss in found.misses:
-        tally = sender.tallies[miss.requirement]
-        if not tally.number:
-            tally.number = recorded.number
-            yield miss
+        tally.violated += name in violated
+    for violation in found.violations:
+        tally = sender.tallies[violation.requirement]
+        if not tally.first_number:
+            tally.first_number = recorded.number
+            yield violation
 
 
 def _judge_exchange(recorded: RecordedExchange) -> RuleResults:
     found = judge_request(recorded.received)
     if recorded.is_whole:
         return found
-    misses = tuple(miss for miss in found.misses if miss.requirement in HEAD_ONLY_REQUIREMENTS)
-    return RuleResults(tuple(name for name in found.met if name in HEAD_ONLY_REQUIREMENTS), misses)
+    violations = tuple(violation for violation in found.violations if violation.requirement in HEAD_ONLY_REQUIREMENTS)
+    return RuleResults(tuple(name for name in found.met if name in HEAD_ONLY_REQUIREMENTS), violations)

@@ -40,9 +40,9 @@ def request_name(options: argparse.Namespace) -> ReportedProduct:
         raise CertificationError(f"--client-adapter: {error}") from None
     if not words:
         raise CertificationError("--client-adapter: give a command")
-    patience = options.client_timeout or MAX_INTRODUCTION_S
+    introduction_timeout = options.client_timeout or MAX_INTRODUCTION_S
     try:
-        with closing(AdapterProcess(words, patience=patience)) as adapter:
+        with closing(AdapterProcess(words, introduction_timeout=introduction_timeout)) as adapter:
             return ReportedProduct(adapter.introduction.name, adapter.introduction.version)
     except AdapterError as error:
         raise CertificationError("; ".join([f"--client-adapter: {error}", *error.stderr[-1:]])) from None

@@ -239,7 +239,7 @@ class WatchListener:
             self._writer.write(recorded, self.traffic.get_client_name(recorded))
         for first in described:
             if self._evidence is not None and first.failure is not None:
-                check = get_check_id(first.miss.requirement)
+                check = get_check_id(first.violation.requirement)
                 client_evidence.write_request(self._evidence, check, first.client, recorded, first.failure)
 
     def handle_reset(self, recorded: RecordedExchange) -> None:
@@ -257,7 +257,7 @@ class WatchListener:
 
 
 def _format_violation(first: FirstViolation) -> str:
-    miss, request = first.miss, f"request {first.recorded.number} of {first.client}"
+    miss, request = first.violation, f"request {first.recorded.number} of {first.client}"
     named = f"{miss.requirement} ({ledger.get_requirement(miss.requirement).level})"
     said = f"{request} does not meet {named}" if first.outcome is Outcome.FAIL else f"advice on {request}, by {named}"
     return f"{said}: expected {escape_text(miss.expected, 200)}, got {escape_text(miss.actual, 200)}"

@@ -113,7 +113,7 @@ def _list_extensions(found: DiscoveryResult) -> Iterator[str]:
 
 def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator[str]:
     """Yield a line for each extension: the models on which it works, and the reason for each other model."""
-    alone = {model: model_discovery.try_extensions(target, model) for model in models}
+    alone = {model: model_discovery.probe_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
         works = [f"works on {list_first_names(working)}"] if working else []

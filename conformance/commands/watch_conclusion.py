@@ -166,7 +166,7 @@ def _list_clients(traffic: Traffic) -> Iterator[str]:
         counts = [
             f"{sender.requests[name]} over {word}" for name, word in _TRANSPORT_NAMES.items() if name in sender.requests
         ]
-        too_long = f"; {sender.by_head} too long to be judged but by their heads" if sender.by_head else ""
+        too_long = f"; {sender.too_long} too long, so that only their heads are judged" if sender.too_long else ""
         yield f"{sender.name}: requests {', '.join(counts)}; {_format_unmet(traffic.count_unmet(sender))}{too_long}"
 
 

@@ -1,4 +1,4 @@
-"""Writes the tables of a `--target-config` file: the models for roles, and deployed models without a role."""
+"""Writes the tables of a `--target-config` file: the models that fill roles, and deployed models without a role."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from conformance.roles.placement import Placement
 from conformance.spec.text import escape_text
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a TOML key that needs no quotes
-FILL_IN = "Fill in each ... with what it takes, and take the # off:"
+FILL_IN = "Replace each ... by a value that the model accepts, and remove the # of these lines:"
 PLACEHOLDERS = {"datatype": '"..."', "shape": "[...]", "data": "[...]  # row by row"}
 
 
 def format_roles_table(found: Mapping[str, Placement]) -> str:
-    """Return the table of roles, or a comment if no model fills any role."""
+    """Return the TOML table of roles and their models, or a comment if no model fills any role."""
     every = roles.load()
     missing = [role for role in every if role not in found]
     if not found:
@@ -30,7 +30,7 @@ def format_roles_table(found: Mapping[str, Placement]) -> str:
 
 
 def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table for each model without a role, from the results of discovery."""
+    """Return a TOML table for each model without a role. `models` is `DiscoveryResult.models`."""
     if not models:
         return ""
     title = (
@@ -40,7 +40,7 @@ def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def format_input_tables(models: Mapping[str, UserInputs]) -> str:
-    """Return a table for each model input that a user gives."""
+    """Return a TOML table for each model input that the user gives."""
     return "".join(
         _format_input(name, place, tensor) for name, given in models.items() for place, tensor in given.items()
     )
@@ -57,7 +57,7 @@ def _format_input(model: str, name: str, tensor: UserTensor) -> str:
 
 
 def _format_element(element: object) -> str:
-    """Return an element as TOML, which writes numbers and booleans like JSON."""
+    """Format an element as TOML, which has the same numbers and booleans as JSON."""
     return quote(element) if isinstance(element, str) else json.dumps(element)
 
 
@@ -77,7 +77,7 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _format_placeholders(table: str, model: Mapping[str, Any]) -> Iterator[str]:
-    """Yield lines for the user to fill in: the elements of each listed input; without any, a whole input."""
+    """Yield commented lines for the user to fill in: a table for each input in the metadata, or one example table."""
     for tensor in model["inputs"]:
         sizes = ", ".join("..." if size < 0 else str(size) for size in tensor["shape"])
         yield f"# [{table}.inputs.{_quote_key(tensor['name'])}]"
@@ -112,5 +112,5 @@ def _quote_key(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a basic string of TOML, which is a JSON string except for DEL."""
+    """Quote a text as a TOML basic string. It equals the JSON string, except that TOML also escapes DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,9 +1,10 @@
-"""The control requests of deployed models: the test oracle if the function of a model is unknown.
+"""Control requests to deployed models: they provide the expected outputs of a model whose function is unknown.
 
-A control request sends the same inputs in the plainest form, without options: JSON in both directions over HTTP, typed
-contents over gRPC, as far as these can represent the tensors. Each is sent once and its answer is cached. Answers to
-all other forms of the request are compared with that answer. Outputs that differ between two equal requests are not
-compared. All others are compared within the tolerance for JSON; see `find_differing_outputs`.
+A control request is a plain request with the same inputs as the request of a check. A plain request has no options and
+uses JSON in both directions; over gRPC it has typed contents. Tensors that these cannot represent are binary data or
+raw contents. Each control request is sent once, and its answer is cached. The answers to the requests of checks are
+compared with that answer, floats within the tolerance for JSON. Outputs that differ between two equal requests are not
+compared.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ REPETITIONS = 16
 
 @dataclass(slots=True)
 class ControlOracle:
-    """Control requests to the models of one target over one transport, and their answers.
+    """Sends control requests to the models of one target over one transport, and caches the answers.
 
     Attributes:
+        target: the target.
         is_over_grpc: whether control requests are sent as gRPC calls.
     """
 
@@ -41,13 +43,15 @@ class ControlOracle:
     _unsteady: set[str] = field(default_factory=set)
     _answers: dict[str, Reply] = field(default_factory=dict)
 
-    def outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the deterministic outputs of a model for inputs in any order.
+    def request_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Send a control request with these inputs, unless its answer is cached; return the deterministic outputs.
+
+        The inputs may be in any order.
 
         Raises:
             DeclinedError: the model does not accept these inputs.
             NotApplicable: the model is not deterministic.
-            Blocked: the model answers no plain request, or its answer cannot be parsed.
+            Blocked: the model answers no plain request any more, or its answer cannot be parsed.
         """
         if model.name in self._unsteady:
             raise NotApplicableError(f"{model.name} is not deterministic")
@@ -59,11 +63,14 @@ class ControlOracle:
         return tuple(self._read_output(model, reply, name) for name in model.list_comparable_outputs())
 
     def begin_row(self) -> None:
-        """Forget the control requests that the previous row used."""
+        """Start a new row: `has_changed` no longer repeats the control requests of the previous row."""
         self._row_requests.clear()
 
     def has_changed(self, model: DeployedModel) -> bool:
-        """Repeat the row's control requests; return whether an answer changed (the model is not deterministic)."""
+        """Repeat the latest control requests of the row; return whether the model now answers one with other values.
+
+        If so, the model is not deterministic, and `request_outputs` no longer returns its outputs.
+        """
         latest = list(self._row_requests.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
             again = self.target.send(message, fresh=True)
@@ -73,8 +80,11 @@ class ControlOracle:
         return False
 
     def _send_control_request(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
-        """Send a control request once, in a separate scope: other processes of the run send it as well."""
-        request = replace(model, tensors=tuple(tensors)).plain()
+        """Send a control request, or return the cached answer.
+
+        The request has a scope of its own in the recording, because several processes of a run may send it.
+        """
+        request = replace(model, tensors=tuple(tensors)).build_plain_request()
         message = make_infer_message(request) if self.is_over_grpc else request.message()
         digest = blake2b(message.body, digest_size=8).hexdigest()
         name = f"control {model.name} {digest}" + (" over gRPC" if self.is_over_grpc else "")
@@ -85,7 +95,10 @@ class ControlOracle:
         return self._answers[name]
 
     def _build_refusal_error(self, model: DeployedModel, reply: Reply) -> Exception:
-        """Return an error: the model rejects these inputs, or now rejects even those that it accepted before."""
+        """Return the error for a refused control request.
+
+        It is a `DeclinedError` if the model still accepts the inputs that discovery found, else a `BlockedError`.
+        """
         if self._send_control_request(model, model.tensors).succeeded:
             return DeclinedError(f"{model.name} refuses these inputs in a plain request: {reply.outcome()}")
         return BlockedError(f"{model.name} answers no plain request: {reply.outcome()}")
@@ -94,29 +107,34 @@ class ControlOracle:
         output = reply.answer.output(name)
         if output is None or (tensor := as_tensor(output)) is None:
             found = "; ".join(map(str, output.findings)) if output else reply.outcome()
-            raise BlockedError(f"{name} cannot be read in the answer of {model.name} to a plain request: {found}")
+            raise BlockedError(
+                f"output {name} of {model.name} cannot be read in the answer to a plain request: {found}"
+            )
         return replace(tensor, is_approximate=True)
 
 
 def as_tensor(output: Found) -> Tensor | None:
-    """Convert an output to a tensor; None if it could not be decoded."""
+    """Convert a parsed output to a tensor; None if the output could not be decoded."""
     if output.array is None or output.shape is None:
         return None
     return Tensor(output.name, output.datatype, output.shape, output.array)
 
 
 def find_differing_outputs(first: Reply, second: Reply, names: Sequence[str] | None = None) -> list[str]:
-    """Return the outputs, of `names` or of all, that differ between two answers to the same request.
+    """Return the names of the outputs that differ between two answers to the same request.
 
-    Compares floats within the tolerance for JSON: batching or several processors may change the last bits of a correct
-    answer.
+    Compares only the outputs in `names`, if given. Compares floats within the tolerance for JSON: batching or several
+    processors may change the last bits of a correct answer.
     """
     every = dict.fromkeys((*first.answer.names(), *second.answer.names()))
     return [name for name in every if (names is None or name in names) and not _is_same_output(first, second, name)]
 
 
 def _has_other_values(first: Reply, second: Reply, names: Sequence[str]) -> bool:
-    """Whether outputs of both answers have different values; a missing output is a server fault, and not counted."""
+    """Whether one of these outputs is present in both answers with the same datatype, but with other values.
+
+    A missing output or another datatype is a fault of the server, not a sign of a nondeterministic model.
+    """
     pairs = [
         (first.answer.output(name), second.answer.output(name)) for name in find_differing_outputs(first, second, names)
     ]

@@ -1,9 +1,9 @@
-"""A deployed model without a role: its metadata define its signature, and its own answers are the oracle.
+"""A deployed model without a role: its metadata define its signature, and its own answers are the expected answers.
 
-It gets those checks of the roles that need only a signature (`spec.fit`). The expected outputs are the answer to a
-plain request with the same inputs (`discovery.control_oracle`). Discovery once finds inputs that the model accepts
-(`roles.guessed_inputs`), and tests whether it accepts similar ones and is deterministic. Values that JSON cannot
-represent travel as binary data: FP16, and NaN and non-UTF-8 strings in the outputs of the model.
+Checks that need only a signature (`spec.fit`) also judge such models. The expected outputs are the answer to a plain
+request with the same inputs (`discovery.control_oracle` explains plain requests). Discovery once finds inputs that the
+model accepts (`roles.guessed_inputs`), and tests whether the model accepts similar inputs and is deterministic. Plain
+requests use binary data for values that JSON cannot represent: FP16, and NaN and non-UTF-8 strings in outputs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from conformance.expect.unmet import BlockedError, NotApplicableError
-from conformance.roles.guessed_inputs import vary
+from conformance.roles.guessed_inputs import vary_inputs
 from conformance.roles.model import Model
 from conformance.roles.roles import Role, TensorSpec
 from conformance.spec.fit import SCORE_DATATYPES
@@ -39,47 +39,47 @@ PLAIN_FIELDS = (
 
 
 class DeclinedError(NotApplicableError):
-    """The model does not accept these inputs, even in the plainest request."""
+    """The model does not accept these inputs, even in a plain request."""
 
 
 class Oracle(Protocol):
-    """Returns the expected outputs of deployed models, by control requests (`discovery.control_oracle`)."""
+    """Provides the expected outputs of deployed models, by control requests (`discovery.control_oracle`)."""
 
     @property
     def is_over_grpc(self) -> bool:
         """Whether control requests are gRPC calls."""
 
-    def outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the deterministic outputs of a model for inputs in any order."""
+    def request_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the deterministic outputs of a model for these inputs, which may be in any order."""
 
     def begin_row(self) -> None:
-        """Forget the control requests that the previous row used."""
+        """Start a new row: `has_changed` no longer repeats the control requests of the previous row."""
 
     def has_changed(self, model: DeployedModel) -> bool:
-        """Repeat the row's control requests; return whether the model now answers one differently."""
+        """Repeat the latest control requests of the row; return whether the model now answers one with other values."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedModel(Model):
-    """A deployed model with inputs that it accepts. Its role is its signature; control requests yield its outputs.
+    """A deployed model with inputs that it accepts. Its `role` holds only its signature.
 
     Attributes:
-        tensors: one tensor for each input to send.
-        declared: name -> datatype of outputs in the metadata; the role has the outputs that it really returns.
-        is_described: whether the metadata list its inputs.
-        binary_only: outputs that JSON cannot represent.
-        unsteady: outputs that differ between two equal requests.
-        trouble: why it answers no plain request, and what to do; else empty. `tensors` may be set nevertheless, if it
-            accepts them only with `demands`, or its answer cannot be parsed.
-        refusal: why it answers no plain request, without advice.
-        missing: `DATA` or `TENSORS`, which a user has to provide; empty if nothing is missing or that would not help.
-        json_trouble: why it answers no request in JSON, although it answers with binary data; else empty.
+        tensors: the inputs that the model accepts, one tensor for each.
+        declared: name -> datatype of the outputs in the metadata; `role` has the outputs that the model really returns.
+        is_described: whether the metadata list the model's inputs.
+        binary_only: the outputs that JSON cannot represent.
+        unsteady: the outputs that differ between two equal requests.
+        trouble: why the model answers no plain request, with advice; empty if it answers. `tensors` may be set even so:
+            if the model accepts them only with `demands`, or its answer cannot be parsed.
+        refusal: why the model answers no plain request, without advice.
+        missing: what the user has to provide, `DATA` or `TENSORS`; empty if nothing is missing or would help.
+        json_trouble: why the model answers no JSON request, although it answers binary data; empty if it does.
         demands: the optional part of a request that the model requires, in JSON requests or in all; empty if none.
-        samples: the inputs that a user gives, if there are several.
-        varies: whether it accepts other inputs of the same shapes, and answers some of them differently.
-        takes_counts: whether it accepts another size of the first variable dimension.
-        by_place: whether plain requests assign inputs by position, ignoring their names.
-        control: the oracle; None without one.
+        samples: the alternative inputs that the user gives, if there are several.
+        varies: whether the model accepts other inputs of the same shapes, and answers some of them differently.
+        takes_counts: whether the model accepts another size of the first variable dimension.
+        by_place: whether the model assigns the inputs of plain requests by position, ignoring their names.
+        control: provides the expected outputs; None during discovery.
     """
 
     tensors: tuple[Tensor, ...] = ()
@@ -101,28 +101,28 @@ class DeployedModel(Model):
     # --- inputs ---
 
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return inputs that the model accepts, different for each salt; `batch` is unused, only roles need it."""
+        """Return inputs that the model accepts; they depend on the salt, if it `varies`. `batch` is ignored."""
         del batch
         return self.draw(self.salt)
 
     def fill(self, values: Any) -> list[Tensor]:
-        """Return inputs that the model accepts; `values` is ignored."""
+        """Return inputs that the model accepts, one for each input; `values` is ignored."""
         del values
         return list(self.sample())
 
     def draw(self, salt: int) -> tuple[Tensor, ...]:
-        """Return inputs that the model accepts; different ones for each salt if it `varies`."""
+        """Return inputs that the model accepts; different inputs for each salt, if the model `varies`."""
         if not self.varies:
             return self.tensors
-        return self.samples[salt % len(self.samples)] if self.samples else vary(self.tensors, salt)
+        return self.samples[salt % len(self.samples)] if self.samples else vary_inputs(self.tensors, salt)
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield several inputs that the model accepts; only one unless it `varies`."""
+        """Yield several sets of inputs that the model accepts; only one set unless it `varies`."""
         for step in range(MAX_DRAWS if self.varies else 1):
             yield self.draw(self.salt + step)
 
     def limit_length(self, length: int) -> int:
-        """Return the number of elements to send, at most as many as inputs known to be accepted have."""
+        """Reduce a wanted number of elements to one that the model is known to accept."""
         if not self.takes_counts:
             return min(length, FEW_ELEMENTS)
         specs = {spec.name: spec.shape for spec in self.role.inputs}
@@ -130,18 +130,20 @@ class DeployedModel(Model):
         return min([length, *(shape[at] for shape, at in variable if at < len(shape))])
 
     def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
-        """Return inputs of this length along their first variable dimension; a model of fixed size keeps its own.
+        """Return accepted inputs, resized to this length along the first variable dimension; different for each salt.
+
+        The inputs of a model that accepts only one size are not resized.
 
         Raises:
             NotApplicable: the length exceeds the only size that the model accepts.
         """
         drawn = self.draw(salt)
         if not self.takes_counts and length > max(FEW_ELEMENTS, *(tensor.elements for tensor in drawn)):
-            raise NotApplicableError(f"{self.name} accepts inputs of one size only")
-        return [self._resize(place, tensor, length) for place, tensor in enumerate(drawn)]
+            raise NotApplicableError(f"{self.name} accepts inputs of only one size")
+        return [self._resize_input(index, tensor, length) for index, tensor in enumerate(drawn)]
 
-    def _resize(self, place: int, tensor: Tensor, length: int) -> Tensor:
-        spec = self.role.inputs[place]
+    def _resize_input(self, index: int, tensor: Tensor, length: int) -> Tensor:
+        spec = self.role.inputs[index]
         if not self.takes_counts or -1 not in spec.shape:
             return tensor
         at = spec.shape.index(-1)
@@ -155,24 +157,24 @@ class DeployedModel(Model):
         del output
         return None
 
-    def find_rankable(self) -> Sequence[str]:
+    def find_classifiable_outputs(self) -> Sequence[str]:
         """Return the outputs that can be classified, those with the most distinct elements first.
 
         Raises:
             NotApplicable: no output can be classified.
         """
-        found = [tensor for tensor in self.find_outputs(self.tensors) if has_classes(tensor)]
+        found = [tensor for tensor in self.find_outputs(self.tensors) if is_classifiable(tensor)]
         if not found:
             raise NotApplicableError(f"{self.name} has no deterministic numeric output to classify")
         return [tensor.name for tensor in sorted(found, key=lambda one: -np.unique(one.array).size)]
 
     def may_batch(self, output: Tensor) -> bool:
-        """Whether the first dimension of an output is variable in the metadata, or missing there."""
+        """Whether the first dimension of an output may be a batch: it is variable in the metadata, or missing there."""
         shape = next(spec.shape for spec in self.role.outputs if spec.name == output.name)
         return len(shape) != len(output.shape) or shape[:1] == (-1,)
 
-    def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
-        """Repeat inputs to a batch of `items`; return them unchanged if some input has no variable first dimension."""
+    def repeat_to_batch(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
+        """Repeat inputs to a batch of `items`; return them unchanged if one has no batch dimension."""
         declared = {spec.name: spec.shape for spec in self.role.inputs}
         if any(_has_no_batch_dimension(tensor.shape, declared[tensor.name]) for tensor in tensors):
             return tensors
@@ -183,41 +185,44 @@ class DeployedModel(Model):
         )
 
     def may_be_classified_by_row(self, output: Tensor) -> bool:
-        """Whether an output may be a batch, or is a matrix, so that rows may be ranked separately."""
+        """Whether a server may rank the rows of an output separately: it has several dimensions or may be a batch."""
         return len(output.shape) > 1 or self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return the number of classes to request: at most as many as the output, or one item of a batch, has."""
+        """Return how many classes to request: the wanted number or `MAX_CLASSES`, but no more than one item has."""
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
-    def find_own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
-        """Return an accepted shape of an input; for a raw request, the shape of a batch of one."""
-        return self.items()[0].shape if is_raw else self.tensors[place].shape
+    def find_input_shape(self, index: int, *, is_raw: bool = False) -> tuple[int, ...]:
+        """Return a shape of the input at this index that the model accepts; for a raw request, with a batch of one."""
+        return self.items()[0].shape if is_raw else self.tensors[index].shape
 
-    def build_shape(self, place: int, count: int) -> tuple[int, ...]:
-        """Return the shape of an input with its first variable dimension set to `count`."""
-        return self._resize(place, self.tensors[place], count).shape
+    def build_shape(self, index: int, count: int) -> tuple[int, ...]:
+        """Return the shape of the input at this index with its first variable dimension set to `count`.
 
-    def count_classes(self, tensors: Sequence[Tensor], place: int = 0) -> int:
-        """Return the number of classes of one output, for one item if it may be a batch."""
-        shape = self.expected(tensors)[place].shape
+        A shape without a variable dimension, or that the model accepts only in one size, stays the same.
+        """
+        return self._resize_input(index, self.tensors[index], count).shape
+
+    def count_classes(self, tensors: Sequence[Tensor], index: int = 0) -> int:
+        """Return the number of classes of the output at this index; of one row, if it has several dimensions."""
+        shape = self.expected(tensors)[index].shape
         return prod(shape[1:] if len(shape) > 1 else shape)
 
-    def build_ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
-        """Return accepted elements for one input, different for each salt."""
-        return np.resize(self.draw(salt)[place].array.reshape(-1), count)
+    def build_ramp(self, index: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+        """Return `count` elements for the input at this index: accepted elements, repeated; different for each salt."""
+        return np.resize(self.draw(salt)[index].array.reshape(-1), count)
 
     # --- the plain request ---
 
     @property
     def label(self) -> str:
-        """A short description, for messages."""
+        """The model in a few words, for messages."""
         return f"model {self.name}"
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether the model's own answers to plain requests are the only oracle."""
+        """Whether the expected answers are the model's own answers to plain requests: True."""
         return True
 
     @property
@@ -227,82 +232,82 @@ class DeployedModel(Model):
 
     @property
     def is_json_capable(self) -> bool:
-        """Whether a plain request and its answer are JSON."""
-        return not self.json_trouble and not self.sends and not self.binary_only
+        """Whether both a plain request and its answer are JSON, without binary data."""
+        return not self.json_trouble and not self.binary_inputs and not self.binary_only
 
     @property
-    def plain_send(self) -> Form:
-        """The form of inputs in a plain request."""
-        return "binary" if self.sends else "json"
+    def plain_input_form(self) -> Form:
+        """The form of inputs in a plain request: `binary` if one of them has to be binary, else `json`."""
+        return "binary" if self.binary_inputs else "json"
 
     @property
-    def plain_want(self) -> Form | None:
-        """The form of outputs that a plain request asks for; None for the default."""
-        return "binary" if self.kept_binary else None
+    def plain_output_form(self) -> Form | None:
+        """The form of outputs that a plain request asks for: `binary` if one has to be binary; None: the default."""
+        return "binary" if self.binary_outputs else None
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the inputs that are sent."""
+        """The names of the inputs that requests contain."""
         return tuple(tensor.name for tensor in self.tensors)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the outputs."""
+        """The names of the outputs that the model returns."""
         return tuple(spec.name for spec in self.role.outputs)
 
     @property
-    def json_capable(self) -> tuple[str, ...]:
-        """The outputs that have a JSON form."""
+    def json_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that JSON can represent."""
         return tuple(name for name in self.outputs if name not in self.binary_only)
 
     @property
-    def json_capable_inputs(self) -> tuple[str, ...]:
-        """The inputs that have a JSON form."""
+    def json_inputs(self) -> tuple[str, ...]:
+        """The names of the accepted inputs that JSON can represent."""
         return tuple(tensor.name for tensor in self.tensors if is_json_capable(tensor.datatype, tensor.array))
 
     @property
-    def sends(self) -> tuple[str, ...]:
-        """The inputs to send as binary data; over gRPC all or none, since a call has contents of one form."""
+    def binary_inputs(self) -> tuple[str, ...]:
+        """The inputs that plain requests send as binary data; over gRPC all or none, because a call has one form."""
         if self.control is not None and self.control.is_over_grpc:
             is_raw = self.json_trouble or not all(lookup(tensor.datatype).has_json_form for tensor in self.tensors)
             return self.inputs if is_raw else ()
-        kept = () if self.json_trouble else self.json_capable_inputs
+        kept = () if self.json_trouble else self.json_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
 
     def _list_binary_only_inputs(self) -> Sequence[str]:
-        return self.sends
+        return self.binary_inputs
 
     @property
-    def kept_binary(self) -> tuple[str, ...]:
-        """The outputs to request as binary data."""
+    def binary_outputs(self) -> tuple[str, ...]:
+        """The outputs that plain requests ask for as binary data."""
         return self.outputs if self.json_trouble else self.binary_only
 
     def build_outputs_member(self) -> list[RequestedOutput] | None:
-        """Return the output list of a plain request: None, unless an output has to be binary data."""
-        return [self.build_plain_output(name) for name in self.outputs] if self.kept_binary else None
+        """Return the `outputs` member of a plain request: None, unless an output has to be binary data."""
+        return [self.build_plain_output(name) for name in self.outputs] if self.binary_outputs else None
 
     def build_plain_output(self, name: str) -> RequestedOutput:
-        """Return an output for the list of a plain request: as binary data if JSON cannot represent it."""
-        return RequestedOutput(name, True if name in self.kept_binary else ABSENT)
+        """Return an entry for the `outputs` member of a plain request: as binary data if JSON cannot represent it."""
+        return RequestedOutput(name, True if name in self.binary_outputs else ABSENT)
 
-    def plain(self) -> InferRequest:
+    def build_plain_request(self) -> InferRequest:
         """Return the plain request: JSON in both directions, except for values that JSON cannot represent."""
-        return self.request(self.tensors, send=self.sends, outputs=self.build_outputs_member())
+        return self.request(self.tensors, send=self.binary_inputs, outputs=self.build_outputs_member())
 
-    def plainest(self) -> InferRequest:
-        """Return the plain request that every server has to answer, ignoring known trouble."""
-        return replace(self, trouble="", json_trouble="").plain()
+    def build_plain_json_request(self) -> InferRequest:
+        """Return the plain request that every server has to answer, even if `trouble` or `json_trouble` is known."""
+        return replace(self, trouble="", json_trouble="").build_plain_request()
 
-    def full(self) -> InferRequest:
+    def build_binary_outputs_request(self) -> InferRequest:
         """Return the plain request with every output as binary data."""
-        return self.request(self.tensors, send=self.sends, want="binary")
+        return self.request(self.tensors, send=self.binary_inputs, want="binary")
 
     def request(self, tensors: Sequence[Tensor] | None = None, **options: Any) -> InferRequest:
-        """Return a request like `Model.request`.
+        """Return a request to this model; see `Model.request` for the options.
 
         Raises:
             NotApplicable: the request needs JSON for values that JSON cannot represent, so that a server may refuse it.
-            Blocked: the request uses JSON, and the model answers no plain JSON request; or it answers no request.
+            Blocked: the model answers no plain request, or no JSON request if this one uses JSON.
         """
         if self.control is not None and self.trouble:
             raise BlockedError(self.trouble)
@@ -321,44 +326,44 @@ class DeployedModel(Model):
         unfit = [tensor.name for tensor in sent if not is_json_capable(tensor.datatype, tensor.array)]
         unfit += [name for name in wanted if name in self.binary_only]
         if unfit:
-            raise NotApplicableError(f"JSON does not carry {', '.join(unfit)}")
+            raise NotApplicableError(f"JSON cannot represent {', '.join(unfit)}")
         if self.json_trouble and (sent or wanted):
             raise BlockedError(f"{self.name} answers no plain JSON request: {self.json_trouble}")
 
     def items(self) -> list[Tensor]:
-        """Return candidates of the only input for a raw request: one item if it may be a batch.
+        """Return candidates for the only input of a raw request, which has a batch of one.
 
-        If the metadata do not distinguish a batch from a length, there are two candidates; callers use the first that
-        the model answers.
+        If the metadata do not tell whether the only dimension is a batch, there are two candidates: all elements and
+        the first one. Callers use the first candidate that the model answers.
         """
         (tensor,), shape = self.draw(self.salt), self.role.inputs[0].shape
         if len(tensor.shape) > len(shape) or (shape[:1] == (-1,) and len(shape) > 1):
-            return [_take_first_item(tensor)]
-        return [tensor, _take_first_item(tensor)] if shape == (-1,) else [tensor]
+            return [_slice_first_item(tensor)]
+        return [tensor, _slice_first_item(tensor)] if shape == (-1,) else [tensor]
 
     # --- expected outputs ---
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the expected outputs for inputs in any order: the outputs of the control request.
+        """Return the expected outputs for these inputs, which may be in any order: those of the control request.
 
         Raises:
-            NotApplicable: the model rejects these inputs, answers all inputs alike, or is not deterministic.
+            NotApplicable: the model refuses these inputs, answers all inputs alike, or is not deterministic.
             Blocked: the model answers no plain request.
         """
         if not self.varies:
             raise NotApplicableError(
-                f"{self.name} answers every input alike, or accepts one only: answers do not show what it read"
+                f"{self.name} answers every input alike, or accepts only one: its answers do not show what it read"
             )
         return self.find_outputs(tensors)
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the expected outputs like `expected`, even if they do not depend on the inputs."""
+        """Return the expected outputs like `expected`, but also if they do not depend on the inputs."""
         if self.control is None:
             raise NotApplicableError(f"the expected answer of {self.name} is unknown, because it gets no plain request")
-        return self.control.outputs(self, tensors)
+        return self.control.request_outputs(self, tensors)
 
     def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-        """Whether its answers to two inputs differ; a refusal of either counts as a difference."""
+        """Whether the model's answers to two sets of inputs differ; a refusal of either counts as a difference."""
         try:
             one, other = self.expected(tensors), self.expected(others)
         except DeclinedError:
@@ -369,10 +374,10 @@ class DeployedModel(Model):
         )
 
     def list_comparable_outputs(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Return the deterministic outputs, of `names` or of all.
+        """Return the names of the deterministic outputs, among `names` or all outputs.
 
         Raises:
-            NotApplicable: none of the outputs is deterministic.
+            NotApplicable: none of these outputs is deterministic.
         """
         wanted = self.outputs if names is None else names
         found = tuple(name for name in wanted if name not in self.unsteady)
@@ -383,7 +388,7 @@ class DeployedModel(Model):
     # --- as plain data ---
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for workers and reports."""
+        """Return the model as JSON-compatible data, for other processes and reports."""
         return {
             "name": self.name,
             "inputs": [_dump_spec(spec) for spec in self.role.inputs],
@@ -408,7 +413,7 @@ def from_dict(data: Mapping[str, Any]) -> DeployedModel:
 
 
 def derive_role(name: str, inputs: Any, outputs: Any) -> Role:
-    """Return a role with the signature of a model."""
+    """Return a `Role` that holds the signature of a deployed model; its function is unknown."""
     return Role(name, "what its metadata say", "unknown", tuple(inputs), tuple(outputs))
 
 
@@ -439,16 +444,16 @@ def _load_tensor(data: Mapping[str, Any]) -> Tensor:
 
 
 def _has_no_batch_dimension(shape: Sequence[int], declared: Sequence[int]) -> bool:
-    """Whether the first dimension cannot be a batch: it is the only dimension, or fixed in the metadata."""
+    """Whether the first dimension of a shape cannot be a batch: it is the only one, or fixed in the metadata."""
     return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 
-def _take_first_item(tensor: Tensor) -> Tensor:
+def _slice_first_item(tensor: Tensor) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:1])
 
 
 def encode_raw_body(tensor: Tensor) -> bytes:
-    """Encode a tensor as the body of a raw request; a BYTES tensor as its only string, without a length."""
+    """Encode a tensor as the body of a raw request; of a BYTES tensor, its first string without a length prefix."""
     return bytes(tensor.array.reshape(-1)[0]) if tensor.datatype == "BYTES" else bytes(tensor.to_bytes())
 
 
@@ -456,20 +461,23 @@ def encode_raw_body(tensor: Tensor) -> bytes:
 
 
 def is_json_capable(datatype: str, array: np.ndarray[Any, Any] | None = None) -> bool:
-    """Whether JSON can represent a datatype, and the elements of `array`, if given."""
-    return lookup(datatype).has_json_form and (array is None or is_ordinary(array))
+    """Whether JSON can represent a datatype and, if given, the elements of `array`."""
+    return lookup(datatype).has_json_form and (array is None or has_json_values(array))
 
 
-def is_ordinary(array: np.ndarray[Any, Any]) -> bool:
-    """Whether the elements contain no NaN, no infinity and no string that is not UTF-8."""
+def has_json_values(array: np.ndarray[Any, Any]) -> bool:
+    """Whether JSON can represent the elements: no NaN, no infinity, only strings in UTF-8."""
     if array.dtype.kind == "O":
         return all(_is_utf8(element) for element in array.reshape(-1).tolist())
     return bool(array.dtype.kind != "f" or np.isfinite(array).all())
 
 
-def has_classes(tensor: Tensor) -> bool:
-    """Whether an output may be classified: strings, NaN and empty outputs crashed servers; large outputs take long."""
-    return tensor.datatype in SCORE_DATATYPES and 0 < tensor.elements <= MAX_SCORES and is_ordinary(tensor.array)
+def is_classifiable(tensor: Tensor) -> bool:
+    """Whether the suite requests classes of an output: it has numbers, is not empty and not too large.
+
+    Servers have crashed when they classified strings, NaN or empty outputs.
+    """
+    return tensor.datatype in SCORE_DATATYPES and 0 < tensor.elements <= MAX_SCORES and has_json_values(tensor.array)
 
 
 def _is_utf8(element: bytes) -> bool:
@@ -481,6 +489,6 @@ def _is_utf8(element: bytes) -> bool:
 
 
 def describe_nondeterminism(names: Sequence[str]) -> str:
-    """Return the message for outputs that are not deterministic."""
+    """Return the message for a model whose outputs with these names are not deterministic."""
     verb = "differ" if len(names) > 1 else "differs"
     return f"the model is not deterministic: {', '.join(names)} {verb} between two equal requests"

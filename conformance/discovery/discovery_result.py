@@ -14,7 +14,7 @@ Progress = Callable[[str], None]
 
 
 def ignore_progress(_: str) -> None:
-    """Discard the message."""
+    """Discard a progress message."""
 
 
 # The kind of model that a probe of an extension needs.
@@ -31,15 +31,17 @@ class DiscoveryResult:
     """The extensions, roles and models of a target.
 
     Attributes:
-        name: the name of the server in its metadata; `version` likewise.
-        listed: the extensions in its metadata, unchanged; `listed_grpc`: those in its gRPC metadata.
-        offered: offered extension -> evidence ("listed", "works", "asked for").
+        name: the name of the server in its metadata; None if unknown.
+        version: the version of the server in its metadata; None if unknown.
+        listed: the extensions in the metadata over HTTP, unchanged.
+        offered: offered extension -> evidence ("listed", "works", or "asked for" by the user).
         refusals: extension that is not offered -> the answer to its probe; empty if no model could be probed.
-        roles: role -> name of the model that fills it.
-        models: name -> a deployed model (`discovery.deployed_model`) as plain data.
-        broken: requests that were neither answered nor refused (`transport.broken_request`), as plain data.
+        roles: role -> name of the model that fills the role.
+        models: name -> a deployed model, as `DeployedModel.to_dict` returns it.
+        silence: the answer to the request for server metadata, in a few words, if it contains none; else empty.
         coding: an unrequested content coding that made an answer unreadable; else empty.
-        silence: the answer of a server without metadata, in a few words; else empty.
+        listed_grpc: the extensions in the metadata over gRPC, unchanged.
+        broken: requests that were neither answered nor refused (`transport.broken_request`), JSON-compatible.
     """
 
     name: str | None = None
@@ -55,19 +57,19 @@ class DiscoveryResult:
     broken: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for workers and reports."""
+        """Return the result as JSON-compatible data, for other processes and reports."""
         return asdict(self)
 
     def describe_absence(self, extension: str) -> str:
-        """Return why an extension is absent: not offered or not tried, with the reason."""
+        """Return that an extension is not offered or was not tried, with the reason."""
         return f"{'not offered' if self.refusals.get(extension) else 'not tried'}: {self.explain_absence(extension)}"
 
     def explain_absence(self, extension: str) -> str:
-        """Return the refusal of an extension's probe, or the reason why there was no probe."""
+        """Return the answer that refused the probe of an extension, or the reason why there was no probe."""
         return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_MODELS_TO_PROBE[extension]}"
 
     def merge(self, of_models: DiscoveryResult) -> DiscoveryResult:
-        """Merge this result for roles with that for deployed models; an extension offered in either is offered."""
+        """Merge this result (of roles) with that of deployed models. An extension is offered if either says so."""
         offered = of_models.offered | self.offered
         shown = of_models.refusals | {name: why for name, why in self.refusals.items() if why}
         absent = {**of_models.refusals, **self.refusals}
@@ -75,7 +77,7 @@ class DiscoveryResult:
         return replace(self, offered=offered, refusals=refusals, models=of_models.models)
 
     def hide_secrets(self, secrets: Sequence[str]) -> DiscoveryResult:
-        """Return a copy without these secrets in texts of the server."""
+        """Return a copy in which these secrets are masked in all texts from the server."""
         return replace(
             self,
             name=self.name and hide(self.name, secrets),

@@ -1,7 +1,7 @@
-"""Discovery of a target through named deployed models, whatever they compute.
+"""Discovery of a target through named deployed models, whatever these compute. The target needs no models for roles.
 
-The metadata describe a model; inputs are guessed until it answers. The same models probe the extensions of the target.
-No role has to be deployed.
+Reads the signature of each model from its metadata, and guesses inputs until the model answers a plain request
+(`discovery.control_oracle` defines the term). Probes the extensions of the target with these models.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from conformance.discovery.deployed_model import (
     TENSORS,
     DeployedModel,
     derive_role,
+    has_json_values,
     is_json_capable,
-    is_ordinary,
 )
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
-from conformance.discovery.offered_extensions import ask
+from conformance.discovery.offered_extensions import send_request
 from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs
 from conformance.roles.roles import TensorSpec
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
@@ -59,17 +59,21 @@ INPUTS_HELP = (
 
 
 class UnknownInputsError(SettingsError):
-    """The inputs of a model are unknown unless a user gives them; `refusal` is the message without advice."""
+    """The suite cannot find out the inputs of a model, so that the user has to give them.
 
-    def __init__(self, refusal: str, way_out: str = "") -> None:
-        super().__init__(f"{refusal}{way_out}")
+    Attributes:
+        refusal: the message without advice.
+    """
+
+    def __init__(self, refusal: str, advice: str = "") -> None:
+        super().__init__(f"{refusal}{advice}")
         self.refusal = refusal
 
 
 class WrongMetadataError(SettingsError):
-    """The metadata of a model are wrong, so that nothing can be sent to the model.
+    """The metadata of a model are wrong, so that the suite cannot send requests to the model.
 
-    The checks of metadata judge this fault.
+    The checks of metadata report this fault.
     """
 
 
@@ -82,46 +86,47 @@ def discover_models(
     lenient: bool = False,
     progress: Progress = ignore_progress,
 ) -> DiscoveryResult:
-    """Discover the extensions of a target and these models.
+    """Discover these models of a target, and the extensions of the target.
 
     Args:
         target: a target before discovery.
         names: the names of the models.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         given: model -> inputs from the user, used instead of guesses.
-        lenient: describe an unusable model with its trouble instead of raising, for models not named by the user. A
-            model with wrong metadata is always described.
+        lenient: for models that the user has not named: return a model that cannot be discovered with its `trouble`,
+            instead of raising an error. A model with wrong metadata is always returned.
         progress: receives progress messages.
 
     Raises:
         TargetLost: the target does not answer.
-        SettingsError: a model does not exist or cannot be used, or `given` does not fit it.
+        SettingsError: a model does not exist, its inputs are unknown, or `given` does not match its metadata.
     """
-    survey, transports = DiscoveryResult(), target.settings.transports
+    result, transports = DiscoveryResult(), target.settings.transports
     if HTTP in transports:
-        offered_extensions.read_http_metadata(target, survey)
+        offered_extensions.read_http_metadata(target, result)
     if GRPC in transports:
-        offered_extensions.read_grpc_metadata(target, survey)
+        offered_extensions.read_grpc_metadata(target, result)
     models = []
     for number, name in enumerate(dict.fromkeys(names), 1):
-        progress(f"asking for inputs that models take: {number}/{len(names)}")
+        progress(f"looking for inputs that models accept: {number}/{len(names)}")
         models.append(_discover_or_describe(target, name, (given or {}).get(name, {}), lenient=lenient))
     target.broken = [one for one in target.broken if not _is_from_guess(one)]
     asked = [model for model in models if not model.trouble]
     for extension in OVER_HTTP if HTTP in transports else ():
         offered_extensions.record_extension(
-            survey, extension, wanted, offered_extensions.probe_models(target, extension, asked)
+            result, extension, wanted, offered_extensions.probe_models(target, extension, asked)
         )
-    offered_extensions.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
+    offered_extensions.record_extension(result, PROTOCOL, wanted or EXTENSIONS, ())
     if GRPC in transports:
         scored = [model for model in asked if SCORED.describe_mismatch(model.role.inputs, model.role.outputs) == ""]
         probes = offered_extensions.probe_classes_over_grpc(target, scored)
-        offered_extensions.record_extension(survey, OVER_GRPC[0], wanted, probes)
-    survey.models = {model.name: model.to_dict() for model in models}
-    return survey
+        offered_extensions.record_extension(result, OVER_GRPC[0], wanted, probes)
+    result.models = {model.name: model.to_dict() for model in models}
+    return result
 
 
 def _discover_or_describe(target: Target, name: str, given: UserInputs, *, lenient: bool) -> DeployedModel:
+    """Discover a model. After an error, return the model with its `trouble`, or raise the error: see `lenient`."""
     try:
         return discover_model(target, name, given)
     except SettingsError as error:
@@ -135,11 +140,11 @@ def _discover_or_describe(target: Target, name: str, given: UserInputs, *, lenie
 
 
 def discover_model(target: Target, name: str, given: UserInputs) -> DeployedModel:
-    """Return a model with inputs that it accepts, or with the reason why it cannot be used (`trouble`).
+    """Return a model with inputs that the model accepts, or with the reason why it cannot be used (`trouble`).
 
     Raises:
         TargetLost: the target does not answer.
-        SettingsError: there is no such model, its metadata are insufficient, or `given` does not fit it.
+        SettingsError: the model does not exist, its metadata are wrong or list no inputs, or `given` does not match.
     """
     inputs, outputs, is_described = _read_signature(target, name, given)
     declared = {spec.name: spec.datatype for spec in outputs}
@@ -158,7 +163,7 @@ def discover_model(target: Target, name: str, given: UserInputs) -> DeployedMode
 
 
 def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
-    """Return the inputs and outputs of a model, and whether its metadata, not the user, list the inputs."""
+    """Return the inputs and outputs of a model, and whether the inputs are from its metadata (or else the user's)."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
     reply, document = _request_metadata(target, name)
     if document is None:
@@ -172,7 +177,7 @@ def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[
         )
     inputs = document.get("inputs")
     if inputs is not None and not isinstance(inputs, list):
-        found = f"have inputs {format_value(inputs)}, which is no array"
+        found = f"have inputs {format_value(inputs)}, which is not an array"
         raise WrongMetadataError(f"the metadata of {escape_text(name, 100)} {found}")
     listed = _parse_specs(name, inputs)
     if not listed and not own:
@@ -183,7 +188,7 @@ def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[
 
 
 def _request_metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:
-    """Request the metadata of a model; return the answer and its document, or None."""
+    """Request the metadata of a model; return the answer, and its JSON (None if the answer has no metadata)."""
     if HTTP not in target.settings.transports:
         reply = target.send(make_grpc_call("ModelMetadata", name=name))
         message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
@@ -205,30 +210,30 @@ def _parse_specs(name: str, listed: Any) -> list[TensorSpec]:
 
 
 def _parse_spec(model: str, item: Any) -> TensorSpec:
-    """Parse a tensor of the metadata; an invalid shape becomes the shape of a single element."""
+    """Parse a tensor in the metadata. A shape that is not a list becomes (), an invalid dimension becomes variable."""
     item = item if isinstance(item, dict) else {}
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
     if not isinstance(name, str) or not isinstance(datatype, str) or datatype not in DATATYPES:
         raise WrongMetadataError(
             f"the metadata of {escape_text(model, 100)} have a tensor {format_value(name)}"
-            f" of datatype {format_value(datatype)}, which is none of the protocol's"
+            f" of datatype {format_value(datatype)}, which is not in the protocol"
         )
     sizes = shape if isinstance(shape, list) else []
     if len(sizes) > MAX_DIMENSIONS:
         raise SettingsError(
             f"the metadata of {escape_text(model, 100)} give {format_value(name)} {len(sizes)} dimensions;"
-            f" {MAX_DIMENSIONS} are judged"
+            f" the suite can judge at most {MAX_DIMENSIONS}"
         )
     return TensorSpec(name, datatype, tuple(size if type(size) is int and size >= 0 else -1 for size in sizes))
 
 
 def _mark_binary_only_datatypes(model: DeployedModel) -> DeployedModel:
-    """Mark outputs whose datatype JSON cannot represent as binary-only."""
+    """Set `binary_only` to the outputs whose datatype JSON cannot represent."""
     return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
 
 
 def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs) -> tuple[DeployedModel, Reply | None]:
-    """Return the model with accepted inputs, and its answer; or the model with its trouble, and None."""
+    """Return the model with inputs that it accepts, and its answer; or the model with its `trouble`, and None."""
     found, refusal = _try_guesses(target, model, given)
     if found is None and any(is_json_capable(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
         found, _ = _try_guesses(target, replace(model, json_trouble=refusal), given)
@@ -241,7 +246,7 @@ def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs
         without = f" without {model.demands}" if model.demands else " that can be read"
         detail = f"answers no plain request{without}: {refusal}"
         return replace(model, trouble=f"{model.name} {detail}", refusal=detail), None
-    inputs = "the inputs that are given" if given else "inputs made from its metadata"
+    inputs = "the given inputs" if given else "inputs made from its metadata"
     how = INPUTS_HELP.format(model=model.name, members="")
     detail = f"answers no plain request with {inputs}: {refusal}"
     return replace(model, trouble=f"{model.name} {detail}; {how}", refusal=detail, missing=DATA), None
@@ -250,16 +255,17 @@ def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs
 def _find_cause_of_refusals(
     target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]
 ) -> DeployedModel:
-    """Find inputs that a model accepts although it answers no usable plain JSON request; else return it unchanged.
+    """Find out why a model answers no plain JSON request with outputs, by retries with some of the guesses.
 
-    Either it requires an optional part of a request (`demands`), or its answer cannot be parsed.
+    Return the model with the first inputs that it accepts if the request has an optional part (`demands`), or that it
+    accepts with an unreadable answer. Return the model unchanged if there are none.
     """
     for tensors in guesses:
         tried = replace(model, tensors=tensors)
-        if ask(target, tried.plainest()).succeeded:
+        if send_request(target, tried.build_plain_json_request()).succeeded:
             return tried
         for part, with_part in OPTIONAL_PARTS.items():
-            if _has_outputs(ask(target, with_part(tried.plainest(), tried))):
+            if _has_outputs(send_request(target, with_part(tried.build_plain_json_request(), tried))):
                 return replace(tried, demands=part)
     return model
 
@@ -267,9 +273,10 @@ def _find_cause_of_refusals(
 def _try_guesses(
     target: Target, model: DeployedModel, given: UserInputs
 ) -> tuple[tuple[DeployedModel, Reply] | None, str]:
-    """Return the model with the first accepted inputs and the answer, or None; and the first refusal.
+    """Send plain requests with guessed inputs until the model accepts one.
 
-    The first inputs fit the metadata best, so that their refusal is the most informative.
+    Return the model with these inputs and its answer, or None if it accepts none; and the first refusal. The first
+    guess fits the metadata best, so that its refusal is the most informative.
     """
     best: tuple[DeployedModel, Reply] | None = None
     refusal = ""
@@ -277,7 +284,7 @@ def _try_guesses(
         if best and [tensor.shape for tensor in tensors] != [tensor.shape for tensor in best[0].tensors]:
             continue
         tried = replace(model, tensors=tensors)
-        reply = ask(target, tried.plain())
+        reply = send_request(target, tried.build_plain_request())
         if not _has_outputs(reply):
             refusal = refusal or escape_text(reply.outcome())
         elif _has_json_capable_values(reply):
@@ -290,7 +297,7 @@ def _try_guesses(
 
 
 def _is_from_guess(found: BrokenRequest) -> bool:
-    """Whether guessed inputs may have caused a broken request, by an error in the model or a timeout."""
+    """Whether a guess may have broken a request, because the inputs caused an error in the model or a timeout."""
     return found.is_deliberate or _has_timed_out(found.reply)
 
 
@@ -299,19 +306,19 @@ def _has_outputs(reply: Reply) -> bool:
 
 
 def _has_timed_out(reply: Reply) -> bool:
-    """Whether the request timed out, so that more guesses would take too long."""
+    """Whether the request of this reply timed out, so that more guesses would take too long."""
     return reply.status is None and reply.has_failed(FailureKind.TIMEOUT)
 
 
 def _has_json_capable_values(reply: Reply) -> bool:
-    """Whether every output has elements that JSON can represent; such inputs are preferred."""
+    """Whether every output of an answer has elements, all of which JSON can represent."""
     arrays = [output.array for output in reply.answer.outputs]
-    return all(array is not None and array.size and is_ordinary(array) for array in arrays)
+    return all(array is not None and array.size and has_json_values(array) for array in arrays)
 
 
 def _replace_declared_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
-    """Replace the declared outputs of the model by those in its plain answer."""
-    if model.plain().outputs is None:
+    """Replace the outputs in the model's role by those in its answer, if the plain request asks for all outputs."""
+    if model.build_plain_request().outputs is None:
         declared = {spec.name: spec for spec in model.role.outputs}
         came = {output.name: output.datatype for output in reply.answer.outputs if output.name}
         shapes = {name: declared[name].shape if name in declared else () for name in came}
@@ -321,15 +328,15 @@ def _replace_declared_outputs(model: DeployedModel, reply: Reply) -> DeployedMod
 
 
 def _detect_output_properties(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
-    """Detect binary-only and unsteady outputs, by a second plain request and a request for binary data."""
-    full = ask(target, model.full())
+    """Set `binary_only` and `unsteady`, by a request for binary data and a second plain request."""
+    full = send_request(target, model.build_binary_outputs_request())
     binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
     if binary_only != model.binary_only:
         fitting = replace(model, binary_only=binary_only, json_trouble="")
-        reply = ask(target, fitting.plain())
+        reply = send_request(target, fitting.build_plain_request())
         if _has_outputs(reply):
             model, first = fitting, reply
-    again = ask(target, model.plain())
+    again = send_request(target, model.build_plain_request())
     return replace(model, unsteady=tuple(find_differing_outputs(first, again)) if again.succeeded else ())
 
 
@@ -339,7 +346,7 @@ def _test_variations(target: Target, model: DeployedModel, given: UserInputs) ->
     model = replace(model, samples=_build_user_samples(model, given))
     varying = replace(model, varies=True)
     others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
-    replies = [ask(target, other.plain()) for other in others]
+    replies = [send_request(target, other.build_plain_request()) for other in others]
     tells = all(map(_has_outputs, replies)) and any(
         find_differing_outputs(replies[0], reply, steady) for reply in replies[1:]
     )
@@ -347,9 +354,9 @@ def _test_variations(target: Target, model: DeployedModel, given: UserInputs) ->
     shapes = [tensor.shape for tensor in model.tensors]
     sized = longer.build_salted_inputs(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
     takes = [tensor.shape for tensor in sized] != shapes and _has_outputs(
-        ask(target, replace(model, tensors=tuple(sized)).plain())
+        send_request(target, replace(model, tensors=tuple(sized)).build_plain_request())
     )
-    moved = ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
+    moved = send_request(target, replace(others[1], tensors=others[1].tensors[::-1]).build_plain_request())
     by_place = len(model.tensors) > 1 and bool(find_differing_outputs(replies[1], moved, steady))
     return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
 
@@ -361,7 +368,10 @@ def _fits_json(full: Reply, name: str) -> bool:
 
 
 def _build_user_samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[Tensor, ...], ...]:
-    """Return the samples that a user gives, if there are several; inputs not given are the same in each sample."""
+    """Return the alternative inputs that a user gives, if there are several.
+
+    Inputs that the user does not give are the same in each alternative.
+    """
     count = max((len(entry.samples) for entry in given.values()), default=1)
     specs = model.role.inputs
     rows = (build_user_tensors(specs, given, place) for place in range(count if count > 1 else 0))
@@ -371,12 +381,12 @@ def _build_user_samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[
 # --- extensions ---------------------------------------------------------------------------------------------------
 
 
-def try_extensions(target: Target, name: str) -> DiscoveryResult:
-    """Probe all extensions on one model that answers plain requests, ignoring the list of the server.
+def probe_extensions(target: Target, name: str) -> DiscoveryResult:
+    """Probe all HTTP extensions with one deployed model, whether or not the server lists them.
 
     Raises:
         TargetLost: the target does not answer.
-        SettingsError: there is no such model, or it cannot be used.
+        SettingsError: the model does not exist, or its inputs are unknown.
     """
     alone, model = DiscoveryResult(), discover_model(target, name, {})
     for extension in OVER_HTTP:

@@ -2,9 +2,10 @@
 
 Source: Open Inference Protocol, "Server Metadata" and "Model Metadata", REST and gRPC.
 
-A refused probe means not offered; an answered one means offered, however wrong the answer is. A server cannot answer
-inputs in an unknown form, but may ignore an unknown option, like any parameter. So an answer proves nothing if it
-equals the answer without the option. A request that broke the server is not a refusal; `Target.broken` records it.
+If the server refuses the probe of an extension, the extension is not offered. If the server answers, even wrongly, the
+extension is offered. There is one exception: a server may ignore an unknown option, like any parameter. So an answer
+counts only if it differs from the answer to the same request without the option. A request that broke the server is not
+a refusal; `Target.broken` records it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.discovery.control_oracle import as_tensor
-from conformance.discovery.deployed_model import DeployedModel, encode_raw_body, has_classes
+from conformance.discovery.deployed_model import DeployedModel, encode_raw_body, is_classifiable
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.roles.model import Model
 from conformance.spec.extensions import HTTP, OVER_GRPC
@@ -39,41 +40,41 @@ _CLASS_PROBE_ROLES = ("scores", "scores_labelled", "scores_batching", "identity_
 # --- metadata ---------------------------------------------------------------------------------------------------------
 
 
-def read_http_metadata(target: Target, survey: DiscoveryResult) -> None:
-    """Read name, version and extensions from the answer to GET /v2."""
+def read_http_metadata(target: Target, result: DiscoveryResult) -> None:
+    """Request GET /v2, and store the server's name, version and extensions in the result."""
     reply = target.get("/v2")
     document, _ = parse_json(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
-        survey.silence = str(reply.exchange.failure or f"HTTP {reply.status}")
-        survey.coding = reply.unrequested_coding
+        result.silence = str(reply.exchange.failure or f"HTTP {reply.status}")
+        result.coding = reply.unrequested_coding
         return
-    survey.name = _keep_text(document.get("name"))
-    survey.version = _keep_text(document.get("version"))
+    result.name = _read_string(document.get("name"))
+    result.version = _read_string(document.get("version"))
     listed = document.get("extensions")
-    survey.listed = [str(entry) for entry in listed] if isinstance(listed, list) else []
+    result.listed = [str(entry) for entry in listed] if isinstance(listed, list) else []
 
 
-def _keep_text(value: object) -> str | None:
+def _read_string(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def read_grpc_metadata(target: Target, survey: DiscoveryResult) -> None:
-    """Read ServerMetadata; name and version from HTTP take precedence."""
+def read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
+    """Call ServerMetadata, and store the server's extensions in the result, and name and version unless known."""
     reply = target.send(make_grpc_call("ServerMetadata"))
     message = parse_message(reply.body, "ServerMetadata") if reply.succeeded else None
     if message is None:
-        survey.silence = survey.silence or reply.outcome()
+        result.silence = result.silence or reply.outcome()
         return
-    survey.name = survey.name or message.name
-    survey.version = survey.version or message.version
-    survey.listed_grpc = list(message.extensions)
+    result.name = result.name or message.name
+    result.version = result.version or message.version
+    result.listed_grpc = list(message.extensions)
 
 
-def find_absence(target: Target, role: str) -> Reply | None:
-    """Return the metadata answer that shows that a role's model is missing; None if the model exists.
+def find_missing_model_reply(target: Target, role: str) -> Reply | None:
+    """Return the reply to a metadata request that shows that the model of a role is missing; None if the model exists.
 
-    A missing model answers neither a metadata nor a plain request. Both go over HTTP if HTTP is judged, since a model
-    may be served only over HTTP.
+    A model is missing if the server answers neither a metadata request nor a plain request. Both are sent over HTTP if
+    HTTP is judged, because a model may be served only over HTTP.
     """
     model = target.model(role)
     if model is None:
@@ -82,13 +83,15 @@ def find_absence(target: Target, role: str) -> Reply | None:
         metadata = target.get(model.path)
     else:
         metadata = target.send(make_grpc_call("ModelMetadata", name=model.name, version=model.version))
-    if metadata.succeeded or (model.role.is_json_capable and ask(target, model.request(send="json")).succeeded):
+    if metadata.succeeded or (
+        model.role.is_json_capable and send_request(target, model.request(send="json")).succeeded
+    ):
         return None
     return metadata
 
 
-def ask(target: Target, request: InferRequest) -> Reply:
-    """Send a request over HTTP, or over gRPC if only gRPC is judged."""
+def send_request(target: Target, request: InferRequest) -> Reply:
+    """Send an inference request over HTTP, or over gRPC if only gRPC is judged."""
     return target.infer(request if HTTP in target.settings.transports else make_infer_message(request))
 
 
@@ -97,10 +100,11 @@ def ask(target: Target, request: InferRequest) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """An answer to a request that uses an extension.
+    """The reply to a request that uses an extension.
 
     Attributes:
-        plain: the answer to the same request without the extension, if a server may ignore the extension; else None.
+        reply: the reply.
+        plain: the reply to the same request without the extension, if a server may ignore the extension; else None.
     """
 
     reply: Reply
@@ -108,25 +112,25 @@ class Probe:
 
     @property
     def is_recognized(self) -> bool:
-        """Whether the extension affected the answer, correctly or not."""
+        """Whether the server answered the request, and did not ignore the extension."""
         return is_answered(self.reply) and (
-            self.plain is None or _extract_form(self.reply) != _extract_form(self.plain)
+            self.plain is None or _describe_answer_form(self.reply) != _describe_answer_form(self.plain)
         )
 
 
 def send_probe(target: Target, request: InferRequest | Message, plain: InferRequest | Message) -> Probe:
-    """Send a request with an option, and, if that is answered, the plain request."""
+    """Send a request with an option of an extension; if it is answered, also send the request without the option."""
     reply = target.infer(request)
     return Probe(reply, target.infer(plain) if is_answered(reply) else None)
 
 
 def is_answered(reply: Reply) -> bool:
-    """Whether the status is 2xx; the answer may be incomplete."""
+    """Whether a reply has a 2xx status; its body may be incomplete."""
     return reply.status is not None and 200 <= reply.status < 300
 
 
-def _extract_form(reply: Reply) -> tuple[object, ...]:
-    """Return the properties of an answer that are equal in answers of the same form."""
+def _describe_answer_form(reply: Reply) -> tuple[object, ...]:
+    """Return what a reply shows of its encoding, to compare two replies; without values, which may vary."""
     answer = reply.answer
     outputs = [(output.name, output.datatype, output.shape, output.binary) for output in answer.outputs]
     outputs.sort(key=str)
@@ -134,28 +138,35 @@ def _extract_form(reply: Reply) -> tuple[object, ...]:
     return reply.status, reply.header(INFERENCE_HEADER), outputs, kinds, reply.exchange.failure
 
 
-def record_extension(survey: DiscoveryResult, extension: str, wanted: Sequence[str], probes: Iterable[Probe]) -> None:
-    """Record whether an extension is offered; `probes` lazily yields answers to requests that use it."""
+def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[str], probes: Iterable[Probe]) -> None:
+    """Store in the result whether an extension is offered: asked for by the user, listed, or working in a probe.
+
+    Args:
+        result: the result of discovery so far.
+        extension: the extension.
+        wanted: the extensions that the user wants to judge; empty: those that the target offers.
+        probes: sends one probe of the extension at each step, as long as none is recognized.
+    """
     if wanted:
         if extension in wanted:
-            survey.offered[extension] = "asked for"
+            result.offered[extension] = "asked for"
         return
-    if (extension in LISTED and extension in survey.listed) or LISTED_OVER_GRPC.get(extension) in survey.listed_grpc:
-        survey.offered[extension] = "listed"
+    if (extension in LISTED and extension in result.listed) or LISTED_OVER_GRPC.get(extension) in result.listed_grpc:
+        result.offered[extension] = "listed"
         return
     ignored = "its parameter is ignored" if extension in OVER_GRPC else "its parameters are ignored"
     refusal = ""
     for probe in probes:
         if probe.is_recognized:
-            survey.offered[extension] = "works"
+            result.offered[extension] = "works"
             return
         refusal = ignored if is_answered(probe.reply) else probe.reply.outcome()
-        survey.coding = survey.coding or probe.reply.unrequested_coding
-    survey.refusals[extension] = refusal
+        result.coding = result.coding or probe.reply.unrequested_coding
+    result.refusals[extension] = refusal
 
 
 def _find_models(target: Target, roles: Sequence[str]) -> Iterator[Model]:
-    """Yield the models of these roles that the target has."""
+    """Yield the target's models for these roles; skip roles without a model."""
     for role in roles:
         model = target.model(role)
         if model is not None:
@@ -163,7 +174,7 @@ def _find_models(target: Target, roles: Sequence[str]) -> Iterator[Model]:
 
 
 def _probe_binary(target: Target) -> Iterator[Probe]:
-    """Probe binary data in both directions, then in each alone: a server may support only inputs or only outputs."""
+    """Probe binary inputs with and without binary outputs, then only binary outputs: servers may support only one."""
     for model in _find_models(target, _BINARY_PROBE_ROLES):
         for want in ("binary", None):
             yield Probe(target.infer(model.request(send="binary", want=want)))
@@ -197,11 +208,11 @@ def probe_scored_roles_over_grpc(target: Target) -> Iterator[Probe]:
 
 
 def probe_classes_over_grpc(target: Target, models: Iterable[Model]) -> Iterator[Probe]:
-    """Probe classification over gRPC with models that have scores."""
+    """Probe classification over gRPC with models that have a numeric output."""
     for model in models:
         name = next(spec.name for spec in model.role.outputs if spec.datatype in SCORE_DATATYPES)
-        asking = model.request(send=model.plain_send, outputs=[RequestedOutput(name, classification=1)])
-        plain = model.request(send=model.plain_send, outputs=[name])
+        asking = model.request(send=model.plain_input_form, outputs=[RequestedOutput(name, classification=1)])
+        plain = model.request(send=model.plain_input_form, outputs=[name])
         yield send_probe(target, make_infer_message(asking), make_infer_message(plain))
 
 
@@ -209,32 +220,32 @@ def probe_classes_over_grpc(target: Target, models: Iterable[Model]) -> Iterator
 
 
 def probe_models(target: Target, extension: str, models: Sequence[DeployedModel]) -> Iterator[Probe]:
-    """Probe an extension with deployed models."""
+    """Probe an extension over HTTP with deployed models."""
     for model in models:
         if extension == "binary_tensor_data":
-            yield from _probe_own_binary(target, model)
+            yield from _probe_deployed_binary(target, model)
         elif extension == "raw" and len(model.tensors) == 1:
             yield from (
                 Probe(target.infer(model.raw(encode_raw_body(tensor)))) for tensor in model.items() if tensor.elements
             )
         elif extension == "classification":
-            yield from _probe_own_classes(target, model)
+            yield from _probe_deployed_classes(target, model)
 
 
-def _probe_own_binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
-    """Probe binary outputs, then binary inputs."""
+def _probe_deployed_binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
+    """Probe binary outputs, then binary inputs, with a deployed model."""
     if model.is_json_capable:
-        yield send_probe(target, model.full(), model.plain())
+        yield send_probe(target, model.build_binary_outputs_request(), model.build_plain_request())
     else:
-        yield Probe(target.infer(model.full()))
+        yield Probe(target.infer(model.build_binary_outputs_request()))
     yield Probe(target.infer(model.request(send="binary", outputs=model.build_outputs_member())))
 
 
-def _probe_own_classes(target: Target, model: DeployedModel) -> Iterator[Probe]:
-    """Request the top class of the first output that can be classified."""
-    for output in target.infer(model.plain()).answer.outputs:
+def _probe_deployed_classes(target: Target, model: DeployedModel) -> Iterator[Probe]:
+    """Probe classification with a deployed model: request one class of the first output that can be classified."""
+    for output in target.infer(model.build_plain_request()).answer.outputs:
         tensor = as_tensor(output)
-        if tensor is not None and has_classes(tensor):
-            wanted = model.request(send=model.sends, outputs=[RequestedOutput(tensor.name, classification=1)])
-            yield send_probe(target, wanted, model.request(send=model.sends, outputs=[tensor.name]))
+        if tensor is not None and is_classifiable(tensor):
+            wanted = model.request(send=model.binary_inputs, outputs=[RequestedOutput(tensor.name, classification=1)])
+            yield send_probe(target, wanted, model.request(send=model.binary_inputs, outputs=[tensor.name]))
             return

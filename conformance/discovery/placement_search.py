@@ -1,8 +1,8 @@
-"""Finds the deployed models that fill roles, by metadata and an inference for each.
+"""Finds the deployed models that fill roles, by the metadata of each model and an inference.
 
 A model with the name of a role fills that role, whether its answers are correct or not. Any other model fills a role if
-its metadata list the role's tensors, under any names, and its answer to a plain request is correct. For classification
-roles, the labels must match as well.
+its metadata list the datatypes and shapes of the role, under any tensor names, and its answer to a request with sample
+values is correct. For classification roles, the labels must match as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INDEX_REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The tensors of a model in its metadata."""
+    """The inputs and outputs that the metadata of a model list."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
@@ -47,14 +47,14 @@ def list_models(target: Target) -> list[str]:
 
 
 def find_models(target: Target) -> list[str]:
-    """Return the names of listed models, and of unlisted models with the name of a role."""
+    """Return the names of the models that the target lists, and of unlisted models with the name of a role."""
     found = list_models(target)
     own = [role for role in load_roles() if role not in found and target.get(f"/v2/models/{role}").succeeded]
     return list(dict.fromkeys([*found, *own]))
 
 
 def _iterate_names(document: Any) -> Iterator[str]:
-    """Yield names from [{"name": ...}], {"models": [...]}, and lists of either names or objects."""
+    """Yield the model names in a JSON list of names or of objects with `name`, or in such a list in `models`."""
     entries = document.get("models") if isinstance(document, dict) else document
     for entry in entries if isinstance(entries, list) else ():
         name = entry.get("name") if isinstance(entry, dict) else entry
@@ -99,16 +99,16 @@ def _find_placement(target: Target, role: Role, signatures: Mapping[str, Signatu
 
 
 def _map_names(role: Role, signature: Signature) -> Names | None:
-    """Map the role's tensor names to those of a model; None if the signature does not match."""
+    """Map the role's tensor names to those of a model, where they differ; None if the signature does not match."""
     inputs = _match_specs(role.inputs, signature.inputs, batching=role.batching)
     outputs = _match_specs(role.outputs, signature.outputs, batching=role.batching)
     return None if inputs is None or outputs is None else Names(inputs, outputs)
 
 
 def _match_specs(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batching: bool) -> dict[str, str] | None:
-    """Map tensor names of the role to those of the model; None if datatypes or shapes differ.
+    """Map tensor names of the role (`specs`) to those of a model (`others`); None if datatypes or shapes differ.
 
-    Tensors are matched by name if all names are equal, else by order.
+    Tensors are matched by name if both have the same names, else by order. Names that are equal are omitted.
     """
     named = {other.name: other for other in others}
     if set(named) == {spec.name for spec in specs}:
@@ -123,7 +123,7 @@ def _match_specs(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, b
 
 
 def _is_role_model(target: Target, model: Model) -> bool:
-    """Whether the model computes the function of the role, with its labels."""
+    """Whether the model returns the outputs of its role for sample values, and has the labels of the role."""
     form = "json" if model.role.is_json_capable else "binary"
     try:
         reply = target.infer(model.request(send=form, want=None if form == "json" else "binary"))
@@ -134,7 +134,10 @@ def _is_role_model(target: Target, model: Model) -> bool:
 
 
 def _has_role_labels(target: Target, model: Model) -> bool:
-    """Whether each class of each output has the label of the role, or none if the role has none."""
+    """Whether each class of each output has the label that the role defines, or no label if the role defines none.
+
+    If the server does not classify an output, only roles without labels match.
+    """
     for spec in model.role.outputs:
         wanted = RequestedOutput(spec.name, classification=max(1, prod(spec.shape)))
         reply = target.infer(model.request(send="json", outputs=[wanted]))

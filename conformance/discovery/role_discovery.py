@@ -1,7 +1,7 @@
-"""Discovery of a target: the extensions that it lists, those that work in a probe, and the roles that it fills.
+"""Discovery of a target: the extensions that the target lists, those that work in a probe, and its models for roles.
 
-Discovery only selects what is judged. An extension that is neither listed nor working is not applicable, nor is a check
-whose role is missing.
+Discovery decides which checks run. The checks of an extension that is neither listed nor working are not applicable,
+nor are the checks of a role without a model.
 """
 
 from __future__ import annotations
@@ -24,54 +24,58 @@ def discover_roles(
     placements: Mapping[str, Placement] | None = None,
     progress: Progress = ignore_progress,
 ) -> DiscoveryResult:
-    """Discover extensions and roles of a target, and store the roles in `target.roles`.
+    """Discover the extensions of a target and the roles that its models fill; store the roles in `target.roles`.
 
     Args:
         target: a target before discovery.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-        placements: role -> model; None: look for models with the names of roles.
+        placements: role -> placement of its model; None: look for models with the names of roles.
         progress: receives progress messages.
 
     Raises:
         TargetLost: the target does not answer.
-        SettingsError: a role is placed on a model that the target does not serve.
+        SettingsError: `placements` names a model that the target does not serve.
     """
-    survey, transports = DiscoveryResult(), target.settings.transports
+    result, transports = DiscoveryResult(), target.settings.transports
     if HTTP in transports:
-        offered_extensions.read_http_metadata(target, survey)
+        offered_extensions.read_http_metadata(target, result)
     if GRPC in transports:
-        offered_extensions.read_grpc_metadata(target, survey)
-    survey.roles = _find_roles(target, progress) if placements is None else _place_roles(target, placements, progress)
+        offered_extensions.read_grpc_metadata(target, result)
+    result.roles = _find_roles(target, progress) if placements is None else _place_roles(target, placements, progress)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it reports a missing model
     for extension in OVER_HTTP if HTTP in transports else ():
         probes = offered_extensions.PROBES[extension](target)
-        offered_extensions.record_extension(survey, extension, wanted, probes)
-    offered_extensions.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
+        offered_extensions.record_extension(result, extension, wanted, probes)
+    offered_extensions.record_extension(result, PROTOCOL, wanted or EXTENSIONS, ())
     for extension in OVER_GRPC if GRPC in transports else ():
         probes = offered_extensions.probe_scored_roles_over_grpc(target)
-        offered_extensions.record_extension(survey, extension, wanted, probes)
-    return survey
+        offered_extensions.record_extension(result, extension, wanted, probes)
+    return result
 
 
 def _find_roles(target: Target, progress: Progress) -> dict[str, str]:
-    """Find the roles whose names are names of models."""
+    """Find the roles for which the target has a model of the same name; return role -> model name."""
     every = load_roles()
     target.roles, found = {role: role for role in every}, {}
     for number, role in enumerate(every, 1):
-        progress(f"asking for models: {number}/{len(every)}")
-        if offered_extensions.find_absence(target, role) is None:
+        progress(f"looking for models: {number}/{len(every)}")
+        if offered_extensions.find_missing_model_reply(target, role) is None:
             found[role] = role
     target.roles = found
     return target.roles
 
 
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:
-    """Set the roles from `placements`; expect that the target serves all of their models."""
+    """Set the roles from `placements`; return role -> model name.
+
+    Raises:
+        SettingsError: the target does not serve one of the models.
+    """
     target.placements = placements
     target.roles = {role: placement.model for role, placement in placements.items()}
     for number, (role, name) in enumerate(target.roles.items(), 1):
-        progress(f"asking for models: {number}/{len(target.roles)}")
-        if reply := offered_extensions.find_absence(target, role):
+        progress(f"looking for models: {number}/{len(target.roles)}")
+        if reply := offered_extensions.find_missing_model_reply(target, role):
             raise SettingsError(
                 f"role {role}: {target.settings.url} serves no model {name}: {escape_text(reply.outcome())}"
             )

@@ -84,8 +84,8 @@ class ClientJudge(RowJudge):
         client = Client(adapter, self._peer, transport, self._liveness[transport])
         found = self._find_absence(transport) or self._run_check(check, row, client, adapter)
         if self._journal is not None:
-            for index, asked in enumerate(adapter.asked):
-                self._journal(*calls.make_entries(format_key(check.id, row.id), index, asked))
+            for index, asked in enumerate(adapter.calls):
+                self._journal(*calls.build_entries(format_key(check.id, row.id), index, asked))
         return found, len(client.requests)
 
     def _find_absence(self, transport: str) -> RowOutcome | None:
@@ -109,9 +109,9 @@ class ClientJudge(RowJudge):
 
     def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError, adapter: LoggingAdapter) -> RowOutcome:
         requirement = name_requirement(check, row, unmet)
-        failure = describe_call(unmet, requirement, adapter.asked)
+        failure = describe_call(unmet, requirement, adapter.calls)
         if self._evidence is not None:
-            client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.asked)
+            client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.calls)
         return conclude_unmet(failure, grade(requirement, strict=self._strict))
 
 

@@ -124,7 +124,11 @@ class RowModels:
         if not model.json_trouble or not typed.is_json_capable:
             return model
         with self._target.scope(f"typed call {model.name}"):
-            return typed if self._target.send(make_infer_message(typed.plain()), fresh=True).succeeded else model
+            return (
+                typed
+                if self._target.send(make_infer_message(typed.build_plain_request()), fresh=True).succeeded
+                else model
+            )
 
 
 def conclude_not_applicable(kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:

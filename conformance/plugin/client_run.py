@@ -32,12 +32,12 @@ class ClientOptions(CommonOptions):
     Attributes:
         command: the command of the adapter, unchanged.
         words: the program and the arguments of the command.
-        patience: the number of seconds within which the adapter must introduce itself.
+        introduction_timeout: the number of seconds within which the adapter must introduce itself.
     """
 
     command: str
     words: tuple[str, ...]
-    patience: float
+    introduction_timeout: float
 
 
 def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
@@ -59,7 +59,7 @@ def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
     return ClientOptions(
         command=command,
         words=_split_command(command),
-        patience=option.client_timeout,
+        introduction_timeout=option.client_timeout,
         **common_options.read_fields(option),
     )
 
@@ -157,7 +157,7 @@ class ClientRun(BaseRun):
     def start(self, progress: Progress = ignore_progress) -> None:
         """Start the adapter and request its introduction; a worker receives the introduction from its controller."""
         options = self.options
-        adapter = AdapterProcess(options.words, patience=options.patience)
+        adapter = AdapterProcess(options.words, introduction_timeout=options.introduction_timeout)
         known = Introduction.from_dict(self._from_controller["client"]) if self._from_controller else None
         progress("asking the adapter which client it has")
         try:
@@ -203,7 +203,10 @@ class ClientRun(BaseRun):
         from conformance.report import json_report  # lazy: not needed before the end
 
         return json_report.describe_client_options(
-            profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.patience
+            profile=options.profile,
+            dangerous=options.dangerous,
+            strict=options.strict,
+            timeout=options.introduction_timeout,
         )
 
     def describe_target(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.clients.traffic import is_watched
+from conformance.clients.traffic import is_watch_check
 from conformance.report import robustness
 from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import (
@@ -200,7 +200,7 @@ class View:
 
     def rerun(self, check: str) -> str:
         """Return the command that runs only this check; "..." stands for values that a report does not contain."""
-        if is_watched(check):
+        if is_watch_check(check):
             return "oip-conformance client watch -- ..."
         if self.is_of_client:
             return f"pytest --client-adapter=... -k {shlex.quote(check)}"

@@ -1,4 +1,4 @@
-"""The computations of the roles' models, which give the expected answers. `roles.toml` describes them.
+"""The computations of the roles, which provide the expected answers. `roles.toml` describes the computations.
 
 Each function takes the input arrays by name, and returns the output arrays in declared order.
 """
@@ -20,7 +20,7 @@ Compute = Callable[["Role", Mapping[str, Array]], Sequence[Array]]
 
 
 def to_object_array(elements: Sequence[bytes], shape: Sequence[int] | None = None) -> Array:
-    """Convert BYTES elements to an object array, of the given shape or one-dimensional."""
+    """Convert BYTES elements to an object array of this shape; None: one-dimensional."""
     array = np.empty(len(elements), dtype=object)
     array[:] = elements
     return array if shape is None else array.reshape(tuple(shape))
@@ -77,7 +77,7 @@ def _compute_documented_mixed(_: Role, inputs: Mapping[str, Array]) -> Sequence[
 
 
 def _stack_pairs(first: Array, second: Array) -> Array:
-    """Return [3, 2]: row k is [element k of first, element k of second], elements in row-major order."""
+    """Return an array of shape [3, 2] whose row k is [element k of first, element k of second], in row-major order."""
     return np.stack([first.reshape(-1)[:3].astype("<f8"), second.reshape(-1)[:3].astype("<f8")], axis=1)
 
 

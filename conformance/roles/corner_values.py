@@ -1,8 +1,8 @@
-"""Corner values of every datatype, as literals, which servers often read or write incorrectly.
+"""Corner values of every datatype: values that servers often read or write incorrectly.
 
-A table consists of groups, each a possible cause of errors: limits, integers that a double cannot represent,
-subnormals, signed zeros, infinities, NaN. Integers are numbers. Floating-point values are bit patterns, because -0,
-subnormals and NaN must have exactly these bits. BYTES are elements.
+Each table maps a datatype to groups of values, one for each possible cause of errors: limits, integers that a double
+cannot represent, subnormals, signed zeros, infinities, NaN. Integers are numbers. Floating-point values are bit
+patterns, because -0, subnormals and NaN must have exactly these bits. BYTES values are byte strings.
 
 Sources: Open Inference Protocol, REST, "Tensor Data Types"; IEEE 754 for the patterns; Triton, Binary Tensor Data
 Extension, "Binary Tensor Request", for BYTES (any bytes, after a length of four bytes).
@@ -166,7 +166,7 @@ def from_bits(name: str, datatype: str, bits: Sequence[int]) -> Tensor:
 
 
 def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
-    """Return the one-dimensional tensor of a group of corner values.
+    """Return the corner values of a group of an integer or floating-point datatype as a one-dimensional tensor.
 
     Raises:
         KeyError: the datatype has no such group.
@@ -177,13 +177,13 @@ def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
 
 
 def get_bit_groups(datatype: str) -> Mapping[str, Sequence[int]]:
-    """Return all groups of a floating-point datatype, including those without a JSON form."""
+    """Return group -> bit patterns of a floating-point datatype, including values that JSON cannot represent."""
     zeros = {"zeros": (0, 1 << (8 * DATATYPES[datatype].dtype.itemsize - 1))}
     return {**FLOAT_CORNERS.get(datatype, {}), **BINARY_ONLY_CORNERS.get(datatype, zeros)}
 
 
 def get_all_corners(datatype: str, *, json: bool = False) -> Any:
-    """Return all corner values of a datatype as an array; with `json` only those with a JSON form."""
+    """Return all corner values of a datatype other than BYTES as an array; with `json` only those that JSON has."""
     if datatype == "BOOL":
         return np.array([False, True])
     if datatype in INTEGER_CORNERS:

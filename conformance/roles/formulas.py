@@ -1,4 +1,4 @@
-"""Formulas of the roles' models over their tensors, for authors of such models."""
+"""Formulas of the roles, for authors of models: how a model computes its outputs from its inputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from conformance.roles.roles import Role
 
 
 def format_formula(role: Role) -> str:
-    """Return the formula with the role's tensor names; `k` counts elements in row-major order, from 0."""
+    """Return the formula of a role with its tensor names; `k` is the index of an element in row-major order, from 0."""
     return FORMULAS[role.compute](role)
 
 
 def _format_conversion(role: Role) -> str:
-    """Return the formula of a role whose outputs equal its inputs, converted to their datatypes."""
+    """Return the formula of a role whose outputs are its inputs, converted to the datatypes of the outputs."""
     pairs = zip(role.outputs, role.inputs, strict=True)
     return ", ".join(
         f"{out.name} = {own.name}" + (f" as {out.datatype}" if out.datatype != own.datatype else "")
@@ -22,12 +22,12 @@ def _format_conversion(role: Role) -> str:
 
 
 def _format_documented_purpose(role: Role) -> str:
-    """Return the part of the purpose after its source reference."""
+    """Return the formula that the purpose of a role states after its source reference."""
     return role.purpose.partition(": ")[2]
 
 
 def _build_formatter(template: str) -> Callable[[Role], str]:
-    """Return a function that inserts the names of the first input and of the outputs, and the table."""
+    """Return a function that fills a template with a role's first input name, output names and table."""
 
     def fill_template(role: Role) -> str:
         outputs = {f"out{place}": spec.name for place, spec in enumerate(role.outputs)}

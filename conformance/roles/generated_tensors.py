@@ -1,7 +1,7 @@
-"""Tensors that Hypothesis drew once and the suite stores, so that every run of a version sends the same.
+"""Tensors that Hypothesis generated once and the suite stores, so that every run of a version sends the same tensors.
 
-`generated_tensors.json` maps a way of sending and a role to tensors. Each tensor is its shape and its binary form in
-hexadecimal digits; a BYTES tensor has a list, with the digits of each element. `tests/support/generated_tensors.py`
+`generated_tensors.json` maps a way of sending (`Sending`) and a role to tensors. Each entry is a shape, and the binary
+data in hexadecimal digits; for BYTES, a list with the digits of each element. `tests/support/generated_tensors.py`
 writes the file.
 """
 
@@ -12,19 +12,20 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from conformance.roles.roles import Role, TensorSpec, map_identities
+from conformance.roles.roles import Role, TensorSpec, map_identity_roles
 from conformance.spec.data_files import PACKAGE_FOLDER
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor, decode
 
-# How a tensor travels: as a binary input, a binary output, both, a raw request, and in the two contents over gRPC.
+# How a tensor is sent: as a binary input ("read" by the server), as a binary output ("written" by the server), as both,
+# as a raw request, and over gRPC in typed or in raw contents.
 Sending = Literal["read", "written", "both", "raw", "typed-contents", "raw-contents"]
 
 FILE = PACKAGE_FOLDER / "roles" / "generated_tensors.json"
 TENSORS_PER_ROW = 2
 
-_IDENTITIES = tuple(map_identities().values())
-_JSON_CAPABLE = tuple(role for name, role in map_identities().items() if DATATYPES[name].has_json_form)
+_IDENTITIES = tuple(map_identity_roles().values())
+_JSON_CAPABLE = tuple(role for name, role in map_identity_roles().items() if DATATYPES[name].has_json_form)
 _CASTS = ("cast_fp16_fp32", "cast_fp32_fp16", "cast_bf16_fp32", "cast_fp32_bf16")
 SHAPED_ROLES = ("rank0", "rank2", "rank3", "rank4", "rank2_bytes", "batching")
 ROLES: Mapping[Sending, Sequence[str]] = {
@@ -43,17 +44,17 @@ ROLES: Mapping[Sending, Sequence[str]] = {
 THROUGH_JSON: frozenset[Sending] = frozenset({"read", "written"})
 
 
-def get_pattern(role: Role, sending: Sending) -> tuple[int, ...]:
-    """Return the shape of a role's first input, with its batch dimension: 1 in a raw request."""
+def get_shape_pattern(role: Role, sending: Sending) -> tuple[int, ...]:
+    """Return the shape of a role's first input, with -1 for variable dimensions; the batch is 1 in a raw request."""
     shape = role.inputs[0].shape
     return (1 if sending == "raw" else -1, *shape) if role.batching else shape
 
 
 def load_tensors(role: Role, sending: Sending) -> tuple[Tensor, ...]:
-    """Return the tensors for the first input of a role.
+    """Return the stored tensors for the first input of a role.
 
     Raises:
-        KeyError: no tensors were drawn for the role and this way of sending.
+        KeyError: the file has no tensors for this role and this way of sending.
     """
     return tuple(_parse_tensor(role.inputs[0], *entry) for entry in _load_file()[sending][role.name])
 

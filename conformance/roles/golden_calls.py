@@ -1,7 +1,7 @@
-"""Reads the golden gRPC calls: every case of `fixtures/grpc`, immutable.
+"""Reads the golden gRPC calls: every case of `fixtures/grpc`.
 
-A case is a serialized ModelInferRequest and its expected answer. Nothing is encoded here, and reading a case does not
-need protobuf. `fixtures/README.md` describes the files, `schemas/grpc_fixture.schema.json` is their schema.
+A case is a serialized ModelInferRequest and its expected answer. Reading a case encodes nothing and needs no protobuf.
+`fixtures/README.md` describes the files, `schemas/grpc_fixture.schema.json` is their schema.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from conformance.spec.data_files import find_folder
 
 @dataclass(frozen=True)
 class GrpcCase:
-    """One call and its expected answer.
+    """A golden gRPC call and its expected answer.
 
     Attributes:
+        name: the name of the case.
         title: a short description.
-        requirements: ledger ids; the first is the main one.
+        requirements: the ids of the requirements that the case checks; the first is the main one.
         level: the level of the expectation.
-        source: the document section of the call, or None.
-        role: the role of the requested model; in the message it is also the model's name.
+        source: the document section that the case is taken from, or None.
+        role: the role of the requested model, which is also the model name in the message.
         body: the serialized message.
-        refused: whether the server must refuse the call.
-        outputs: the exact outputs of the answer. For a call to be refused: the outputs of an answer that is given
-            anyway, empty if unspecified. They may have either form.
+        refused: whether the server has to refuse the call.
+        outputs: the exact outputs of the answer, in raw or typed contents. For a call to be refused: the outputs of a
+            server that answers it anyway; empty if unspecified.
     """
 
     name: str
@@ -44,7 +45,7 @@ class GrpcCase:
 
 @cache
 def load_all() -> tuple[GrpcCase, ...]:
-    """Return every case by name.
+    """Return all cases, sorted by the names of their folders.
 
     Raises:
         FileNotFoundError: the installation is incomplete.
@@ -52,8 +53,8 @@ def load_all() -> tuple[GrpcCase, ...]:
     return tuple(_load_case(path.parent) for path in sorted((find_folder("fixtures") / "grpc").glob("*/case.json")))
 
 
-def _load_case(place: Path) -> GrpcCase:
-    case = json.loads((place / "case.json").read_text(encoding="utf-8"))
+def _load_case(folder: Path) -> GrpcCase:
+    case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     outputs = case["answer"].get("outputs", case["answer"].get("otherwise", []))
     return GrpcCase(
         name=case["name"],
@@ -62,7 +63,7 @@ def _load_case(place: Path) -> GrpcCase:
         level=case["answer"]["level"],
         source=Source(**case["source"]) if case["source"] else None,
         role=case["role"],
-        body=(place / "request.bin").read_bytes(),
+        body=(folder / "request.bin").read_bytes(),
         refused=case["answer"].get("refused", False),
-        outputs=tuple(read_output(place, {"form": "either", **entry}) for entry in outputs),
+        outputs=tuple(read_output(folder, {"form": "either", **entry}) for entry in outputs),
     )

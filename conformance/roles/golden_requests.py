@@ -1,8 +1,8 @@
-"""Reads the golden byte fixtures: every case of `fixtures/valid` and `fixtures/invalid`, immutable.
+"""Reads the golden HTTP requests: every case of `fixtures/valid` and `fixtures/invalid`.
 
-A case is one request, byte for byte, and its expected answer. Reading only converts JSON notations to Python values
-("NaN" to a float, {"hex": ...} to bytes). Nothing is encoded, and no tensor is decoded. `fixtures/README.md` describes
-the files, `schemas/fixture.schema.json` is their schema.
+A case is one request, byte for byte, and its expected answer. Reading a case converts JSON notations to Python values
+("NaN" to a float, {"hex": ...} to bytes), but encodes and decodes no tensor. `fixtures/README.md` describes the files,
+`schemas/fixture.schema.json` is their schema.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """The bytes of one binary tensor in a request's body, in body order.
+    """The binary data of one input in the body of a request.
 
     Attributes:
-        offset: the first byte, from the start of the body.
-        size: the actual number of bytes; an invalid case may declare another one.
-        values: elements in row-major order, or None if the bytes are not such a tensor.
+        name: the name of the input.
+        offset: the offset of the first byte in the body.
+        size: the actual number of bytes; the JSON of an invalid case may declare another size.
+        values: the elements in row-major order; None if the bytes do not match datatype and shape.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ExpectedClass:
-    """One element of a classification output; `label` is None if the model has no label for the index."""
+    """One expected class of a classified output; `label` is None if the model has no label for the index."""
 
     value: int | float
     index: int
@@ -64,10 +65,10 @@ class ExpectedOutput:
     """One expected output of the answer.
 
     Attributes:
-        form: the form of the output; "either" if the documents leave it open.
-        values: elements in row-major order, or None for a classification.
-        binary: the tensor as binary data, whatever the form, or None for a classification. Any NaN matches a NaN.
-        classes: elements of a classification in row-major order, or None.
+        form: `binary` or `json`, as the answer has to encode the output; `either` if the documents allow both.
+        values: the elements in row-major order; None for a classification.
+        binary: the elements as binary data, even if `form` is `json`; None for a classification. Any NaN matches a NaN.
+        classes: the classes in row-major order; None unless this is a classification.
     """
 
     name: str
@@ -81,21 +82,24 @@ class ExpectedOutput:
 
 @dataclass(frozen=True)
 class Case:
-    """One request and its expected answer.
+    """A golden HTTP request and its expected answer.
 
     Attributes:
-        name: the folder's name, unique among all cases; an invalid case is named after its fault.
-        requirements: ledger ids; the first determines the level.
-        role: the requested role. `path` holds the model name, which is the role's unless the case requests a model that
-            does not exist.
+        name: the name of the case's folder, unique among all cases; an invalid case is named after its fault.
+        title: a short description.
+        requirements: the ids of the requirements that the case checks; the first determines the level.
+        source: the document section that the case is taken from, or None.
+        role: the role of the requested model. `path` contains the model name, which is the name of the role unless the
+            case requests a model that does not exist.
         headers: all relevant headers, including Content-Length.
-        body: the whole HTTP body; the first `json_length` bytes are the JSON part.
-        fault: None for a valid case, otherwise its only fault.
-        may_refuse: whether a server may also refuse this valid case, but not answer differently.
-        outputs: the exact outputs of the answer. In an invalid case: the outputs required if the server answers against
-            the advice of a SHOULD; empty if unspecified.
+        body: the whole HTTP body; the first `json_length` bytes are the JSON.
+        parts: the binary data of each input, in body order.
+        fault: the only fault of an invalid case; None for a valid case.
+        may_refuse: whether a server may refuse this valid case; if it answers, the answer has to be the expected one.
+        outputs: the exact outputs of the answer. In an invalid case: the outputs of a server that answers although it
+            should refuse; empty if unspecified.
         inference_header: the condition for the answer's Inference-Header-Content-Length; None for an invalid case.
-        id: the required id of the answer, or None if the request has none.
+        id: the id that the answer must have; None if the request has none.
     """
 
     name: str
@@ -117,7 +121,7 @@ class Case:
 
     @property
     def valid(self) -> bool:
-        """Whether a server must answer the request."""
+        """Whether the request is valid: it has no fault."""
         return self.fault is None
 
 
@@ -131,13 +135,13 @@ def load_all() -> tuple[Case, ...]:
 
 
 @cache
-def load(place: Path) -> Case:
-    """Load the case in the folder `place`.
+def load(folder: Path) -> Case:
+    """Load the case in a folder.
 
     Raises:
         FileNotFoundError: `case.json` or a file named in it is missing.
     """
-    case = json.loads((place / "case.json").read_text(encoding="utf-8"))
+    case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     request, answer = case["request"], case["answer"]
     outputs = answer.get("outputs", answer.get("otherwise", []))
     return Case(
@@ -149,12 +153,12 @@ def load(place: Path) -> Case:
         level=answer["level"],
         path=request["path"],
         headers=request["headers"],
-        body=(place / "request.bin").read_bytes(),
+        body=(folder / "request.bin").read_bytes(),
         json_length=request["json_length"],
         parts=tuple(_parse_part(entry) for entry in request["tensors"]),
         fault=answer.get("fault"),
         may_refuse=answer.get("may_refuse", False),
-        outputs=tuple(read_output(place, entry) for entry in outputs),
+        outputs=tuple(read_output(folder, entry) for entry in outputs),
         inference_header=answer.get("inference_header"),
         id=answer.get("id"),
     )
@@ -168,15 +172,15 @@ def _parse_part(entry: dict[str, Any]) -> Part:
     return Part(**entry | {"shape": tuple(entry["shape"]), "values": _parse_values(entry)})
 
 
-def read_output(place: Path, entry: dict[str, Any]) -> ExpectedOutput:
-    """Parse an output entry of the `case.json` in the folder `place`."""
+def read_output(folder: Path, entry: dict[str, Any]) -> ExpectedOutput:
+    """Parse an entry of `outputs` in the `case.json` of a folder, and read its binary data from the same folder."""
     return ExpectedOutput(
         name=entry["name"],
         datatype=entry["datatype"],
         shape=tuple(entry["shape"]),
         form=entry["form"],
         values=_parse_values(entry),
-        binary=(place / entry["binary"]).read_bytes() if "binary" in entry else None,
+        binary=(folder / entry["binary"]).read_bytes() if "binary" in entry else None,
         classes=tuple(ExpectedClass(**{"label": None} | item) for item in entry["classes"])
         if "classes" in entry
         else None,

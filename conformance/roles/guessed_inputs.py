@@ -1,9 +1,9 @@
 """Guesses inputs for a model from its metadata alone. Sans-I/O.
 
-Metadata do not define which batch sizes, lengths and elements a model accepts, and servers differ in whether they
-include the batch dimension. So there is a fixed list of guesses, the most informative first, which are tried on the
-target. Elements stay small, because an index beyond a table has crashed models: integers are 0 and 1 at first.
-Floating-point elements are fractions that every datatype and JSON represent exactly.
+Metadata do not define which batch sizes, lengths and elements a model accepts. Servers also differ in whether the
+shapes in their metadata include the batch dimension. So there is a fixed list of guesses, the most informative first;
+discovery sends them until the model accepts one. Integers stay small (at first 0 and 1), because an index beyond the
+end of a table has crashed models. Floating-point elements are fractions that every datatype and JSON represent exactly.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ Shape = tuple[int, ...]
 
 
 class UserTensor(NamedTuple):
-    """An input from the user: flat elements; an empty datatype means the datatype in the metadata.
+    """An input that the user gives in the file for `--target-config`.
 
-    `data` holds the elements of one tensor, or a list for each of several alternative tensors.
+    Attributes:
+        data: the elements in row-major order, or a list of such lists, one for each alternative tensor.
+        datatype: the datatype; empty: the datatype in the metadata.
     """
 
     shape: Sequence[int]
@@ -34,7 +36,7 @@ class UserTensor(NamedTuple):
 
     @property
     def samples(self) -> Sequence[Sequence[Any]]:
-        """The elements of each tensor."""
+        """The elements of each alternative tensor."""
         return self.data if self.data and isinstance(self.data[0], list) else [self.data]
 
 
@@ -45,15 +47,18 @@ PERIOD = 1001  # elements after which a long tensor repeats; no shape consists o
 
 
 class UserInputError(ValueError):
-    """The user's input is not a tensor of the model; the message is one line that begins with the input's location."""
+    """The user's input does not match the metadata of the model. The message is one line that begins `inputs.NAME:`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DimensionSizes:
-    """The sizes that fill a shape: of a leading variable dimension, of all others, and dimensions to prepend.
+    """How to replace the variable dimensions of a shape by sizes.
 
-    The only dimension of a tensor counts as one of the others. `shift` removes a variable leading dimension: a batch
-    dimension that requests do not have.
+    Attributes:
+        leading: the size of a variable first dimension, unless it is the only dimension.
+        others: the size of all other variable dimensions.
+        front: dimensions to prepend.
+        shift: whether to remove a variable first dimension, as a batch dimension that requests do not have.
     """
 
     leading: int
@@ -102,7 +107,13 @@ def _compute_small_integer(k: int, n: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _ElementFunctions:
-    """The elements of a guess, for element k of input n: integers and booleans, floats, strings."""
+    """Functions that compute the elements of a guess by datatype, from k, the element's index, and n, the input's.
+
+    Attributes:
+        integer: computes integers and booleans.
+        fraction: computes floats.
+        text: computes strings.
+    """
 
     integer: Callable[[int, int], int]
     fraction: Callable[[int, int], float]
@@ -116,7 +127,7 @@ class _ElementFunctions:
         return bool(self.integer(k, n)) if datatype == "BOOL" else self.integer(k, n)
 
 
-def _build_constant(integer: int, text: str) -> _ElementFunctions:
+def _build_constant_functions(integer: int, text: str) -> _ElementFunctions:
     return _ElementFunctions(lambda _k, _n: integer, lambda _k, _n: float(integer), lambda _k, _n: text)
 
 
@@ -127,21 +138,21 @@ _ELEMENT_FUNCTIONS = (
         lambda k, n: float(_compute_small_integer(k, n)),
         lambda k, n: str(_compute_small_integer(k, n) * 10 ** (k % 3)),
     ),
-    _build_constant(1, "{}"),
-    _build_constant(0, "0"),
+    _build_constant_functions(1, "{}"),
+    _build_constant_functions(0, "0"),
 )
 
 
 def guess_inputs(specs: Sequence[TensorSpec], user_inputs: UserInputs) -> Iterator[tuple[Tensor, ...]]:
-    """Yield complete sets of inputs for a model, until one is accepted: all sizes, then other elements.
+    """Yield complete sets of inputs for a model: first with all guesses of sizes, then with other elements.
 
     Args:
-        specs: the inputs from the metadata; -1 is a variable dimension.
-        user_inputs: part of every guess. The first guess consists only of them, for a model whose other
-            inputs are optional.
+        specs: the inputs in the metadata; -1 is a variable dimension.
+        user_inputs: inputs from the user, which are part of every guess. The first guess has no other inputs, because
+            a model may have optional inputs.
 
     Raises:
-        UserInputError: an input of the user is not a tensor of the model.
+        UserInputError: an input of the user does not match the metadata.
     """
     fixed = build_user_tensors(specs, user_inputs)
     if fixed:
@@ -167,10 +178,15 @@ def _build_tensor(spec: TensorSpec, shape: Shape, values: _ElementFunctions, n: 
 
 
 def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, place: int = 0) -> dict[str, Tensor]:
-    """Return the user's tensors by name; of several samples the sample at index `place`.
+    """Return name -> tensor for the inputs of the user.
+
+    Args:
+        specs: the inputs in the metadata.
+        user_inputs: the inputs of the user.
+        place: the index of the alternative to use, for inputs with several.
 
     Raises:
-        UserInputError: an input of the user is not a tensor of the model.
+        UserInputError: an input of the user does not match the metadata.
     """
     datatypes = {spec.name: spec.datatype for spec in specs}
     return {name: _build_user_tensor(name, datatypes, entry, place) for name, entry in user_inputs.items()}
@@ -179,15 +195,15 @@ def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, pla
 def _build_user_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, place: int) -> Tensor:
     shape, data, datatype = entry.shape, entry.samples[place % len(entry.samples)], entry.datatype
     if name not in datatypes:
-        raise UserInputError(f"inputs.{name}: the model has no such input, but {', '.join(datatypes)}")
+        raise UserInputError(f"inputs.{name}: the model has no such input; it has {', '.join(datatypes)}")
     if datatype not in ("", datatypes[name]):
-        raise UserInputError(f"inputs.{name}: datatype {datatype}, and {datatypes[name]} in the metadata")
+        raise UserInputError(f"inputs.{name}: datatype {datatype}, but {datatypes[name]} in the metadata")
     if len(data) != prod(shape):
-        raise UserInputError(f"inputs.{name}: {len(data)} elements of data for shape {list(shape)}")
+        raise UserInputError(f"inputs.{name}: data has {len(data)} elements, which do not fit shape {list(shape)}")
     try:
         return Tensor.from_values(name, datatypes[name], list(data), tuple(shape))
     except (ValueError, TypeError, OverflowError) as error:
-        raise UserInputError(f"inputs.{name}: data is no {datatypes[name]} ({error})") from error
+        raise UserInputError(f"inputs.{name}: data is not {datatypes[name]} ({error})") from error
 
 
 # --- variations of accepted inputs -----------------------------------------------------------------------------------
@@ -195,10 +211,11 @@ def _build_user_tensor(name: str, datatypes: Mapping[str, str], entry: UserTenso
 _WIDTH = 16  # floating-point elements of variations are eighths, up to twice this number
 
 
-def vary(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
-    """Return other inputs of the same shapes for each salt; for 0 the inputs unchanged.
+def vary_inputs(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
+    """Return inputs of the same names and shapes with other elements for each salt; for salt 0 the inputs unchanged.
 
-    Integers stay between the minimum and maximum of the accepted ones, or are 0 and 1; strings get a number appended.
+    Integers stay between the minimum and the maximum of the given ones. If all are equal, the range also includes 0
+    and 1. A string gets a number appended; a number in a string stays a number.
     """
     return tuple(_vary_tensor(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
 
@@ -208,7 +225,7 @@ def _vary_tensor(tensor: Tensor, n: int, salt: int) -> Tensor:
     count = min(flat.size, PERIOD)
     if tensor.datatype == "BYTES":
         elements: Any = [_vary_text(flat[k], salt + k) for k in range(count)]
-    elif lookup(tensor.datatype).is_float and not _is_guessed(flat):
+    elif lookup(tensor.datatype).is_float and not _may_be_guessed(flat):
         elements = np.roll(flat[:count], salt)
     elif lookup(tensor.datatype).is_float:
         elements = [(_mix_bits(k, n, salt) % _WIDTH + 1) / 8 for k in range(count)]
@@ -220,18 +237,18 @@ def _vary_tensor(tensor: Tensor, n: int, salt: int) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
-def _is_guessed(elements: np.ndarray[Any, Any]) -> bool:
-    """Return whether floating-point elements look like those of guesses; a user's own elements are only rotated."""
+def _may_be_guessed(elements: np.ndarray[Any, Any]) -> bool:
+    """Whether floating-point elements may be guessed, since all are small multiples of 1/8, and not from the user."""
     eighths = elements.astype("<f8") * 8
     return bool(np.all((eighths == np.floor(eighths)) & (np.abs(eighths) <= 8 * _WIDTH)))
 
 
-def _vary_text(compute_element: bytes, number: int) -> bytes:
-    """Return a different string; a number stays a number."""
-    return b"%d" % (int(compute_element) + number) if compute_element.isdigit() else compute_element + b"%d" % number
+def _vary_text(text: bytes, number: int) -> bytes:
+    """Append a number to a string; to a string of digits, add the number, so that it stays a number."""
+    return b"%d" % (int(text) + number) if text.isdigit() else text + b"%d" % number
 
 
 def _mix_bits(k: int, n: int, salt: int) -> int:
-    """Return a pseudo-random number, unrelated to its neighbours."""
+    """Return a pseudo-random number of 16 bits for element k of input n; neighbouring elements are unrelated."""
     mixed = (k * 0x9E3779B1 + n * 0x85EBCA77 + salt * 0xC2B2AE3D) & 0xFFFFFFFF
     return (mixed ^ mixed >> 15) * 0x2C1B3C6D >> 12 & 0xFFFF

@@ -1,4 +1,8 @@
-"""A role on one target: builds requests for its model, and computes the expected answers."""
+"""The model that fills a role on one target: builds requests to the model, and computes the expected answers.
+
+`discovery.deployed_model` overrides these methods for models without a role. `discovery.control_oracle` explains plain
+requests.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,12 @@ from conformance.wire.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A role on one target.
+    """The model that fills a role on one target.
 
     Attributes:
+        role: the role.
         name: the model's name on the target.
-        salt: makes the sample values of checks differ; 0 .. 255.
+        salt: a number that changes the sample values, so that they differ between checks; 0 .. 255.
         version: the model version for the path; empty to let the target choose.
         names: the target's tensor names, where they differ from the role's.
     """
@@ -46,17 +51,17 @@ class Model:
 
     @property
     def path(self) -> str:
-        """The path of the model."""
+        """The URL path of the model, which is also the path of its metadata."""
         version = f"/versions/{quote(self.version, safe='')}" if self.version else ""
         return f"/v2/models/{quote(self.name, safe='')}{version}"
 
     @property
     def infer_path(self) -> str:
-        """The path of the infer endpoint."""
+        """The URL path of inference requests."""
         return self.path + "/infer"
 
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return sample tensors for all inputs in declared order; `batch` only affects batching models."""
+        """Return sample tensors for all inputs, in declared order; `batch` is the batch size for a batching model."""
         if self.role.compute == "emit":
             return (Tensor.from_values("COUNTS", "INT32", [3, 2]),)
         if self.role.compute == "table":
@@ -73,41 +78,44 @@ class Model:
 
     @property
     def label(self) -> str:
-        """A short description."""
+        """The model in a few words, for messages."""
         return f"role {self.role.name}"
 
     @property
     def is_json_capable(self) -> bool:
-        """Whether a plain request can use JSON in both directions."""
+        """Whether JSON can represent all inputs and outputs of the model."""
         return self.role.is_json_capable
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether the expected answers are known only from the model's own answers to plain requests."""
+        """Whether the expected answers are the model's own answers to plain requests: not for a role."""
         return False
 
     @property
-    def sends(self) -> tuple[str, ...]:
-        """The inputs that a plain request must send as binary data: none, because rows know the datatypes of a role."""
+    def binary_inputs(self) -> tuple[str, ...]:
+        """The inputs that plain requests must send as binary data: none, because rows know the datatypes of a role."""
         return ()
 
     @property
-    def kept_binary(self) -> tuple[str, ...]:
-        """The outputs that a plain request must request as binary data; see `sends`."""
+    def binary_outputs(self) -> tuple[str, ...]:
+        """The outputs that plain requests must ask for as binary data: none; see `binary_inputs`."""
         return ()
 
     def build_outputs_member(self) -> list[RequestedOutput] | None:
-        """Return the `outputs` member of a request that does not select their form."""
+        """Return the `outputs` member of a plain request: None, which requests all outputs in the default form."""
         return None
 
     def list_comparable_outputs(self) -> tuple[str, ...]:
-        """Return the outputs whose values can be compared: for a role, all."""
+        """Return the names of the outputs whose values can be compared: for a role, all outputs."""
         return tuple(spec.name for spec in self.role.outputs)
 
     def fill(self, values: Any) -> list[Tensor]:
-        """Return inputs with these values, for the first input or by input name, and sample values for the others.
+        """Return inputs with these values, and sample values for the inputs without any.
 
-        A deployed model receives accepted inputs instead, whatever the values are.
+        For a deployed model without a role, return inputs that it accepts, and ignore the values.
+
+        Args:
+            values: input name -> values, or else the values of the first input.
         """
         by_name = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
         return [
@@ -116,48 +124,48 @@ class Model:
         ]
 
     @property
-    def plain_send(self) -> Form:
-        """The form of inputs in a plain request: JSON if all inputs have a JSON form."""
+    def plain_input_form(self) -> Form:
+        """The form of inputs in a plain request: `json` if JSON can represent all of them, else `binary`."""
         return "json" if all(spec.has_json_form for spec in self.role.inputs) else "binary"
 
     @property
-    def plain_want(self) -> Form | None:
-        """The requested form of outputs in a plain request: None if all outputs have a JSON form."""
+    def plain_output_form(self) -> Form | None:
+        """The form of outputs that a plain request asks for: `binary` if JSON cannot represent one, else None."""
         return None if all(spec.has_json_form for spec in self.role.outputs) else "binary"
 
     @property
     def by_place(self) -> bool:
-        """Whether plain requests pass inputs by position, whatever their names."""
+        """Whether the model assigns the inputs of plain requests by position, ignoring their names."""
         return False
 
     @property
     def declared_outputs(self) -> tuple[str, ...]:
-        """The output names in the metadata of the model."""
+        """The names of the outputs in the metadata of the model."""
         return tuple(spec.name for spec in self.role.outputs)
 
     def limit_length(self, length: int) -> int:
-        """Return how many elements to send if `length` are wanted, but fewer are sufficient."""
+        """Reduce a wanted number of elements to one that the model is known to accept; for a role, return it."""
         return length
 
     def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
-        """Return inputs with `length` elements, or items for a batching model; different for each salt."""
+        """Return inputs with `length` elements, or `length` items for a batching model; different for each salt."""
         return [
             _build_salted_tensor(spec, (length, *spec.shape) if self.role.batching else (length,), salt)
             for spec in self.role.inputs
         ]
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield accepted inputs, for a row that searches for informative ones: samples first."""
+        """Yield sets of inputs that the model accepts, for a row that tries several: for a role, one set."""
         yield self.sample()
 
     # --- classes ---
 
     def find_labels(self, output: str) -> Sequence[str] | None:
-        """Return the labels of an output by index; None if unknown."""
+        """Return the class labels of an output, by index; None if the labels are unknown."""
         return self.role.labels.get(output, ())
 
-    def find_rankable(self) -> Sequence[str]:
-        """Return the outputs that can be classified, the most informative first.
+    def find_classifiable_outputs(self) -> Sequence[str]:
+        """Return the names of the outputs that can be classified, the most informative first.
 
         Raises:
             NotApplicable: no output can be classified.
@@ -165,55 +173,63 @@ class Model:
         return [spec.name for spec in self.role.outputs]
 
     def may_batch(self, output: Tensor) -> bool:
-        """Return whether the first dimension of an output may be the batch dimension."""
+        """Whether the first dimension of an output may be the batch dimension."""
         del output
         return self.role.batching
 
-    def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
-        """Return inputs with this number of items, if they may be a batch of any size; for a role unchanged."""
+    def repeat_to_batch(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
+        """Repeat inputs to a batch of `items`, if they have a batch dimension; for a role, return them unchanged."""
         del items
         return tensors
 
     def may_be_classified_by_row(self, output: Tensor) -> bool:
-        """Return whether an output may be classified row by row."""
+        """Whether a server may rank the rows of an output separately."""
         return self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return the number of classes to request: the wanted number, or all of an item."""
+        """Return how many classes to request: the wanted number; None: as many as one item of the output has."""
         if wanted is not None:
             return wanted
         return output.elements // output.shape[0] if self.role.batching else output.elements
 
-    def find_own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
-        """Return an input's shape in samples, or in a raw request, which has a batch of one."""
-        return make_sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
+    def find_input_shape(self, index: int, *, is_raw: bool = False) -> tuple[int, ...]:
+        """Return the shape of the input at this index in `sample`; for a raw request, with a batch of one."""
+        return make_sample_shape(self.role.inputs[index].shape, (1 if is_raw else 2) if self.role.batching else None)
 
-    def build_shape(self, place: int, count: int) -> tuple[int, ...]:
-        """Return an input's shape with one variable dimension of size `count`, which also selects the dimension."""
-        shape = self.role.inputs[place].shape
-        variable = [index for index, size in enumerate(shape) if size < 0]
+    def build_shape(self, index: int, count: int) -> tuple[int, ...]:
+        """Return the shape of the input at this index with one of its variable dimensions set to `count`.
+
+        `count` also selects the dimension; the other variable dimensions are 1 or 2.
+        """
+        shape = self.role.inputs[index].shape
+        variable = [at for at, size in enumerate(shape) if size < 0]
         others = 2 if count < 1000 else 1
         filled = [others if size < 0 else size for size in shape]
         if variable:
             filled[variable[count % len(variable)]] = count
         return tuple(filled)
 
-    def count_classes(self, tensors: Sequence[Tensor], place: int = 0) -> int:
-        """Return the number of classes of one output; of one item for a batching model."""
-        shape = tensors[place].shape
+    def count_classes(self, tensors: Sequence[Tensor], index: int = 0) -> int:
+        """Return the number of classes of the output at this index; of one item for a batching model.
+
+        Args:
+            tensors: the expected outputs.
+            index: the index of the output.
+        """
+        shape = tensors[index].shape
         return prod(shape[1:] if self.role.batching else shape)
 
-    def build_ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
-        """Return elements for one input, in which nearby elements differ; different for each salt."""
-        return make_ramp(self.role.inputs[place].datatype, count, salt)
+    def build_ramp(self, index: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+        """Return `count` elements for the input at this index; nearby elements differ, and each salt has others."""
+        return make_ramp(self.role.inputs[index].datatype, count, salt)
 
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
-        """Return a tensor for the model's first input."""
+        """Return a tensor with these values for the model's first input."""
         spec = self.role.inputs[0]
         return Tensor.from_values(spec.name, spec.datatype, values, None if shape is None else tuple(shape))
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the expected outputs, in declared order, for inputs in any order."""
+        """Compute the expected outputs, in declared order, for these inputs, which may be in any order."""
         arrays = {tensor.name: tensor.array for tensor in tensors}
         ordered = {spec.name: arrays[spec.name] for spec in self.role.inputs}
         results = COMPUTE[self.role.compute](self.role, ordered)
@@ -223,20 +239,20 @@ class Model:
         )
 
     def items(self) -> list[Tensor]:
-        """Return the only input for a raw request: a batch of one for a batching model."""
+        """Return the candidates for the only input of a raw request: one, with a batch of one for a batching model."""
         return list(self.sample(batch=1)[:1])
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs, even if they do not depend on the inputs."""
+        """Return the expected outputs like `expected`, but also if they do not depend on the inputs."""
         return self.expected(tensors)
 
     def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-        """Return whether its answers distinguish two inputs; for a role they do."""
+        """Whether the model's answers to two sets of inputs differ: always for a role."""
         del tensors, others
         return True
 
     def build_plain_output(self, name: str) -> RequestedOutput:
-        """Return an output entry of a request that does not select a form."""
+        """Return an entry for the `outputs` member of a plain request: for a role, without `binary_data`."""
         return RequestedOutput(name)
 
     def request(
@@ -250,15 +266,16 @@ class Model:
         request_id: str | None = None,
         nested: bool = False,
     ) -> InferRequest:
-        """Return a request to this model.
+        """Return an inference request to this model.
 
         Args:
-            tensors: the inputs in the order of the request; sample values by default.
-            send: the form of inputs: all binary, all JSON, or the names of those that are binary.
-            want: lists every output (or those of `outputs`) with `binary_data` true or false; None omits the parameter.
+            tensors: the inputs, in the order of the request; None: sample values.
+            send: how to encode inputs: `binary`, `json`, or the names of the inputs that are binary.
+            want: how to request outputs: `binary` and `json` list every output (or those of `outputs`) with
+                `binary_data` true or false; None omits that parameter.
             outputs: the requested outputs, in order; None omits the member unless `want` is set.
-            binary_data_output: the parameter of the request.
-            request_id: the id.
+            binary_data_output: the parameter of that name of the request.
+            request_id: the id of the request.
             nested: whether JSON data are nested arrays.
         """
         tensors = self.sample() if tensors is None else tensors
@@ -278,11 +295,11 @@ class Model:
         )
 
     def _list_binary_only_inputs(self) -> Sequence[str]:
-        """Return the inputs that stay binary data if the others are JSON: none for a role."""
+        """Return the names of the inputs that a request in JSON sends as binary data: none for a role."""
         return ()
 
     def raw(self, body: bytes) -> Message:
-        """Return a raw binary request to this model."""
+        """Return a raw binary request to this model with this body."""
         return make_raw_message(self.infer_path, body, self.names)
 
 

@@ -1,4 +1,4 @@
-"""The placement of a role on a target: model name, version, and tensor names."""
+"""The placement of a role on a target: which model fills the role, with which version and tensor names."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from conformance.wire.request import Names
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The placement of a role on a target: its model, version ("" for the target's choice), and tensor names."""
+    """The model that fills a role on a target.
+
+    Attributes:
+        model: the name of the model.
+        version: the version of the model; empty to let the target choose.
+        names: the model's tensor names, where they differ from the role's.
+    """
 
     model: str
     version: str = ""
     names: Names = field(default_factory=Names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the placement as JSON-compatible data."""
         inputs, outputs = dict(self.names.inputs), dict(self.names.outputs)
         return {"model": self.model, "version": self.version, "inputs": inputs, "outputs": outputs}
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Placement:
-        """Build a placement from the plain data of `to_dict`, or from an entry of a file."""
+        """Build a placement from the result of `to_dict`, or from an entry of a `--target-config` file."""
         names = Names(entry.get("inputs", {}), entry.get("outputs", {}))
         return cls(entry["model"], entry.get("version", ""), names)

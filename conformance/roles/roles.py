@@ -1,4 +1,4 @@
-"""Model roles: the model signatures that checks use, from `roles.toml`."""
+"""Model roles: the signatures and computations of the models that checks need, from `roles.toml`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BINARY_ONLY = frozenset(datatype.name for datatype in DATATYPES.values() if not 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A declared input or output: `shape` excludes the batch dimension, -1 is a variable dimension."""
+    """A declared input or output. In a role, `shape` excludes the batch dimension; -1 is a variable dimension."""
 
     name: str
     datatype: str
@@ -27,13 +27,13 @@ class TensorSpec:
 
     @property
     def has_json_form(self) -> bool:
-        """Whether its datatype has a JSON form."""
+        """Whether JSON can represent the datatype of the tensor."""
         return lookup(self.datatype).has_json_form
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A model's signature and computation; the fields are those of `roles.toml`."""
+    """The signature and the computation of a model that checks need; the fields are those of `roles.toml`."""
 
     name: str
     purpose: str
@@ -46,14 +46,15 @@ class Role:
 
     @property
     def is_json_capable(self) -> bool:
-        """Whether every tensor has a JSON form."""
+        """Whether JSON can represent every input and output."""
         return not any(not spec.has_json_form for spec in (*self.inputs, *self.outputs))
 
     @property
     def is_optional(self) -> bool:
-        """Whether a server without this role can still be judged completely, unless only this role covers a MUST.
+        """Whether a server need not have a model for this role to be judged completely, unless a MUST needs this role.
 
-        No document of the protocol names BF16, and not every server can deploy a model without dimensions.
+        These are the roles with BF16, which no document of the protocol names, and those with a tensor without
+        dimensions, which not every server can deploy.
         """
         specs = (*self.inputs, *self.outputs)
         return any(not lookup(spec.datatype).is_standard or (not spec.shape and not self.batching) for spec in specs)
@@ -61,13 +62,13 @@ class Role:
 
 @cache
 def load() -> Mapping[str, Role]:
-    """Return every role by name, in the order of `roles.toml`."""
+    """Return name -> role, in the order of `roles.toml`."""
     return {name: _parse_role(name, entry) for name, entry in data_files.load_toml("roles/roles.toml").items()}
 
 
 @cache
-def map_identities() -> Mapping[str, str]:
-    """Return, for each datatype, the role that returns tensors of this datatype unchanged, if there is one."""
+def map_identity_roles() -> Mapping[str, str]:
+    """Return datatype -> name of the role that returns a tensor of this datatype unchanged, where there is one."""
     every = ((name, f"identity_{name.lower()}") for name in DATATYPES)
     return {name: role for name, role in every if role in load()}
 

@@ -1,6 +1,7 @@
-"""Sample values: asymmetric under byte swap, transposition and truncation, and different for each salt.
+"""Sample values for tensors, chosen so that swapped bytes, transposition and truncation change them.
 
-Two checks of one model use different salts, so that a stale answer to another request is detected.
+A salt is a number that changes all values. Two checks of one model use different salts, so that the suite detects an
+old answer to another request.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ PERIOD = 997
 
 
 def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
-    """Fill the variable dimensions of `shape`, and prepend a batch dimension if there is one."""
+    """Replace the variable dimensions of a shape by sizes, and prepend the batch dimension, unless it is None."""
     sizes = iter(_DIMENSION_SIZES if sum(size < 0 for size in shape) > 1 else (3,))
     filled = tuple(next(sizes) if size < 0 else size for size in shape)
     return filled if batch is None else (batch, *filled)
 
 
 def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
-    """Return a tensor with sample values; `shape` has no variable dimensions, `salt` is 0 .. 255."""
+    """Return a tensor with sample values for this salt (0 .. 255); `shape` has no variable dimensions."""
     value, count = _find_value_function(datatype), prod(shape)
     period = Tensor.from_values(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
     array = np.resize(period, count) if count > PERIOD else period
@@ -38,7 +39,10 @@ def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int
 
 
 def _build_integer_function(bits: int, signed: bool) -> Callable[[int, int], int]:
-    """Return a function for integers with distinct bytes; beyond 2**53 for 64 bits; alternately negative if signed."""
+    """Return a function of (k, salt) that computes integers with distinct bytes.
+
+    Integers of 64 bits exceed 2**53, so that a double cannot represent them. Signed integers are negative for odd k.
+    """
     start, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
     room: int = 2 ** (bits - 1)
 
@@ -50,17 +54,17 @@ def _build_integer_function(bits: int, signed: bool) -> Callable[[int, int], int
 
 
 def _compute_exact_number(k: int, salt: int) -> float:
-    """Return a number that FP16 and BF16 represent exactly for the first elements, so that a cast is lossless."""
+    """Return a number that FP16 and BF16 represent exactly, at least for small k, so that a cast is lossless."""
     return 1.5 + k * 0.25 + (salt % 16) / 8
 
 
 def _compute_long_number(k: int, salt: int) -> float:
-    """Return a number that needs all the digits of a double."""
+    """Return a number that needs all digits of a double."""
     return 0.1 + k + salt
 
 
 def _find_value_function(datatype: str) -> Callable[[int, int], Any]:
-    """Return a function that computes element k for a salt."""
+    """Return a function of (k, salt) that computes element k of a tensor of this datatype."""
     info = lookup(datatype)
     if info.kind == "bool":
         return lambda k, salt: (k * k + salt) % 3 == 0
@@ -72,7 +76,7 @@ def _find_value_function(datatype: str) -> Callable[[int, int], Any]:
 
 
 def make_ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
-    """Return elements in which nearby elements differ, integers in every byte; `salt` is 0 .. 255."""
+    """Return `count` elements in which nearby elements differ; integers differ in every byte. `salt` is 0 .. 255."""
     k = np.arange(count, dtype=np.int64) % PERIOD
     if datatype == "BOOL":
         return np.asarray((k * k + salt) % 3 == 0)

@@ -1,8 +1,8 @@
 """Hypothesis strategies: tensors of every datatype and any shape.
 
-Elements are drawn as bit patterns, not as values, so that every pattern can occur: small tensors byte by byte, which
-shrinks well, larger ones from one seed, which is fast at any size. Corner values are inserted, because neither method
-finds them. All randomness comes from Hypothesis: the same seed gives the same tensors.
+Elements are drawn as bit patterns, not as values, so that every pattern can occur. Small tensors are drawn byte by
+byte, which shrinks well; larger ones are computed from one drawn seed, which is fast at any size. Corner values are
+inserted, because neither method finds them. All randomness comes from Hypothesis: the same seed gives the same tensors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EDGES = (0, 1, 2, 3, 7, 8, 9, 255, 256, 257, 1023, 1024, 1025)
 
 
 def shapes(pattern: Shape | None = None, max_elements: int = MAX_ELEMENTS) -> SearchStrategy[tuple[int, ...]]:
-    """Return shapes of at most `max_elements` elements.
+    """Return a strategy for shapes of at most `max_elements` elements.
 
     Args:
         pattern: a model's shape, in which each -1 is drawn; None also draws the rank, 0 to 4.
@@ -58,14 +58,14 @@ def _fill_shape(pattern: Shape, sizes: Sequence[int]) -> tuple[int, ...]:
 
 @st.composite
 def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = None, *, json: bool = False) -> Tensor:
-    """Return tensors of a datatype.
+    """Return a strategy for tensors of a datatype.
 
     Args:
         draw: the draw function of Hypothesis.
-        name: of the tensor.
+        name: the name of each tensor.
         datatype: a key of `DATATYPES`.
-        shape: as in `shapes`.
-        json: whether to draw only values with a JSON form: finite numbers, UTF-8 texts.
+        shape: the `pattern` of `shapes`.
+        json: whether to draw only values that JSON can represent: finite numbers, UTF-8 texts.
     """
     dimensions = draw(shapes(shape, MAX_STRINGS if datatype == "BYTES" else MAX_ELEMENTS))
     count = math.prod(dimensions)
@@ -77,7 +77,7 @@ def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = Non
 
 
 def byte_strings(*, json: bool = False) -> SearchStrategy[bytes]:
-    """Return BYTES elements: any bytes, UTF-8 texts, corner elements; with `json` only UTF-8."""
+    """Return a strategy for BYTES elements: any bytes, UTF-8 texts and corner values; with `json` only UTF-8."""
     letters = st.characters(exclude_categories=["Cs"])
     texts = st.text(letters, max_size=20).map(str.encode)
     corners = st.sampled_from([element for group in TEXTS.values() for element in group if len(element) <= 257])
@@ -98,7 +98,7 @@ def _draw_octets(size: int) -> SearchStrategy[bytes]:
 
 
 def _from_octets(datatype: str, octets: bytes, *, json: bool) -> Array:
-    """Convert bytes to writable elements; with `json` each non-finite element becomes the number 1."""
+    """Convert bytes to a writable array; with `json`, replace each NaN or infinity by the number 1."""
     if datatype == "BOOL":
         return (np.frombuffer(octets, dtype=np.uint8) & 1).astype(bool)
     array = np.frombuffer(octets, dtype=DATATYPES[datatype].dtype).copy()
@@ -109,7 +109,7 @@ def _from_octets(datatype: str, octets: bytes, *, json: bool) -> Array:
 
 
 def _insert_corners(datatype: str, array: Array, *, json: bool) -> SearchStrategy[Array]:
-    """Replace up to four elements by corner values."""
+    """Return a strategy that replaces up to four elements of an array by corner values."""
     if not array.size:
         return st.just(array)
     corners = get_all_corners(datatype, json=json)

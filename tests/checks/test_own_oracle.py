@@ -77,7 +77,7 @@ def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> Non
 
 def test_outputs_without_a_json_form_are_binary_among_others() -> None:
     model = deployed(Tensor.from_values("A", "FP32", [0.5]), datatypes=("FP32", "FP16", "FP32", "FP32"))
-    with mock.patch.object(DeployedModel, "kept_binary", ("Y1",)):
+    with mock.patch.object(DeployedModel, "binary_outputs", ("Y1",)):
         assert [output.binary_data for output in list_half_binary(model)] == [True, True, True, False]
 
 

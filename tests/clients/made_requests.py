@@ -25,7 +25,7 @@ def parse_hex(text: str) -> bytes:
 
 def plain(text: str | bytes, *more: tuple[str, str], path: str = PATH, kind: str | None = JSON) -> ClientRequest:
     """Return a request of JSON alone, with no header but Content-Type and Content-Length."""
-    return make_received(text if isinstance(text, bytes) else text.encode(), *more, path=path, kind=kind)
+    return build_client_request(text if isinstance(text, bytes) else text.encode(), *more, path=path, kind=kind)
 
 
 def framed(
@@ -35,15 +35,17 @@ def framed(
     body = text.encode() + data
     value = len(text.encode()) if count == -1 else count
     header = () if value is None else ((LENGTH, str(value)),)
-    return make_received(body, *header, *more, kind=kind)
+    return build_client_request(body, *header, *more, kind=kind)
 
 
 def raw(data: bytes, *more: tuple[str, str], count: str | None = "0", kind: str | None = OCTETS) -> ClientRequest:
     """Return a raw binary request."""
-    return make_received(data, *(() if count is None else ((LENGTH, count),)), *more, kind=kind)
+    return build_client_request(data, *(() if count is None else ((LENGTH, count),)), *more, kind=kind)
 
 
-def make_received(body: bytes, *headers: tuple[str, str], path: str = PATH, kind: str | None = JSON) -> ClientRequest:
+def build_client_request(
+    body: bytes, *headers: tuple[str, str], path: str = PATH, kind: str | None = JSON
+) -> ClientRequest:
     given = [("Host", "h"), *([("Content-Type", kind)] if kind else []), *headers]
     if not any(name.lower() in ("content-length", "transfer-encoding") for name, _ in given):
         given.append(("Content-Length", str(len(body))))
@@ -127,7 +129,7 @@ HONEST: list[tuple[str, ClientRequest]] = [
     ("not-ascii", framed(inputs(make_sized_input("élan-日本", "INT32", "[2]", 8)), I2_BYTES)),
     ("header-on-json", framed(inputs(PLAIN), kind=JSON)),
     ("header-on-json-as-octets", framed(inputs(PLAIN))),
-    ("header-in-another-case", make_received(BINARY.body, (LENGTH.upper(), str(len(inputs(I2)))), kind=OCTETS)),
+    ("header-in-another-case", build_client_request(BINARY.body, (LENGTH.upper(), str(len(inputs(I2)))), kind=OCTETS)),
     ("header-with-leading-zeros", framed(inputs(I2), I2_BYTES, count=f"00{len(inputs(I2))}")),
     ("header-with-many-zeros", framed(inputs(I2), I2_BYTES, count="0" * 9000 + str(len(inputs(I2))))),
     ("empty-with-header", framed(inputs(EMPTY))),
@@ -167,21 +169,23 @@ HONEST: list[tuple[str, ClientRequest]] = [
     ("content-type-with-charset", plain(inputs(PLAIN), kind="Application/JSON; charset=utf-8")),
     (
         "chunked",
-        make_received(BINARY.body, (LENGTH, str(len(inputs(I2)))), ("Transfer-Encoding", "chunked"), kind=OCTETS),
+        build_client_request(
+            BINARY.body, (LENGTH, str(len(inputs(I2)))), ("Transfer-Encoding", "chunked"), kind=OCTETS
+        ),
     ),
     ("http-1.0", replace(BINARY, version="HTTP/1.0")),
     ("version-in-the-path", plain(inputs(PLAIN), path="/v2/models/m/versions/12/infer")),
     ("encoded-name", plain(inputs(PLAIN), path="/v2/models/a%2Fb%20c%C3%A9:d@e/infer")),
     ("behind-a-prefix-with-a-query", plain(inputs(PLAIN), path="/gateway/v2/models/m/infer?trace=1")),
     ("absolute-target", plain(inputs(PLAIN), path="http://host:8000/v2/models/m/infer")),
-    ("equal-content-lengths", make_received(b'{"inputs":[]}', ("Content-Length", "13, 13"))),
+    ("equal-content-lengths", build_client_request(b'{"inputs":[]}', ("Content-Length", "13, 13"))),
     ("gzip", plain(gzip.compress(inputs(PLAIN).encode()), ("Content-Encoding", "gzip"))),
     ("gzip-in-another-case", plain(gzip.compress(inputs(PLAIN).encode()), ("content-encoding", "GZip"))),
     ("gzip-in-members", plain(gzip.compress(b'{"inputs"') + gzip.compress(b":[]}"), ("Content-Encoding", "x-gzip"))),
     ("deflate", plain(zlib.compress(inputs(PLAIN).encode()), ("Content-Encoding", "deflate"))),
     (
         "gzip-binary",
-        make_received(
+        build_client_request(
             gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), ("Content-Encoding", "gzip"), kind=OCTETS
         ),
     ),

@@ -124,16 +124,16 @@ class RecordingPeer(Peer):
         super().__init__()
         self.scenes: list[Scenario] = []
 
-    def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
+    def start_scenario(self, inferences: Sequence[Inference], script: Script) -> Scenario:
         """Answer these inferences by a script from now on."""
-        self.scenes.append(super().play(inferences, script))
+        self.scenes.append(super().start_scenario(inferences, script))
         return self.scenes[-1]
 
     def watched(self) -> set[str]:
         """Return the requirements that what was heard misses by the rules for requests alone, and forget it."""
-        heard = [one.received for scene in self.scenes for _, one in scene.list_received()]
+        heard = [one.received for scene in self.scenes for _, one in scene.list_requests()]
         self.scenes.clear()
-        return {miss.requirement for received in heard for miss in judge_request(received).misses}
+        return {miss.requirement for received in heard for miss in judge_request(received).violations}
 
 
 # The honest client looks for the end of a connection when it takes it, so the suite need not wait for that.
@@ -149,7 +149,7 @@ class SharedPeer:
 
     def __enter__(self) -> Self:
         """Open the peer, which waits shortly for a client to notice that a connection has ended."""
-        self.patches.enter_context(patch.object(http_peer, "MAX_NOTICE_S", SHORT_NOTICE_S))
+        self.patches.enter_context(patch.object(http_peer, "MAX_CLIENT_CLOSE_S", SHORT_NOTICE_S))
         self.patches.enter_context(patch.object(wrong_answers, "LEARNING_S", SHORT_NOTICE_S))
         self.peer.__enter__()
         return self

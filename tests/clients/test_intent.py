@@ -324,17 +324,17 @@ JUDGED_ELSEWHERE: list[tuple[str, ClientRequest]] = [
 
 @pytest.mark.parametrize("received", rows(JUDGED_ELSEWHERE))
 def test_what_is_wrong_in_itself_is_left_to_the_rules(received: ClientRequest) -> None:
-    assert judge_request(received).misses != ()
+    assert judge_request(received).violations != ()
     assert find_differences(received, MEANT) == ()
 
 
 def test_bool_of_other_bytes_is_left_to_the_rules() -> None:
     received = framed(inputs(BOOLS), parse_hex("ff 00 ff"))
-    assert list_ids(judge_request(received).misses) == ["BOOL"]
+    assert list_ids(judge_request(received).violations) == ["BOOL"]
     assert find_differences(received, make_inference(BOOL)) == ()
 
 
 def test_a_raw_request_in_another_coding_than_it_says_is_left_to_the_rules() -> None:
     received = raw(zlib.compress(I2_BYTES), ("Content-Encoding", "gzip"))
-    assert list_ids(judge_request(received).misses) == ["CODING"]
+    assert list_ids(judge_request(received).violations) == ["CODING"]
     assert find_differences(received, make_inference(is_raw=True)) == ()

@@ -26,10 +26,10 @@ from tests.clients.made_requests import (
     TEXT_BYTES,
     TINY,
     TINY_BYTES,
+    build_client_request,
     framed,
     inputs,
     list_ids,
-    make_received,
     make_sized_input,
     plain,
     raw,
@@ -40,15 +40,15 @@ from tests.clients.wrong_requests import WRONG
 
 @pytest.mark.parametrize("received", rows(HONEST))
 def test_honest_requests_miss_nothing(received: ClientRequest) -> None:
-    assert judge_request(received).misses == ()
+    assert judge_request(received).violations == ()
 
 
 @pytest.mark.parametrize(("received", "expected"), rows(WRONG))
 def test_a_fault_is_one_miss(received: ClientRequest, expected: list[str]) -> None:
     found = judge_request(received)
-    assert list_ids(found.misses) == expected
-    assert not set(found.met) & {miss.requirement for miss in found.misses}
-    for miss in found.misses:
+    assert list_ids(found.violations) == expected
+    assert not set(found.met) & {miss.requirement for miss in found.violations}
+    for miss in found.violations:
         assert f"{miss.expected}{miss.actual}".isascii()
         assert f"{miss.expected}{miss.actual}".isprintable()
 
@@ -85,7 +85,7 @@ SILENT: list[tuple[str, ClientRequest, set[str]]] = [
 @pytest.mark.parametrize(("received", "silent"), rows(SILENT))
 def test_of_some_requirements_a_request_says_nothing(received: ClientRequest, silent: set[str]) -> None:
     found = judge_request(received)
-    said = {*found.met, *(miss.requirement for miss in found.misses)}
+    said = {*found.met, *(miss.requirement for miss in found.violations)}
     assert not said & {f"CLIENT-SENDS-{one_of}" for one_of in silent}
 
 
@@ -99,14 +99,14 @@ def test_of_some_requirements_a_request_says_nothing(received: ClientRequest, si
 )
 def test_what_asks_for_no_inference_is_not_judged(received: ClientRequest) -> None:
     assert judge_request(received).met == ()
-    assert judge_request(received).misses == ()
+    assert judge_request(received).violations == ()
 
 
 def test_the_offset_is_that_of_the_body_before_its_coding() -> None:
     text = inputs(TEXT)
     body = gzip.compress(text.encode() + TEXT_BYTES[:-1] + b"\x09")
-    received = make_received(body, (LENGTH, str(len(text))), ("Content-Encoding", "gzip"), kind=OCTETS)
-    (miss,) = judge_request(received).misses
+    received = build_client_request(body, (LENGTH, str(len(text))), ("Content-Encoding", "gzip"), kind=OCTETS)
+    (miss,) = judge_request(received).violations
     assert miss.requirement == "CLIENT-SENDS-BYTES"
     assert miss.offset == len(text) + 7
 
@@ -114,9 +114,9 @@ def test_the_offset_is_that_of_the_body_before_its_coding() -> None:
 def test_a_body_that_grows_without_end_is_not_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codings, "MAX_DECODED_BYTES", 100_000)
     bomb = gzip.compress(bytes(100_001))
-    assert judge_request(make_received(bomb, ("Content-Encoding", "gzip"))).misses == ()
+    assert judge_request(build_client_request(bomb, ("Content-Encoding", "gzip"))).violations == ()
     members = gzip.compress(b" ") * (codings.MAX_GZIP_MEMBERS + 1)
-    assert judge_request(make_received(members, ("Content-Encoding", "gzip"))).misses == ()
+    assert judge_request(build_client_request(members, ("Content-Encoding", "gzip"))).violations == ()
 
 
 # --- over gRPC --------------------------------------------------------------------------------------------------------
@@ -125,16 +125,16 @@ def test_a_body_that_grows_without_end_is_not_undone(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("received", rows(HONEST_CALLS))
 def test_honest_calls_miss_nothing(received: ClientRequest) -> None:
     found = judge_request(received)
-    assert found.misses == ()
+    assert found.violations == ()
     assert "CLIENT-SENDS-POST/grpc" in found.met
 
 
 @pytest.mark.parametrize(("received", "expected"), rows(WRONG_CALLS))
 def test_a_fault_of_a_call_is_one_miss(received: ClientRequest, expected: list[str]) -> None:
     found = judge_request(received)
-    assert [name.removesuffix("/grpc") for name in list_ids(found.misses)] == expected
-    assert not set(found.met) & {miss.requirement for miss in found.misses}
-    for miss in found.misses:
+    assert [name.removesuffix("/grpc") for name in list_ids(found.violations)] == expected
+    assert not set(found.met) & {miss.requirement for miss in found.violations}
+    for miss in found.violations:
         assert f"{miss.expected}{miss.actual}".isascii()
         assert f"{miss.expected}{miss.actual}".isprintable()
 
@@ -143,7 +143,7 @@ def test_every_rule_for_calls_is_of_the_ledger_and_has_a_row() -> None:
     known = {requirement.id for requirement in load_for_party(Party.CLIENT)}
     rules = {rule.requirement for rule in CALL_RULES}
     assert rules <= known
-    assert {miss.requirement for _, received, _ in WRONG_CALLS for miss in judge_request(received).misses} == rules
+    assert {miss.requirement for _, received, _ in WRONG_CALLS for miss in judge_request(received).violations} == rules
     assert {name for _, received in HONEST_CALLS for name in judge_request(received).met} == rules
 
 
@@ -154,6 +154,6 @@ def test_what_is_no_call_for_an_inference_is_not_judged() -> None:
 
 def test_the_offset_is_that_of_the_message() -> None:
     received = call(BOOL + raw_contents(r"\001\002\001"))
-    (miss,) = judge_request(received).misses
+    (miss,) = judge_request(received).violations
     assert miss.offset is not None
     assert received.body[miss.offset] == 2

@@ -59,12 +59,12 @@ def mutated(body: bytes, changes: list[tuple[float, int, bytes]]) -> bytes:
 def check(received: ClientRequest) -> None:
     found = judge_request(received)
     assert found == judge_request(received)
-    missed = [miss.requirement for miss in (*found.misses, *find_differences(received, MEANT))]
+    missed = [miss.requirement for miss in (*found.violations, *find_differences(received, MEANT))]
     assert {*found.met, *missed} <= IDS | {f"CLIENT-SENDS-{name}" for name in ("VALUES", "OUTPUTS")} | {
         f"CLIENT-SENDS-{name}/grpc" for name in ("VALUES", "OUTPUTS")
     }
-    assert all(miss.offset is None or miss.offset >= 0 for miss in found.misses)
-    assert all(f"{miss.expected}{miss.actual}".isprintable() for miss in found.misses)
+    assert all(miss.offset is None or miss.offset >= 0 for miss in found.violations)
+    assert all(f"{miss.expected}{miss.actual}".isprintable() for miss in found.violations)
 
 
 BOUNDED = settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

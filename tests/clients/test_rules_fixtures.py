@@ -80,7 +80,7 @@ def request(kind: str, name: str) -> ClientRequest:
 
 @on_each(names("valid"))
 def test_valid_requests_miss_no_demand(name: str) -> None:
-    assert list_ids(judge_request(request("valid", name)).misses) == ADVISED.get(name, [])
+    assert list_ids(judge_request(request("valid", name)).violations) == ADVISED.get(name, [])
 
 
 @on_each(names("invalid"))
@@ -89,7 +89,7 @@ def test_invalid_requests_miss_what_is_wrong_with_them(name: str) -> None:
     expected = OTHERWISE.get(name)
     if expected is None and name not in OF_THE_MODEL:
         expected = next(ours for theirs, ours in MISSED.items() if case["requirements"][0].startswith(theirs))
-    assert list_ids(judge_request(request("invalid", name)).misses) == ([] if expected is None else [expected])
+    assert list_ids(judge_request(request("invalid", name)).violations) == ([] if expected is None else [expected])
 
 
 WRONG_CALLS = {
@@ -106,4 +106,4 @@ def test_calls_miss_what_is_wrong_with_them(name: str) -> None:
     folder = FIXTURES / "grpc" / name
     method = json.loads((folder / "case.json").read_text(encoding="utf-8"))["method"]
     received = ClientRequest("GRPC", method, (), (folder / "request.bin").read_bytes())
-    assert list_ids(judge_request(received).misses) == WRONG_CALLS.get(name, [])
+    assert list_ids(judge_request(received).violations) == WRONG_CALLS.get(name, [])

@@ -91,7 +91,7 @@ def _filled(given: Any, one: Tensor, **more: Any) -> Any:
 def test_each_datatype_and_form_over_http(datatype: str, form: Form, shape: tuple[int, ...]) -> None:
     inference = Inference("m", (tensor(datatype, shape),), (form,), (RequestedOutput("X", "binary"),), id="7")
     received = over_http(inference)
-    assert judge_request(received).misses == ()
+    assert judge_request(received).violations == ()
     assert find_differences(received, inference) == ()
 
 
@@ -101,7 +101,7 @@ def test_each_datatype_over_grpc(datatype: str, shape: tuple[int, ...]) -> None:
         "m", (tensor(datatype, shape),), outputs=(RequestedOutput("X", classes=2),), version="3", id="7"
     )
     received = over_grpc(inference)
-    assert judge_request(received).misses == ()
+    assert judge_request(received).violations == ()
     assert find_differences(received, inference) == ()
 
 
@@ -112,14 +112,14 @@ ALL = Inference("m", tuple(tensor(datatype) for datatype in DATATYPES), outputs=
 def test_every_datatype_at_once_and_coded(coding: Callable[[bytes], bytes], name: str) -> None:
     received = over_http(ALL, coding, ("Content-Encoding", name))
     found = judge_request(received)
-    assert found.misses == ()
+    assert found.violations == ()
     assert {"CLIENT-SENDS-ORDER", "CLIENT-SENDS-SIZE", "CLIENT-SENDS-BOOL", "CLIENT-SENDS-BYTES"} <= set(found.met)
     assert find_differences(received, ALL) == ()
 
 
 def test_every_datatype_at_once_over_grpc() -> None:
     received = over_grpc(ALL)
-    assert judge_request(received).misses == ()
+    assert judge_request(received).violations == ()
     assert find_differences(received, ALL) == ()
 
 

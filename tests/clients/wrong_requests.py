@@ -24,10 +24,10 @@ from tests.clients.made_requests import (
     TINY,
     TINY_BYTES,
     asking,
+    build_client_request,
     framed,
     inputs,
     make_json_input,
-    make_received,
     make_sized_input,
     parse_hex,
     plain,
@@ -53,13 +53,13 @@ WRONG: list[tuple[str, ClientRequest, list[str]]] = [
     ("path-with-a-broken-escape", plain(inputs(PLAIN), path="/v2/models/a%2/infer"), ["POST"]),
     ("path-with-a-slash-behind", plain(inputs(PLAIN), path="/v2/models/m/infer/"), ["POST"]),
     ("cut-short", replace(BINARY, trouble="12 of 104 bytes came", body=BINARY.body[:12]), ["WHOLE"]),
-    ("content-length-of-another-body", make_received(b'{"inputs":[]}', ("Content-Length", "12")), ["WHOLE"]),
+    ("content-length-of-another-body", build_client_request(b'{"inputs":[]}', ("Content-Length", "12")), ["WHOLE"]),
     (
         "two-content-lengths",
-        make_received(b'{"inputs":[]}', ("Content-Length", "13"), ("Content-Length", "9")),
+        build_client_request(b'{"inputs":[]}', ("Content-Length", "13"), ("Content-Length", "9")),
         ["WHOLE"],
     ),
-    ("content-length-no-number", make_received(b'{"inputs":[]}', ("Content-Length", "+13")), ["WHOLE"]),
+    ("content-length-no-number", build_client_request(b'{"inputs":[]}', ("Content-Length", "+13")), ["WHOLE"]),
     ("no-content-type", plain(inputs(PLAIN), kind=None), ["CONTENT-TYPE"]),
     ("json-as-text", plain(inputs(PLAIN), kind="text/plain"), ["CONTENT-TYPE"]),
     ("json-as-a-form", plain(inputs(PLAIN), kind="application/x-www-form-urlencoded"), ["CONTENT-TYPE"]),
@@ -71,7 +71,7 @@ WRONG: list[tuple[str, ClientRequest, list[str]]] = [
     ("gzip-not-announced", plain(gzip.compress(inputs(PLAIN).encode())), ["CODING"]),
     (
         "gzip-not-announced-in-binary",
-        make_received(gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), kind=OCTETS),
+        build_client_request(gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), kind=OCTETS),
         ["CODING"],
     ),
     (
@@ -86,7 +86,7 @@ WRONG: list[tuple[str, ClientRequest, list[str]]] = [
     ("raw-gzip-not-applied", raw(I2_BYTES, ("Content-Encoding", "gzip")), ["CODING"]),
     (
         "header-counts-the-coded-json",
-        make_received(gzip.compress(BINARY.body), (LENGTH, "60"), ("Content-Encoding", "gzip"), kind=OCTETS),
+        build_client_request(gzip.compress(BINARY.body), (LENGTH, "60"), ("Content-Encoding", "gzip"), kind=OCTETS),
         ["HEADER-LENGTH"],
     ),
     # the JSON

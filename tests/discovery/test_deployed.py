@@ -17,13 +17,13 @@ from conformance.discovery.deployed_model import (
     derive_role,
     encode_raw_body,
     from_dict,
-    has_classes,
+    is_classifiable,
     is_json_capable,
 )
 from conformance.expect.unmet import NotApplicableError
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.roles.guessed_inputs import MAX_GUESSED_ELEMENTS, UserInputError, UserTensor, guess_inputs, vary
+from conformance.roles.guessed_inputs import MAX_GUESSED_ELEMENTS, UserInputError, UserTensor, guess_inputs, vary_inputs
 from conformance.roles.roles import TensorSpec
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.settings import Settings
@@ -115,13 +115,13 @@ def test_given_inputs_are_sent_alone_first_and_then_with_the_others() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"Z": UserTensor((1,), [1])}, "inputs.Z: the model has no such input, but A, T"),
-        ({"A": UserTensor((1,), [1], "INT64")}, "inputs.A: datatype INT64, and INT32 in the metadata"),
-        ({"A": UserTensor((3,), [1, 2])}, "inputs.A: 2 elements of data for shape [3]"),
-        ({"A": UserTensor((2,), [1, 2.5])}, "inputs.A: data is no INT32"),
-        ({"A": UserTensor((1,), [2**40])}, "inputs.A: data is no INT32"),
-        ({"A": UserTensor((1,), ["one"])}, "inputs.A: data is no INT32"),
-        ({"T": UserTensor((1,), [1])}, "inputs.T: data is no BYTES"),
+        ({"Z": UserTensor((1,), [1])}, "inputs.Z: the model has no such input; it has A, T"),
+        ({"A": UserTensor((1,), [1], "INT64")}, "inputs.A: datatype INT64, but INT32 in the metadata"),
+        ({"A": UserTensor((3,), [1, 2])}, "inputs.A: data has 2 elements, which do not fit shape [3]"),
+        ({"A": UserTensor((2,), [1, 2.5])}, "inputs.A: data is not INT32"),
+        ({"A": UserTensor((1,), [2**40])}, "inputs.A: data is not INT32"),
+        ({"A": UserTensor((1,), ["one"])}, "inputs.A: data is not INT32"),
+        ({"T": UserTensor((1,), [1])}, "inputs.T: data is not BYTES"),
     ],
 )
 def test_what_is_given_has_to_fit(given: dict[str, Any], message: str) -> None:
@@ -153,7 +153,7 @@ def test_what_json_carries_and_what_has_classes(
 ) -> None:
     tensor = Tensor.from_values("Y", datatype, elements)
     assert is_json_capable(datatype, tensor.array) == json_capable
-    assert has_classes(tensor) == classes
+    assert is_classifiable(tensor) == classes
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,11 @@ NUMBERS, HALVES = Tensor.from_values("X", "INT32", [1, 2]), Tensor.from_values("
     ],
 )
 def test_the_plain_request_is_json_as_far_as_json_goes(fields: dict[str, Any], plain: dict[str, Any]) -> None:
-    document = deployed([spec("INT32", -1), spec("FP16", -1, name="H")], [NUMBERS, HALVES], **fields).plain().document()
+    document = (
+        deployed([spec("INT32", -1), spec("FP16", -1, name="H")], [NUMBERS, HALVES], **fields)
+        .build_plain_request()
+        .document()
+    )
     forms = {item["name"]: "json" if "data" in item else "binary" for item in document["inputs"]}
     listed = document.get("outputs")
     outputs = None if listed is None else {o["name"]: o.get("parameters", {}).get("binary_data") for o in listed}
@@ -274,15 +278,15 @@ def test_outputs_that_differ_between_two_answers(first: Reply, second: Reply, na
     ids=["eighths", "given", "bits", "range", "constant", "digits", "text"],
 )
 def test_other_inputs_are_like_those_that_are_taken(tensor: Tensor, are_like_it: Callable[[Any], bool]) -> None:
-    others = [vary([tensor], salt)[0] for salt in range(1, 40)]
+    others = [vary_inputs([tensor], salt)[0] for salt in range(1, 40)]
     assert all(other.shape == tensor.shape and are_like_it(other.array.tolist()) for other in others)
     assert len({bytes(other.to_bytes()) for other in others}) > 1
-    assert bytes(vary([tensor], 0)[0].to_bytes()) == bytes(tensor.to_bytes())
+    assert bytes(vary_inputs([tensor], 0)[0].to_bytes()) == bytes(tensor.to_bytes())
 
 
 def test_many_salts_give_many_inputs() -> None:
     tensor = Tensor.from_values("X", "FP32", np.full((2, 4), 0.5, "<f4"), (2, 4))
-    assert len({bytes(vary([tensor], salt)[0].to_bytes()) for salt in range(256)}) > 250
+    assert len({bytes(vary_inputs([tensor], salt)[0].to_bytes()) for salt in range(256)}) > 250
 
 
 # --- control ----------------------------------------------------------------------------------------------------------
@@ -322,7 +326,7 @@ def test_a_model_of_one_size_takes_no_other() -> None:
         session.discover((), Subjects(("picky",), with_roles=False), given)
         model = from_dict(session.survey.models["picky"])
     assert (model.varies, model.takes_counts) == (False, False)
-    with pytest.raises(NotApplicableError, match="inputs of one size only"):
+    with pytest.raises(NotApplicableError, match="inputs of only one size"):
         model.build_salted_inputs(1000, 1)
-    with pytest.raises(NotApplicableError, match="answers every input alike, or accepts one only"):
+    with pytest.raises(NotApplicableError, match="answers every input alike, or accepts only one"):
         replace(model, control=ControlOracle(Target(Settings(url)))).expected(model.tensors)

@@ -1,4 +1,4 @@
-"""Requests to deployed models: what JSON does not carry is not asked of it, and no more elements than are taken."""
+"""Requests to deployed models: what JSON cannot represent is not asked of it, and no more elements than are taken."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_json_is_not_asked_for_what_it_does_not_carry(options: dict[str, Any], i
     if is_asked:
         model.request(**options)
     else:
-        with pytest.raises(NotApplicableError, match="JSON does not carry Z"):
+        with pytest.raises(NotApplicableError, match="JSON cannot represent Z"):
             model.request(**options)
 
 
 def test_inputs_that_json_does_not_carry_are_not_sent_as_json() -> None:
     model = deployed(Tensor.from_values("X", "BYTES", [[b"\xff", b""]]))
     model.request(want="binary")
-    with pytest.raises(NotApplicableError, match="JSON does not carry X"):
+    with pytest.raises(NotApplicableError, match="JSON cannot represent X"):
         model.request(send=(), want="binary")
 
 

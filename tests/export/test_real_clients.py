@@ -29,8 +29,8 @@ def test_what_is_known_names_clients_rows_and_requirements() -> None:
         assert known.reason
         assert set(known.clients) <= names.keys(), known
         assert ledger.get_requirement(known.requirement), known
-        is_watched = known.check.startswith("client.watched-")
-        assert is_watched or any(
+        is_watch_check = known.check.startswith("client.watched-")
+        assert is_watch_check or any(
             fnmatchcase(check, known.check) and fnmatchcase(row, known.rows) for check, row in rows
         ), known
 

@@ -22,7 +22,7 @@ from conformance.roles.generated_tensors import (
     TENSORS_PER_ROW,
     THROUGH_JSON,
     Sending,
-    get_pattern,
+    get_shape_pattern,
     load_tensors,
 )
 from conformance.roles.roles import Role
@@ -66,7 +66,7 @@ def test_the_file_has_the_rows_of_the_table_and_is_small() -> None:
 def expect_fitting(role: Role, sending: Sending, tensors: tuple[Tensor, ...]) -> None:
     """Assert that tensors are small, differ, and fit the role."""
     assert len(tensors) == TENSORS_PER_ROW == len({(t.shape, bytes(t.to_bytes())) for t in tensors})
-    pattern = get_pattern(role, sending)
+    pattern = get_shape_pattern(role, sending)
     for tensor in tensors:
         assert (tensor.name, tensor.datatype) == (role.inputs[0].name, role.inputs[0].datatype)
         assert len(tensor.shape) == len(pattern)

@@ -33,7 +33,7 @@ from tests.support.valid_reports import read_valid_report
 
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 # Models of all kinds, and some of the requirements that each is judged by: several inputs and outputs, strings,
-# batches, scalars, what JSON does not carry.
+# batches, scalars, what JSON cannot represent.
 ROLES = {
     "multi": "BIN-ORDER-I BIN-ORDER-O BIN-MIXED-I BIN-MIXED-O BIN-BYTES-I BIN-BYTES-O BIN-BOOL-I OIP-ISOLATION",
     "add_sub": "BIN-ORDER-I OIP-OUTPUTS-LISTED BIN-OUTPUT-TRUE HTTP-CHUNKED OIP-ID",
@@ -56,12 +56,12 @@ WALKED = {"OIP-OUTPUTS-LISTED": "binary", "CLS-BATCH": "classes"}
 ODD_ONES = (
     (unusual_models.COUNTER, 160, "counter has no other deterministic output"),
     (unusual_models.BY_PLACE, 160, "the model goes by the order of its inputs, not by their names, in plain JSON too"),
-    (unusual_models.NAN, 130, "JSON does not carry Y"),
-    (unusual_models.OCTETS, 80, "JSON cannot carry any output of octets"),
+    (unusual_models.NAN, 130, "JSON cannot represent Y"),
+    (unusual_models.OCTETS, 80, "JSON cannot represent any output of octets"),
     (unusual_models.SMALL_TABLE, 145, "small_table may use integers as table indices"),
     (
         *(unusual_models.STRUCTURED, 90),
-        "structured answers every input alike, or accepts one only: answers do not show what it read",
+        "structured answers every input alike, or accepts only one: its answers do not show what it read",
     ),
     (unusual_models.RARELY, 110, "rarely is not deterministic"),
     (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same with and without the fault"),
@@ -431,7 +431,7 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
         wrong = judge(tmp_path, "--target-config=t.toml", "--target-model=picky")
     assert run.returncode == 0, run.stdout
     assert wrong.returncode == 6
-    assert wrong.stdout.splitlines()[-1].endswith("models.picky.inputs.Y: the model has no such input, but X")
+    assert wrong.stdout.splitlines()[-1].endswith("models.picky.inputs.Y: the model has no such input; it has X")
 
 
 def test_rows_of_models_have_ids_of_their_own() -> None:

@@ -186,7 +186,7 @@ def test_a_datatype_that_is_given_has_to_be_that_of_the_metadata(tmp_path: Path)
     with serve(OrdinaryServer) as url:
         (tmp_path / "t.toml").write_text(f'url = "{url}"\n{table}')
         run = judge(tmp_path, "--target-config=t.toml")
-    said = "incomplete: --target-config: models.iris.inputs.X: datatype FP32, and INT32 in the metadata"
+    said = "incomplete: --target-config: models.iris.inputs.X: datatype FP32, but INT32 in the metadata"
     assert run.stdout.splitlines()[-1] == said
 
 

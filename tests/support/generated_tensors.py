@@ -69,7 +69,7 @@ def _tensors(role: Role, sending: Sending) -> SearchStrategy[Tensor]:
     spec, output = role.inputs[0], role.outputs[0]
     # A 32-bit float that is cast to 16 bits is drawn as those: no document defines how a server rounds.
     is_narrowed = role.compute == "cast" and output.datatype in ("FP16", "BF16")
-    shapes = tensor_strategies.shapes(generated_tensors.get_pattern(role, sending), MAX_ELEMENTS)
+    shapes = tensor_strategies.shapes(generated_tensors.get_shape_pattern(role, sending), MAX_ELEMENTS)
     # The rows about dimensions compare with JSON.
     is_json = sending in THROUGH_JSON or role.name in SHAPED_ROLES
     filled = shapes.filter(lambda shape: math.prod(shape) > 0 and not (role.batching and shape[0] > MAX_BATCH))

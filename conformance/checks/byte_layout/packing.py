@@ -198,7 +198,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
     found = [
         right
         for right in model.find_outputs(tensors)
-        if right.name not in model.kept_binary
+        if right.name not in model.binary_outputs
         and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
     ]
     if not found:
@@ -229,7 +229,7 @@ def nothing_follows_the_last_tensor(
     else:
         names = listed or [spec.name for spec in model.role.outputs]
         outputs = [RequestedOutput(name, name != "OUT_BYTES" or listed is None) for name in names]
-    expect(target.infer(model.request(tensors, send=model.sends, outputs=outputs))).free_of("trailing-bytes")
+    expect(target.infer(model.request(tensors, send=model.binary_inputs, outputs=outputs))).free_of("trailing-bytes")
 
 
 def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
@@ -239,7 +239,7 @@ def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
         NotApplicable: the datatypes of all outputs have no JSON form.
     """
     names = [spec.name for spec in model.role.outputs]
-    last = next((name for name in reversed(names) if name not in model.kept_binary), None)
+    last = next((name for name in reversed(names) if name not in model.binary_outputs), None)
     if last is None:
         raise NotApplicableError(f"no output of {model.name} has a JSON form")
     return [*[RequestedOutput(name, True) for name in names if name != last], RequestedOutput(last, False)]

@@ -23,7 +23,7 @@ from conformance.checks.support.ranked_inputs import (
     find_unbatched_inputs,
     repeat_in_both_forms,
 )
-from conformance.discovery.deployed_model import has_classes
+from conformance.discovery.deployed_model import is_classifiable
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
@@ -140,7 +140,7 @@ def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[
     right = [
         tensor
         for tensor in model.find_outputs(tensors)
-        if has_classes(tensor) and not model.may_be_classified_by_row(tensor)
+        if is_classifiable(tensor) and not model.may_be_classified_by_row(tensor)
     ]
     *_, one, other = [None, None, *sorted(right, key=lambda tensor: tensor.elements)]
     if one is None or other is None or other.elements < 2:

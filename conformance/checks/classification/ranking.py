@@ -265,7 +265,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
     if np.unique(right.array).size < right.elements:
         raise NotApplicableError(f"some scores of {name} are equal, so that their order is undefined")
     over_http = ClassifiedAnswer.ask(target.over_http, model, values, 2).reply
-    over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_send).reply
+    over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_input_form).reply
     usual, found = (_parse_classes(read_texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
         with block_if(
@@ -276,7 +276,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
 
 def _is_unclassified_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether the outputs are correct over gRPC without classification."""
-    plain = target.infer(model.request(tensors, send=model.plain_send))
+    plain = target.infer(model.request(tensors, send=model.plain_input_form))
     return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 

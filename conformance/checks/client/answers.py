@@ -353,8 +353,8 @@ CALL_STYLES = {
     "typed": CallStyle(form="typed"),
     "raw-first": CallStyle(raw_first=True),
     "unpacked": CallStyle(form="typed", integers=encode_unpacked),
-    "unknown-fields": CallStyle(more=UNKNOWN),
-    "typed-unknown-fields": CallStyle(form="typed", more=UNKNOWN),
+    "unknown-fields": CallStyle(extra_fields=UNKNOWN),
+    "typed-unknown-fields": CallStyle(form="typed", extra_fields=UNKNOWN),
 }
 
 

@@ -98,23 +98,23 @@ WRITING_STYLES: Mapping[str, Style] = {
 TRAILERS = (("X-Checksum", "0"), ("Inference-Cost", "1"))
 GZIP = Delivery(coding="gzip")
 DELIVERIES: Mapping[str, Delivery] = {
-    "names-in-lower-case": Delivery(spelled=str.lower),
-    "names-in-upper-case": Delivery(spelled=str.upper),
-    "no-blank-behind-the-colon": Delivery(colon=":"),
-    "chunks-of-1": Delivery(chunk=1),
-    "chunks-of-7": Delivery(chunk=7),
-    "one-chunk": Delivery(chunk=2**20),
-    "chunks-with-extension": Delivery(chunk=50, extension=";part=1"),
-    "chunks-with-trailers": Delivery(chunk=50, trailers=TRAILERS),
-    "dribbled": Delivery(dribbled=True),
-    "dribbled-chunks": Delivery(dribbled=True, chunk=60),
-    "connection-closes": Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE),
-    "more-headers": Delivery(more=tuple((f"X-Own-{k}", "v" * 40) for k in range(40))),
+    "names-in-lower-case": Delivery(format_name=str.lower),
+    "names-in-upper-case": Delivery(format_name=str.upper),
+    "no-blank-behind-the-colon": Delivery(separator=":"),
+    "chunks-of-1": Delivery(chunk_bytes=1),
+    "chunks-of-7": Delivery(chunk_bytes=7),
+    "one-chunk": Delivery(chunk_bytes=2**20),
+    "chunks-with-extension": Delivery(chunk_bytes=50, extension=";part=1"),
+    "chunks-with-trailers": Delivery(chunk_bytes=50, trailers=TRAILERS),
+    "dribbled": Delivery(is_slow=True),
+    "dribbled-chunks": Delivery(is_slow=True, chunk_bytes=60),
+    "connection-closes": Delivery(extra_headers=(("Connection", "close"),), ending=Ending.CLOSE),
+    "more-headers": Delivery(extra_headers=tuple((f"X-Own-{k}", "v" * 40) for k in range(40))),
 }
 CODED_DELIVERIES: Mapping[str, Delivery] = {
     "gzip": GZIP,
-    "gzip-chunks": Delivery(coding="gzip", chunk=20),
-    "gzip-dribbled": Delivery(coding="gzip", dribbled=True),
+    "gzip-chunks": Delivery(coding="gzip", chunk_bytes=20),
+    "gzip-dribbled": Delivery(coding="gzip", is_slow=True),
     "deflate": Delivery(coding="deflate"),
 }
 
@@ -185,7 +185,7 @@ def make_large_answer_row(form: Form, coding: str = "") -> Row:
     tensor = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
     outputs = (RequestedOutput("OUT0", form),)
     inference = make_small_inference(f"style-{name}", form, outputs=outputs, accepts=coding or None)
-    style = Style(delivery=Delivery(chunk=0 if coding else 40_000, coding=coding))
+    style = Style(delivery=Delivery(chunk_bytes=0 if coding else 40_000, coding=coding))
     return Row(name, (inference, make_script((tensor,), style)), answers=("CLIENT-READS-FRAMING",))
 
 

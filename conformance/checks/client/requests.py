@@ -24,7 +24,7 @@ from conformance.checks.support.client_rows import (
     to_raw_grpc_row,
 )
 from conformance.clients.client import Client, Observation
-from conformance.clients.expectations import VALUES, expect_same_options, expect_sent, is_mixed_up
+from conformance.clients.expectations import VALUES, expect_correct_requests, expect_same_options, is_evidence_of_mixing
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import UnmetError, is_met
 from conformance.roles.sample_values import make_sample_tensor
@@ -292,7 +292,7 @@ def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> 
     observations = client.infer_all(inferences, make_small_script(inferences[1]))
     for observation in observations:
         with block_if_unsent(client, observation):
-            expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
+            expect_correct_requests(observation, ("CLIENT-SENDS-OUTPUTS",))
     expect_same_options(observations[0], observations[2])
 
 
@@ -306,7 +306,7 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
     outputs = make_small_script(inferences[0])
     for observation in client.infer_all(inferences, outputs):
         with block_if_unsent(client, observation):
-            expect_sent(observation)
+            expect_correct_requests(observation)
 
 
 def make_concurrent_rows() -> Iterator[Row]:
@@ -375,14 +375,14 @@ def sends_each_of_many_at_once(
         script = make_small_script(inferences[0])
         for observation in client.infer_all(inferences, script, at_once=True):
             with block_if_unsent(client, observation), attribute_to_concurrency(client, observation):
-                expect_sent(observation, own)
+                expect_correct_requests(observation, own)
 
 
 @contextmanager
 def attribute_to_concurrency(client: Client, observation: Observation) -> Iterator[None]:
     """Report CLIENT-SENDS-VALUES for a request that is wrong only among concurrent requests.
 
-    The client sends the same inference again alone, if `is_mixed_up` says that concurrency may be the cause.
+    The client sends the same inference again alone, if `is_evidence_of_mixing` says that concurrency may be the cause.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -391,8 +391,8 @@ def attribute_to_concurrency(client: Client, observation: Observation) -> Iterat
         yield
     except UnmetError as unmet:
         alone = replace(observation.inference, model=f"{observation.inference.model}_alone")
-        if is_mixed_up(unmet.requirement or VALUES) and is_met(
-            lambda: expect_sent(client.refresh().infer(alone, make_small_script(alone)))
+        if is_evidence_of_mixing(unmet.requirement or VALUES) and is_met(
+            lambda: expect_correct_requests(client.reconnect().infer(alone, make_small_script(alone)))
         ):
             unmet.requirement = VALUES
             unmet.actual += "; the client sends the same request correctly when it is alone"

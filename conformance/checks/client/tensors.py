@@ -20,7 +20,7 @@ from conformance.checks.support.client_rows import (
     to_grpc_row,
 )
 from conformance.clients.client import Client, Observation
-from conformance.clients.expectations import expect_sent
+from conformance.clients.expectations import expect_correct_requests
 from conformance.clients.inference import Inference
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.corner_values import (
@@ -114,11 +114,11 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
     """
     observation = client.infer(inference, make_small_script(inference))
     require_sendable(client, observation)
-    expect_sent(observation, own)
+    expect_correct_requests(observation, own)
 
 
 def require_sendable(client: Client, observation: Observation) -> None:
-    """Skip the row if the client sent nothing because it sends no binary data, and JSON cannot carry every input.
+    """Skip the row if the client sent nothing because it sends no binary data, and JSON cannot represent every input.
 
     Raises:
         NotApplicable: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
@@ -128,7 +128,7 @@ def require_sendable(client: Client, observation: Observation) -> None:
     if observation.requests or error is None or is_carried:
         return
     plain = make_small_inference(f"{observation.inference.model}-plain", "binary")
-    if is_sent_as_json(client.refresh().infer(plain, make_small_script(plain))):
+    if is_sent_as_json(client.reconnect().infer(plain, make_small_script(plain))):
         raise NotApplicableError(f"the client sends no binary data: {escape_text(error)}")
 
 
@@ -233,7 +233,7 @@ def make_empty_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_bool_rows()))
 def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends true and false BOOL elements unchanged."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_correct_requests(client.infer(inference, make_small_script(inference)), own)
 
 
 @check("client.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES")
@@ -242,7 +242,7 @@ def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) 
 @rows(*map(to_grpc_row, make_empty_rows()))
 def sends_empty_inputs_among_others(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends an empty input beside others, and over gRPC gives it an entry."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_correct_requests(client.infer(inference, make_small_script(inference)), own)
 
 
 FEW_COUNTS = (0, 1, 2)
@@ -270,14 +270,14 @@ def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Seq
         expect_tensor_sent(client, inference, own)
 
 
-# --- values that JSON cannot carry ------------------------------------------------------------------------------------
+# --- values that JSON cannot represent ------------------------------------------------------------------------------------
 
 NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
 
 def make_unfit_for_json_row(name: str, one: Tensor, requirement: str) -> Row:
-    """Return a row in which the caller requests JSON for a tensor that JSON cannot carry."""
+    """Return a row in which the caller requests JSON for a tensor that JSON cannot represent."""
     return make_sending_row(name, make_inference(f"unfit-{name}", [one], "json"), (requirement,))
 
 
@@ -299,7 +299,7 @@ def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequen
     """The client refuses a value that the requested encoding cannot hold, or sends it in another encoding."""
     observation = client.infer(inference, make_small_script(inference))
     if observation.requests:
-        expect_sent(observation, own)
+        expect_correct_requests(observation, own)
 
 
 @check("client.announces-no-coding-of-the-answers", answers="CLIENT-SENDS-CODING")

@@ -38,7 +38,7 @@ from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.script import Script
 from conformance.clients.client import TIMEOUT, Client, Observation
-from conformance.clients.expectations import expect_classes, expect_outputs, expect_sent
+from conformance.clients.expectations import expect_classes, expect_correct_requests, expect_outputs
 from conformance.clients.inference import Inference
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec import ledger
@@ -84,7 +84,7 @@ class ClientWalker:
         for one in observations:
             require_sendable(self.client, one)
             with block_if_unsent(self.client, one):
-                expect_sent(one)
+                expect_correct_requests(one)
         for one in observations:
             self._expect_read(one, step)
 
@@ -122,7 +122,7 @@ class ClientWalker:
         """Take the last step of the sequence with a refreshed client; return the failure of the step, or None."""
         if self.hangs >= MAX_HANGS:
             return None
-        self.client = self.client.refresh()
+        self.client = self.client.reconnect()
         try:
             self.take_step(*sequence[-1])
         except UnmetError as unmet:

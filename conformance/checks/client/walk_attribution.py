@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
-from conformance.clients.expectations import OWN, VALUES, is_mixed_up
+from conformance.clients.expectations import OWN, VALUES, is_evidence_of_mixing
 
 FRAMING, JSON, FORM = "CLIENT-READS-FRAMING", "CLIENT-READS-JSON", "CLIENT-READS-FORM"
 CLASSES = "CLIENT-READS-CLASSES"
@@ -45,7 +45,7 @@ def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
     if named == OWN:
         return named
     if named and named.startswith("CLIENT-SENDS-") and found.unmet.reply is not None:
-        return VALUES if "beside" in remaining and is_mixed_up(named) else named
+        return VALUES if "beside" in remaining and is_evidence_of_mixing(named) else named
     if not found.is_lasting:  # an error that is not reproduced may be due to a connection
         return OWN if found.unmet.tensor is not None else GOES_ON
     if "beside" in remaining:

@@ -97,11 +97,11 @@ _EDITS = {
 }
 _FRAMINGS: Mapping[str, Delivery] = {
     "length": Delivery(),
-    "one-chunk": Delivery(chunk=2**20),
-    "small-chunks": Delivery(chunk=7),
-    "extensions": Delivery(chunk=50, extension=";part=1"),
-    "trailers": Delivery(chunk=50, trailers=(("X-Checksum", "0"), ("Inference-Cost", "1"))),
-    "until-close": Delivery(until_close=True, more=CLOSE, ending=Ending.CLOSE),
+    "one-chunk": Delivery(chunk_bytes=2**20),
+    "small-chunks": Delivery(chunk_bytes=7),
+    "extensions": Delivery(chunk_bytes=50, extension=";part=1"),
+    "trailers": Delivery(chunk_bytes=50, trailers=(("X-Checksum", "0"), ("Inference-Cost", "1"))),
+    "until-close": Delivery(until_close=True, extra_headers=CLOSE, ending=Ending.CLOSE),
 }
 _SPELLINGS: Mapping[str, Callable[[str], str]] = {"usual": str, "lower": str.lower, "upper": str.upper}
 
@@ -143,11 +143,11 @@ def _make_delivery(step: Step) -> Delivery:
     framing = _FRAMINGS[step["framing"]]
     delivery = replace(
         framing,
-        spelled=_SPELLINGS[step["header_case"]],
-        dribbled=step["pieces"] == "small",
+        format_name=_SPELLINGS[step["header_case"]],
+        is_slow=step["pieces"] == "small",
         coding="" if step["accepts"] == "none" else step["accepts"],
     )
-    return replace(delivery, more=CLOSE, ending=Ending.CLOSE) if step["connection"] == "closing" else delivery
+    return replace(delivery, extra_headers=CLOSE, ending=Ending.CLOSE) if step["connection"] == "closing" else delivery
 
 
 def make_call_style(step: Step) -> CallStyle:
@@ -156,7 +156,7 @@ def make_call_style(step: Step) -> CallStyle:
         form="typed" if step["contents"] == "typed" else "raw",
         order=lambda outputs: _reorder(outputs, step["order"]),
         integers=encode_unpacked if step["integers"] == "unpacked" else encode_packed,
-        more=UNKNOWN if step["fields"] == "unknown" else b"",
+        extra_fields=UNKNOWN if step["fields"] == "unknown" else b"",
         raw_first=step["fields"] == "raw-first",
     )
 

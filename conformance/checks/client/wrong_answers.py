@@ -22,7 +22,7 @@ from conformance.clients.answers.errors import (
     PLACES,
     ErrorAnswer,
     cut_before_last_chunk,
-    make_broken_off_script,
+    make_truncated_script,
 )
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import CallScript, Delivery, Ending, HttpAnswer, HttpScript, Script, Tensors
@@ -39,8 +39,18 @@ from conformance.clients.answers.wrong import (
 )
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client, Observation
-from conformance.clients.error_expectations import expect_absent, expect_error, expect_in_time, expect_text
-from conformance.clients.expectations import attribute_values_to, expect_answered, expect_outputs, expect_request
+from conformance.clients.error_expectations import (
+    expect_error,
+    expect_error_text,
+    expect_no_output,
+    expect_timely_return,
+)
+from conformance.clients.expectations import (
+    attribute_failures_to,
+    expect_answerable_request,
+    expect_outputs,
+    expect_request,
+)
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import attribute_to
 from conformance.spec.check import Row, check, rows
@@ -73,7 +83,7 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
         make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.build_script()
     )
     expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
-    expect_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
+    expect_error_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
 
 
 @check("client.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR")
@@ -133,7 +143,7 @@ def refuses_wrong_answers(client: Client, inference: Inference, script: Script) 
     observation = client.infer(inference, script)
     expect_error(observation, "the answer contradicts itself")
     with attribute_to(ENDS):
-        expect_in_time(observation)
+        expect_timely_return(observation)
 
 
 def make_wrong_element_rows() -> Iterator[Row]:
@@ -183,7 +193,7 @@ def refuses_answers_to_another_id(client: Client, inference: Inference, script: 
 def makes_up_no_output(client: Client, form: Form) -> None:
     """The client does not invent an output that the answer lacks."""
     observation = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
-    expect_absent(observation, "OUT1")
+    expect_no_output(observation, "OUT1")
 
 
 # --- incomplete answers -----------------------------------------------------------------------------------------------
@@ -196,19 +206,19 @@ def make_incomplete_rows() -> Iterator[Row]:
     """Yield rows in which the peer closes, resets or stops using the connection at some point of the answer."""
     for name, place in PLACES.items():
         yield make_incomplete_row(
-            f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form_for_break(name)
+            f"closed-{name}", make_truncated_script(place, Ending.CLOSE), form=choose_form_for_break(name)
         )
     yield make_incomplete_row(
-        "closed-before-the-last-chunk", make_broken_off_script(cut_before_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
+        "closed-before-the-last-chunk", make_truncated_script(cut_before_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
     )
     for name in RESET_PLACES:
         yield make_incomplete_row(
-            f"reset-{name}", make_broken_off_script(PLACES[name], Ending.RESET), form=choose_form_for_break(name)
+            f"reset-{name}", make_truncated_script(PLACES[name], Ending.RESET), form=choose_form_for_break(name)
         )
     for name in SILENT_PLACES:
         yield make_incomplete_row(
             f"silent-{name}",
-            make_broken_off_script(PLACES[name], Ending.SILENT),
+            make_truncated_script(PLACES[name], Ending.SILENT),
             form=choose_form_for_break(name),
             timeout=SHORT_TIMEOUT_S,
         )
@@ -245,31 +255,31 @@ def ends_with_an_error(client: Client, inference: Inference, script: Script, tim
     """The client reports an error within its caller's time limit when an answer never completes."""
     observation = client.infer(inference, script, timeout=timeout)
     expect_error(observation, "the answer never arrived completely")
-    expect_in_time(observation)
+    expect_timely_return(observation)
 
 
 # --- inferences after errors ------------------------------------------------------------------------------------------
 
 AFTER_BINARY: Mapping[str, HttpScript] = {
     **{name: WRONG_BINARY[name] for name in ("header-past-the-end", "size-too-large", "prefix-past-the-end")},
-    "closed-in-the-last-tensor": make_broken_off_script(PLACES["in-the-last-tensor"], Ending.CLOSE),
+    "closed-in-the-last-tensor": make_truncated_script(PLACES["in-the-last-tensor"], Ending.CLOSE),
 }
 AFTER_JSON: Mapping[str, HttpScript] = {
     **{name: WRONG_JSON[name] for name in ("error-with-200", "empty-with-200", "json-broken-off")},
     **{f"status-{name}": error.answer_http for name, error in ERRORS.items()},
-    "closed-behind-an-answer": Style(delivery=Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE)),
+    "closed-behind-an-answer": Style(delivery=Delivery(extra_headers=(("Connection", "close"),), ending=Ending.CLOSE)),
     "closed-unannounced": Style(delivery=Delivery(ending=Ending.CLOSE)),
     "closed-while-idle": Style(delivery=Delivery(ending=Ending.CLOSE_LATER)),
-    "closed-in-the-head": make_broken_off_script(PLACES["in-the-head"], Ending.CLOSE),
-    "closed-before-anything": make_broken_off_script(PLACES["before-anything"], Ending.CLOSE),
-    "reset-in-the-head": make_broken_off_script(PLACES["in-the-head"], Ending.RESET),
+    "closed-in-the-head": make_truncated_script(PLACES["in-the-head"], Ending.CLOSE),
+    "closed-before-anything": make_truncated_script(PLACES["before-anything"], Ending.CLOSE),
+    "reset-in-the-head": make_truncated_script(PLACES["in-the-head"], Ending.RESET),
 }
 MAX_CLOSING_S = 2.0  # longer than the peer waits for the client to notice the end of a connection
 LEARNING_S = 0.1
 # Seconds between the end of a connection and the next inference, which is tried again after a pause if no request came:
 # on a busy machine a client may notice the end later than the peer waits for that.
 CLOSING_PAUSES_S = (0.0, 1.5)
-SILENT_SCRIPT = make_broken_off_script(PLACES["in-the-json"], Ending.SILENT)
+SILENT_SCRIPT = make_truncated_script(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},
     **{name: UNENDED_CALLS[name] for name in ("cancelled", "closed")},
@@ -337,14 +347,18 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     for pause in CLOSING_PAUSES_S:
         failed = infer_and_close(client, inference, script, timeout)
         if pause == CLOSING_PAUSES_S[0]:
-            expect_answered(failed)
+            expect_answerable_request(failed)
         time.sleep(pause)
-        with attribute_values_to(GOES_ON):
+        with attribute_failures_to(GOES_ON):
             observation = client.infer(following, make_small_script(following), timeout=timeout)
         if observation.requests or not has_closed_unannounced(failed):
             break
-    with attribute_values_to(GOES_ON):
-        if client.is_over_grpc and not observation.requests and any(not one.answer.is_kept for one in failed.requests):
+    with attribute_failures_to(GOES_ON):
+        if (
+            client.is_over_grpc
+            and not observation.requests
+            and any(not one.answer.is_connection_kept for one in failed.requests)
+        ):
             # grpc-core ends the call before its channel notices the close: the next call may use the old connection.
             observation = client.infer(following, make_small_script(following), timeout=timeout)
         expect_request(observation, GOES_ON)

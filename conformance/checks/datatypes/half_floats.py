@@ -1,4 +1,4 @@
-"""FP16 and BF16, judged with models that cast them to and from FP32, because JSON cannot carry them.
+"""FP16 and BF16, judged with models that cast them to and from FP32, because JSON cannot represent them.
 
 Casting a 16-bit float to FP32 and back is lossless, so that reading and writing are judged separately, bit by bit.
 """
@@ -149,11 +149,11 @@ def _build_fp16_json_request(model: Model, send: Literal["json", "binary"]) -> I
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
     outputs = [
-        RequestedOutput(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
+        RequestedOutput(spec.name, spec.name in model.binary_outputs and (send == "json" or spec.datatype != "FP16"))
         for spec in model.role.outputs
     ]
-    # `Model.request`, not its override for deployed models: it can send as JSON what JSON cannot carry.
-    return Model.request(model, tensors, send=set(model.sends) - halves, outputs=outputs)
+    # `Model.request`, not its override for deployed models: it can send as JSON what JSON cannot represent.
+    return Model.request(model, tensors, send=set(model.binary_inputs) - halves, outputs=outputs)
 
 
 @check("datatypes.fp16-in-json-is-refused-or-right", answers="BIN-FP16-IN-JSON")

@@ -126,5 +126,5 @@ def strings_are_written(target: Target, model: Model, elements: Sequence[bytes],
 @check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*OCTET_ROWS, *MANY_STRING_ROWS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
-    """The server returns BYTES elements unchanged, including those that JSON cannot carry."""
+    """The server returns BYTES elements unchanged, including those that JSON cannot represent."""
     expect_both_sides(target, model, [model.tensor(elements)], "BIN-BYTES-O")

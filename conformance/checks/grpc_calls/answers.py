@@ -99,7 +99,7 @@ def _list_last_output(model: Model) -> Outputs:
 
 def _list_classified_output(model: Model) -> Outputs:
     """Request one class of the first output that can be ranked."""
-    return [RequestedOutput(model.find_rankable()[0], classification=1)]
+    return [RequestedOutput(model.find_classifiable_outputs()[0], classification=1)]
 
 
 @check("grpc.id-is-returned", answers="OIP-ID/grpc", over=(GRPC,))

@@ -124,7 +124,7 @@ def option_of_the_call_before_is_gone(
 ) -> None:
     """The server forgets the options of a call before it handles the next."""
     if model.is_own_oracle:
-        listed = (model.find_rankable()[0] if classified else model.role.outputs[-1].name, *listed)
+        listed = (model.find_classifiable_outputs()[0] if classified else model.role.outputs[-1].name, *listed)
         model.find_outputs(model.sample())  # repeats the control request, to detect answers that differ
     plain = model.request(send="json")
     usual = target.infer(plain)
@@ -190,7 +190,7 @@ def _build_own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> In
     tensors: Sequence[Tensor] = model.build_salted_inputs(1 + place % 8, place)
     identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
     if kind == "classes":
-        tensors, right = choose_inputs(replace(model, salt=place), model.find_rankable()[0])
+        tensors, right = choose_inputs(replace(model, salt=place), model.find_classifiable_outputs()[0])
         count = model.limit_classes(right, 1 + place % 4)
         return model.request(
             tensors, send="json", outputs=[RequestedOutput(right.name, classification=count)], request_id=identity

@@ -62,7 +62,7 @@ def _request_mixed_forms(*strings: str) -> RequestBuilder:
 
 def _request_with_id(letters: str) -> RequestBuilder:
     """Return a builder of a request for binary outputs with an id."""
-    return lambda model: model.request(send=model.sends, want="binary", request_id=letters)
+    return lambda model: model.request(send=model.binary_inputs, want="binary", request_id=letters)
 
 
 def _request_long_json(count: int) -> RequestBuilder:
@@ -83,7 +83,7 @@ def _request_large(model: Model) -> InferRequest:
 
 def _request_half_binary(model: Model) -> InferRequest:
     """Request every other output as binary data and the rest as JSON, with an id beyond ASCII."""
-    return model.request(send=model.sends, outputs=list_half_binary(model), request_id=MULTIBYTE_TEXT)
+    return model.request(send=model.binary_inputs, outputs=list_half_binary(model), request_id=MULTIBYTE_TEXT)
 
 
 def _request_many_elements(model: Model) -> InferRequest:
@@ -91,7 +91,7 @@ def _request_many_elements(model: Model) -> InferRequest:
     each = max(1, *(tensor.elements for tensor in model.build_salted_inputs(1, model.salt)))
     tensors = model.build_salted_inputs(-(-4096 // each), model.salt)
     model.expected(tensors)  # raises if the model does not accept so many
-    return model.request(tensors, send=model.sends, outputs=list_half_binary(model))
+    return model.request(tensors, send=model.binary_inputs, outputs=list_half_binary(model))
 
 
 BINARY_ANSWER_ROWS = (

@@ -171,7 +171,7 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
 def plain_request_is_answered(target: Target, model: Model) -> None:
     """The server answers a plain inference request with status 200 and the correct outputs."""
     if isinstance(model, DeployedModel) and model.tensors and (model.trouble or model.demands):
-        _expect_any_answer(target.infer(model.plainest()), model)
+        _expect_any_answer(target.infer(model.build_plain_json_request()), model)
     request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
     reply = target.infer(request)
     if reply.status == UNAVAILABLE:  # the model may have to be loaded first
@@ -193,7 +193,7 @@ def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
-    """Expect the correct outputs; if JSON cannot carry them all, expect only that they are present."""
+    """Expect the correct outputs; if JSON cannot represent them all, expect only that they are present."""
     for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])

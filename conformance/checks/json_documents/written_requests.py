@@ -426,7 +426,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
         for output in as_binary.answer.outputs
         if as_binary.succeeded and output.datatype in WIDE_FLOATS and _has_none_finite(output.array)
     ]
-    names = [name for name in names if name not in model.kept_binary]
+    names = [name for name in names if name not in model.binary_outputs]
     if not names:
         raise NotApplicableError(f"{model.name} gives no NaN and no infinity alone")
     reply = target.infer(model.request(tensors, outputs=[names[0]]))

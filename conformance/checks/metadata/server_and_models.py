@@ -151,7 +151,7 @@ def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> Non
     """The server returns the outputs that the metadata declare when a request lists none."""
     if not model.declared:
         raise NotApplicableError(f"the metadata of {model.name} list no outputs")
-    request = model.request(send=model.sends, binary_data_output=True if model.kept_binary else ABSENT)
+    request = model.request(send=model.binary_inputs, binary_data_output=True if model.binary_outputs else ABSENT)
     reply = target.infer(request)
     expect(reply).answered()
     shapes = {spec.name: spec.shape for spec in model.role.outputs}

@@ -45,7 +45,7 @@ from conformance.wire.tensor import Tensor
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """The server writes tensor bytes in the order in which the answer's JSON lists the outputs."""
     tensors, names = _find_distinguishing_inputs(model), order(_list_output_names(model))
-    reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
+    reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
     expect_several_tensors(reply, target, model, tensors, right, "written")
 
@@ -55,7 +55,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """The server writes tensor bytes in the order of the answer's JSON when the request lists no outputs."""
     tensors = _find_distinguishing_inputs(model)
-    reply = target.infer(model.request(tensors, send=model.sends, binary_data_output=True))
+    reply = target.infer(model.request(tensors, send=model.binary_inputs, binary_data_output=True))
     expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
 
 
@@ -94,7 +94,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
 def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
     """Expect the correct binary outputs of a deployed model if its second input has no elements."""
     tensors = make_empty_inputs(target, model, require_several(model)[1].name)
-    reply = target.infer(model.request(tensors, send=model.sends, want="binary"))
+    reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary"))
     expect_several_tensors(reply, target, model, tensors, model.find_outputs(tensors), "written")
 
 
@@ -106,11 +106,11 @@ def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
 def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON outputs between binary ones take none of the bytes after the JSON."""
     tensors, names = make_tensors(model), order(_list_output_names(model))
-    binary = {*choose(names), *model.kept_binary}
+    binary = {*choose(names), *model.binary_outputs}
     if not set(names) - binary:
-        raise NotApplicableError("JSON carries no output beside those that are binary data")
+        raise NotApplicableError("JSON represents no output beside those that are binary data")
     reply = target.infer(
-        model.request(tensors, send=model.sends, outputs=[RequestedOutput(n, n in binary) for n in names])
+        model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(n, n in binary) for n in names])
     )
     doubled = bool(reply.answer.find_by_kind("data-and-size"))  # the checks of sizes judge this
     with block_if(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
@@ -122,7 +122,7 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
     right = model.expected(tensors)
 
     def is_right_in(names: Names | None) -> bool:
-        reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
+        reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
         return is_met(lambda: expect(reply).tensors(right, through_json=True))
 
     return is_right_in(None) and is_right_in(order)

@@ -124,7 +124,7 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
     if not is_binary_misread(target, model, declared) or is_right_in_name_order(target, model, declared):
         return False
     is_alone = all(is_read_alone(target, model, declared, tensor.name) for tensor in declared)
-    return bool(model.sends) or not is_alone or _are_two_inputs_misread(target, model, declared)
+    return bool(model.binary_inputs) or not is_alone or _are_two_inputs_misread(target, model, declared)
 
 
 def _are_two_inputs_misread(target: Target, model: Model, declared: Sequence[Tensor]) -> bool:
@@ -134,11 +134,13 @@ def _are_two_inputs_misread(target: Target, model: Model, declared: Sequence[Ten
 
 
 def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a deployed model also misreads this order in JSON, or whether JSON cannot carry all inputs."""
+    """Say whether a deployed model also misreads this order in JSON, or whether JSON cannot represent all inputs."""
     if not model.is_own_oracle:
         return False
-    request = model.request(tensors, send=model.sends, outputs=model.build_outputs_member())
-    return bool(model.sends) or not is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
+    request = model.request(tensors, send=model.binary_inputs, outputs=model.build_outputs_member())
+    return bool(model.binary_inputs) or not is_met(
+        lambda: expect(target.infer(request)).tensors(model.expected(tensors))
+    )
 
 
 @check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORDER-I")
@@ -218,10 +220,10 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
     """JSON inputs between binary ones take none of the bytes after the JSON."""
     declared = require_several(model) if model.is_own_oracle else make_tensors(model)
     names = order(tuple(tensor.name for tensor in declared))
-    tensors, binary = sort_tensors(declared, names), {*choose(names), *model.sends}
+    tensors, binary = sort_tensors(declared, names), {*choose(names), *model.binary_inputs}
     sent = [tensor for tensor in tensors if tensor.name in binary]
     if len(sent) == len(tensors):
-        raise NotApplicableError("JSON carries no input beside those that are binary data")
+        raise NotApplicableError("JSON represents no input beside those that are binary data")
     reply = target.infer(model.request(tensors, send=binary, outputs=model.build_outputs_member()))
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),

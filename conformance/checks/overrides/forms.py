@@ -81,9 +81,9 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
     """The server returns an output as binary data or JSON, as binary_data and binary_data_output say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
     if listed is UNLISTED and len(names) < len(model.role.outputs):
-        raise NotApplicableError(f"JSON does not carry {', '.join(model.kept_binary)}")
+        raise NotApplicableError(f"JSON cannot represent {', '.join(model.binary_outputs)}")
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
-    sent = model.sends if send == "json" else send
+    sent = model.binary_inputs if send == "json" else send
     reply = target.infer(model.request(send=sent, outputs=outputs, binary_data_output=default))
     with block_if(lambda: send == "binary" and is_binary_refused(target, model), NO_BINARY_REQUEST):
         expect(reply).forms(dict.fromkeys(names, form), _describe_parameters(default, listed))
@@ -123,10 +123,10 @@ def _make_own_mix_rows() -> list[Row]:
 @rows(*[replace(row, role="multi") for row in _make_mix_rows()], *_make_own_mix_rows())
 def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any, mix: tuple[Any, ...]) -> None:
     """The server returns each output of one request in its requested encoding."""
-    kept = model.kept_binary
+    kept = model.binary_outputs
     wanted = zip((spec.name for spec in model.role.outputs), cycle(mix), strict=False)
     outputs = [RequestedOutput(name, True if name in kept else listed) for name, listed in wanted]
-    reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=default))
+    reply = target.infer(model.request(send=model.binary_inputs, outputs=outputs, binary_data_output=default))
     for output in outputs:
         if (default, output.binary_data) in TABLE:
             form, requirement = TABLE[default, output.binary_data]
@@ -147,7 +147,7 @@ def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any
 def listed_output_under_binary_data_output(target: Target, model: Model, *listed: Any) -> str:
     """The suite records whether a listed output is binary or JSON under binary_data_output true."""
     outputs = [RequestedOutput(name, value) for name, value in zip(require_json_outputs(model), listed, strict=False)]
-    reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=True))
+    reply = target.infer(model.request(send=model.binary_inputs, outputs=outputs, binary_data_output=True))
     open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
     forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in open_ones}
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")

@@ -133,14 +133,16 @@ _WRONG: dict[str, Any] = {
 
 def _set_binary_data(value: Any) -> Callable[[Model], Message]:
     def message(model: Model) -> Message:
-        return model.request(send=model.sends, outputs=[RequestedOutput(model.role.outputs[0].name, value)]).message()
+        return model.request(
+            send=model.binary_inputs, outputs=[RequestedOutput(model.role.outputs[0].name, value)]
+        ).message()
 
     return message
 
 
 def _set_binary_data_output(value: Any) -> Callable[[Model], Message]:
     def message(model: Model) -> Message:
-        return model.request(send=model.sends, binary_data_output=value).message()
+        return model.request(send=model.binary_inputs, binary_data_output=value).message()
 
     return message
 

@@ -28,7 +28,7 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.roles.roles import map_identities
+from conformance.roles.roles import map_identity_roles
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ONE_INPUT
 from conformance.spec.text import format_shape
@@ -75,7 +75,7 @@ def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | str
 
 # Every datatype except BYTES, and casts, which judge the body and the answer separately.
 ENCODED = (
-    *(role for name, role in map_identities().items() if name != "BYTES"),
+    *(role for name, role in map_identity_roles().items() if name != "BYTES"),
     *("cast_int32_fp32", "cast_fp16_fp32", "cast_fp32_fp16", "cast_bf16_fp32", "fixed", "raw_middle"),
 )
 

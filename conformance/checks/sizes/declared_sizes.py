@@ -128,7 +128,7 @@ SIZED_ROLES = (
 @rows(*[Row(role, role=role) for role in SIZED_ROLES], Row("every-output", fit=ANY))
 def binary_output_states_its_size(target: Target, model: Model) -> None:
     """The server states the size of a binary output as an integer equal to its number of bytes."""
-    sends = model.sends if model.is_own_oracle or model.role.is_json_capable else "binary"
+    sends = model.binary_inputs if model.is_own_oracle or model.role.is_json_capable else "binary"
     _expect_sizes(target.infer(model.request(send=sends, want="binary")), model)
 
 
@@ -145,7 +145,7 @@ def output_without_elements_states_its_size(
     """The server states the size 0 for an empty binary output."""
     tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
     names = names or tuple(spec.name for spec in model.role.outputs)
-    reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
+    reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
     for name in names:
         output = expect(reply).output(name)
         _expect_no_findings(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
@@ -162,7 +162,7 @@ def output_without_elements_states_its_size(
 )
 def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
     """The server states the size of every output if binary_data_output requests all outputs as binary data."""
-    _expect_sizes(target.infer(model.request(send=model.sends, binary_data_output=True)), model)
+    _expect_sizes(target.infer(model.request(send=model.binary_inputs, binary_data_output=True)), model)
 
 
 def _expect_sizes(reply: Reply, model: Model) -> None:
@@ -204,7 +204,7 @@ FORMS = (
 def binary_output_has_no_data(target: Target, model: Model, is_every: bool = False) -> None:
     """The server writes no `data` for a binary output, or `data` with the values of its binary data."""
     listed = [Wanted(spec.name, True) for spec in model.role.outputs] if is_every else list_half_binary(model)
-    reply = target.infer(model.request(send=model.sends, outputs=listed))
+    reply = target.infer(model.request(send=model.binary_inputs, outputs=listed))
     outputs = [expect(reply).output(output.name) for output in listed if output.binary_data]
     for output in outputs:
         _expect_same_data(reply, output)
@@ -241,7 +241,7 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
     as_json = require_json_outputs(model)[::2]
     names = [spec.name for spec in model.role.outputs]
     outputs = [Wanted(name, want if name in as_json else True) for name in names]
-    reply = target.infer(model.request(send=model.sends, outputs=outputs))
+    reply = target.infer(model.request(send=model.binary_inputs, outputs=outputs))
     for name in as_json:
         _expect_no_findings(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
 
@@ -252,6 +252,6 @@ def json_output_without_elements_has_data(target: Target, model: Model, counts: 
     """The server writes an empty `data` array for an empty JSON output."""
     names = require_json_outputs(model)
     tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
-    reply = target.infer(model.request(tensors, send=model.sends, outputs=model.build_outputs_member()))
+    reply = target.infer(model.request(tensors, send=model.binary_inputs, outputs=model.build_outputs_member()))
     for name in names:
         _expect_no_findings(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")

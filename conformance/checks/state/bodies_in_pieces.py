@@ -78,7 +78,7 @@ def _make_two_byte_characters_request(model: Model) -> SaltedRequest:
 
 
 def _make_binary_request(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
-    request = model.request(tensors, want=model.plain_want)
+    request = model.request(tensors, want=model.plain_output_form)
     return request.message(), [item.tensor for item in request.inputs]
 
 

@@ -22,7 +22,7 @@ from conformance.wire.tensor import Tensor
 Side = Literal["read", "written", "both", "neither"]
 MAX_OUTPUTS = 8  # outputs that are requested one by one: some models have very many
 
-# Which directions of an exchange use binary data: request, answer, both (for values that JSON cannot carry), or none.
+# Which directions of an exchange use binary data: request, answer, both (for values that JSON cannot represent), or none.
 SIDES: dict[Side, dict[str, Any]] = {
     "read": {"send": "binary"},
     "written": {"send": "json", "want": "binary"},
@@ -46,11 +46,11 @@ def expect_side(
 ) -> None:
     """Send tensors with binary data in the directions that `side` names in `SIDES`, and expect correct outputs.
 
-    `outputs` lists the requested outputs; pass it if their order matters. Inputs that JSON cannot carry are always sent
+    `outputs` lists the requested outputs; pass it if their order matters. Inputs that JSON cannot represent are always sent
     as binary data.
     """
     arguments = SIDES[side]
-    send = model.sends if arguments["send"] == "json" else "binary"
+    send = model.binary_inputs if arguments["send"] == "json" else "binary"
     listed = model.build_outputs_member() if outputs is None and "want" not in arguments else outputs
     reply = target.infer(model.request(tensors, send=send, want=arguments.get("want"), outputs=listed))
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)

@@ -135,7 +135,7 @@ def expect_same_label_everywhere(target: Peer, model: Model, send: Form) -> None
     Raises:
         NotApplicable: no index that occurs at two ranks has a label.
     """
-    for name in model.find_rankable()[:MAX_OUTPUTS]:
+    for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]:
         if any(_collect_labels(target, model, name, send, min_ranks=2).values()):
             return
     raise NotApplicableError(f"{model.name} returns no label for an index that occurs at two ranks")
@@ -147,7 +147,7 @@ def expect_no_colon_without_label(target: Peer, model: Model, send: Form) -> Non
     Raises:
         NotApplicable: every class has a label.
     """
-    found = [_collect_labels(target, model, name, send) for name in model.find_rankable()[:MAX_OUTPUTS]]
+    found = [_collect_labels(target, model, name, send) for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]]
     unlabelled = [labels for labels in found if not all(labels.values())]
     if not unlabelled:
         raise NotApplicableError(f"every class of {model.name} has a label")

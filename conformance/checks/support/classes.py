@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_unsorted
-from conformance.discovery.deployed_model import has_classes
+from conformance.discovery.deployed_model import is_classifiable
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
@@ -39,7 +39,7 @@ CLASS_FORMAT = "a class written value:index or value:index:label"
 
 def find_scored_output(model: Model) -> str:
     """Return the output to classify: the first, or the output of a deployed model with most distinct scores."""
-    return model.find_rankable()[0]
+    return model.find_classifiable_outputs()[0]
 
 
 def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
@@ -63,7 +63,7 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
     outputs = request.outputs or ()
     if not reply.is_refusal or all(output.classification is ABSENT for output in outputs):
         return reply
-    # Ask for outputs in the form of the inputs: JSON cannot carry every number.
+    # Ask for outputs in the form of the inputs: JSON cannot represent every number.
     is_binary = any(item.binary for item in request.inputs)
     plain = [RequestedOutput(output.name, True if is_binary else output.binary_data) for output in outputs]
     reply_without_classes = target.infer(replace(request, outputs=tuple(plain)))
@@ -222,7 +222,7 @@ class ClassifiedAnswer:
             tensors, right = choose_inputs(model, name, values)
         else:
             right = find_output(model, tensors, name)
-        if values is None and not has_classes(right):
+        if values is None and not is_classifiable(right):
             raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
         count = model.limit_classes(right, count)
         reply = ask(target, model, tensors, RequestedOutput(name, classification=count), send=send)

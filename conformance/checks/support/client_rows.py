@@ -16,7 +16,7 @@ from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
 from conformance.clients.client import Client, Observation
 from conformance.clients.expectations import VALUES as SENDS_VALUES
-from conformance.clients.expectations import expect_outputs, expect_sent
+from conformance.clients.expectations import expect_correct_requests, expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
@@ -165,7 +165,7 @@ def expect_request_sent(
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):
-        expect_sent(observation, own, not_received)
+        expect_correct_requests(observation, own, not_received)
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def block_if_unsent(client: Client, observation: Observation) -> Iterator[None]:
 
 def _is_plain_request_sent(client: Client, observation: Observation, form: Form) -> bool:
     plain = make_small_inference(f"plain-{observation.inference.model}-{form}", form)
-    return bool(client.refresh().infer(plain, make_small_script(plain)).requests)
+    return bool(client.reconnect().infer(plain, make_small_script(plain)).requests)
 
 
 def is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
@@ -198,7 +198,7 @@ def is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors)
     own = inference.outputs and tuple(item for item in inference.outputs if item.name in named)
     plain = make_control_inference(replace(inference, outputs=own))
     script = make_script(outputs)
-    return is_met(lambda: expect_outputs(client.refresh().infer(plain, script), through_json=True))
+    return is_met(lambda: expect_outputs(client.reconnect().infer(plain, script), through_json=True))
 
 
 def make_control_inference(inference: Inference) -> Inference:

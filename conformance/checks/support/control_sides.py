@@ -2,7 +2,7 @@
 
 A control request sends the same tensors to the deployed model as JSON. The inputs of other datatypes are always sent as
 JSON, and each output is requested alone, so that a server with a fault in one datatype fails only for that datatype.
-Tensors that JSON cannot carry are binary data in the control request as well, so they are not compared.
+Tensors that JSON cannot represent are binary data in the control request as well, so they are not compared.
 """
 
 from __future__ import annotations
@@ -62,10 +62,12 @@ def expect_read(
         Blocked: the answer to `plain` is wrong as well, or the answer with only the inputs of other datatypes as binary
             data.
     """
-    names = [tensor.name for tensor in tensors if tensor.datatype in datatypes and tensor.name not in model.sends]
+    names = [
+        tensor.name for tensor in tensors if tensor.datatype in datatypes and tensor.name not in model.binary_inputs
+    ]
     if not names:
         raise NotApplicableError(
-            f"JSON cannot carry such an input of {model.name}, so no control request shows the correct answer"
+            f"JSON cannot represent such an input of {model.name}, so no control request shows the correct answer"
         )
     require_distinguished_inputs(model, tensors, misread)
     with block_if(
@@ -79,7 +81,7 @@ def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
     """Require that a deployed model answers these inputs, and that the suite can read the answer.
 
     Raises:
-        NotApplicable: the model refuses the inputs, or JSON cannot carry the answer.
+        NotApplicable: the model refuses the inputs, or JSON cannot represent the answer.
     """
     try:
         model.find_outputs(tensors)
@@ -144,9 +146,11 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
 
 
 def _expect_correct_outputs(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
-    """Send the named inputs, and those that JSON cannot carry, as binary data; expect the correct answer."""
+    """Send the named inputs, and those that JSON cannot represent, as binary data; expect the correct answer."""
     expected = model.expected(tensors)
-    reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.build_outputs_member()))
+    reply = target.infer(
+        model.request(tensors, send={*names, *model.binary_inputs}, outputs=model.build_outputs_member())
+    )
     with excuse_nondeterminism(target, expected):
         expect(reply).tensors(expected)
 
@@ -175,7 +179,7 @@ def _are_other_inputs_wrong(
     target: Target, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
     """Say whether the answer is wrong for `plain`, or if only the inputs that are not in `names` are binary data."""
-    others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
+    others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.binary_inputs)]
     if others and not is_met(lambda: _expect_correct_outputs(target, model, tensors, others)):
         return True
     return plain is not None and is_wrong(lambda: _expect_correct_outputs(target, model, plain, names))
@@ -227,7 +231,7 @@ def expect_written(
 
 def request_single_output(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
     """Request a single output as binary data; the inputs are JSON if JSON can carry them."""
-    return target.infer(model.request(tensors, send=model.sends, outputs=[RequestedOutput(name, True)]))
+    return target.infer(model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(name, True)]))
 
 
 def _find_changed_outputs(
@@ -235,10 +239,10 @@ def _find_changed_outputs(
 ) -> list[Tensor]:
     """Return up to `MAX_OUTPUTS` expected outputs of these datatypes that `apply_fault` changes."""
     expected = model.find_outputs(tensors)
-    found = [right for right in expected if right.datatype in datatypes and right.name not in model.kept_binary]
+    found = [right for right in expected if right.datatype in datatypes and right.name not in model.binary_outputs]
     if not found:
         raise NotApplicableError(
-            f"JSON cannot carry such an output of {model.name}, so no control request shows the correct output"
+            f"JSON cannot represent such an output of {model.name}, so no control request shows the correct output"
         )
     changed = [
         right for right in found if apply_fault is None or not np.array_equal(apply_fault(right.array), right.array)

@@ -25,10 +25,10 @@ def require_json(model: Model) -> None:
     """Require that JSON can carry every input and output of a deployed model.
 
     Raises:
-        NotApplicable: JSON cannot carry every tensor of the deployed model. The model of a role always passes.
+        NotApplicable: JSON cannot represent every tensor of the deployed model. The model of a role always passes.
     """
     if model.is_own_oracle and not model.is_json_capable:
-        raise NotApplicableError(f"JSON cannot carry every tensor of {model.name}")
+        raise NotApplicableError(f"JSON cannot represent every tensor of {model.name}")
 
 
 def require_json_outputs(model: Model) -> Names:
@@ -37,9 +37,9 @@ def require_json_outputs(model: Model) -> Names:
     Raises:
         NotApplicable: JSON can carry no output.
     """
-    names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.kept_binary)
+    names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.binary_outputs)
     if not names:
-        raise NotApplicableError(f"JSON cannot carry any output of {model.name}")
+        raise NotApplicableError(f"JSON cannot represent any output of {model.name}")
     return names
 
 
@@ -59,10 +59,10 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
     """Return the elements of an input as a JSON value.
 
     Raises:
-        NotApplicable: JSON cannot carry the elements.
+        NotApplicable: JSON cannot represent the elements.
     """
-    if model.is_own_oracle and tensor.name in model.sends:
-        raise NotApplicableError(f"JSON cannot carry {tensor.name}")
+    if model.is_own_oracle and tensor.name in model.binary_inputs:
+        raise NotApplicableError(f"JSON cannot represent {tensor.name}")
     return tensor.to_json()
 
 
@@ -78,9 +78,9 @@ def require_no_lookup_table(model: Model) -> None:
 
 
 def list_half_binary(model: Model) -> list[RequestedOutput]:
-    """Return all outputs, with every other output requested as binary data, and all that JSON cannot carry."""
+    """Return all outputs, with every other output requested as binary data, and all that JSON cannot represent."""
     names = [spec.name for spec in model.role.outputs]
-    return [RequestedOutput(name, k % 2 == 0 or name in model.kept_binary) for k, name in enumerate(names)]
+    return [RequestedOutput(name, k % 2 == 0 or name in model.binary_outputs) for k, name in enumerate(names)]
 
 
 def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
@@ -150,15 +150,15 @@ def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
     """Say whether the server answers correctly if only the input `name` is binary data.
 
-    Inputs that JSON cannot carry are always binary data.
+    Inputs that JSON cannot represent are always binary data.
     """
-    request = model.request(tensors, send={name, *model.sends}, outputs=model.build_outputs_member())
+    request = model.request(tensors, send={name, *model.binary_inputs}, outputs=model.build_outputs_member())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
     """Say whether the server returns the correct output if only this output is requested, as binary data."""
-    request = model.request(tensors, send=model.sends, outputs=[RequestedOutput(output.name, True)])
+    request = model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))
 
 

@@ -18,6 +18,8 @@ def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tens
     tensors = [empty if name in ("", own.name) else own for own, empty in pairs]
     if all(tensor.elements for tensor in tensors):
         raise NotApplicableError(f"{model.name} accepts only inputs of a fixed size")
-    if not target.infer(model.request(tensors, send=model.sends, outputs=model.build_outputs_member())).succeeded:
+    if not target.infer(
+        model.request(tensors, send=model.binary_inputs, outputs=model.build_outputs_member())
+    ).succeeded:
         raise NotApplicableError(f"{model.name} accepts no inputs without elements")
     return tensors

@@ -10,7 +10,7 @@ from math import prod
 
 from conformance.checks.support.tensor_shrinking import get_plain_element, shrink
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
-from conformance.roles.generated_tensors import ROLES, Sending, get_pattern, load_tensors
+from conformance.roles.generated_tensors import ROLES, Sending, get_shape_pattern, load_tensors
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.transport.exchange import FailureKind
@@ -61,14 +61,14 @@ def _make_smallest_failure(
     again = try_tensor(tensor)
     if again is None:
         return BlockedError("the same tensor gets a correct answer when it is sent again", unmet)
-    smallest = shrink(tensor, again, try_tensor, get_pattern(model.role, sending))
+    smallest = shrink(tensor, again, try_tensor, get_shape_pattern(model.role, sending))
     smallest.tensor = None  # a hint that it equals an earlier answer would mislead: the trials before it are alike
     return smallest
 
 
 def make_plain_tensor(model: Model, sending: Sending) -> Tensor:
     """Return a tensor of plain elements, with size 3 in its last variable dimension and size 2 in the others."""
-    spec, pattern = model.role.inputs[0], get_pattern(model.role, sending)
+    spec, pattern = model.role.inputs[0], get_shape_pattern(model.role, sending)
     last = max((axis for axis, size in enumerate(pattern) if size < 0), default=None)
     shape = [size if size >= 0 else 3 if axis == last else 2 for axis, size in enumerate(pattern)]
     if model.role.batching:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.discovery.deployed_model import DeclinedError, has_classes
+from conformance.discovery.deployed_model import DeclinedError, is_classifiable
 from conformance.expect import class_texts
 from conformance.expect.class_texts import Scores
 from conformance.expect.unmet import NotApplicableError
@@ -70,7 +70,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
         tensors = (model.tensor(values), *model.sample()[1:])
         return tensors, find_output(model, tensors, name)
     drawn = [(tensors, find_output(model, tensors, name)) for tensors in model.draw_several()]
-    drawn = [_set_item_count(model, case, items) for case in drawn if has_classes(case[1])]
+    drawn = [_set_item_count(model, case, items) for case in drawn if is_classifiable(case[1])]
     if not drawn:
         raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
     return max(drawn, key=lambda case: (_has_unsorted_row(case[1]), not _has_ties(case[1])))
@@ -79,7 +79,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
 def _set_item_count(model: Model, case: Case, items: int) -> Case:
     """Return the case with `items` batch items if the model accepts that number, else the unchanged case."""
     tensors, output = case
-    with_items = model.with_items(tensors, items)
+    with_items = model.repeat_to_batch(tensors, items)
     if with_items is tensors or len(output.shape) < 2:
         return case
     try:
@@ -102,10 +102,10 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
     Raises:
         NotApplicable: no inputs give equal scores.
     """
-    name, drawn = model.find_rankable()[0], list(model.draw_several())
+    name, drawn = model.find_classifiable_outputs()[0], list(model.draw_several())
     for tensors in ([_fill_with_first(tensor) for tensor in drawn[0]], *drawn):
         output = find_output(model, tensors, name)
-        if has_classes(output) and _has_ties(output):
+        if is_classifiable(output) and _has_ties(output):
             return tuple(tensors)
     raise NotApplicableError(f"{model.name} returns no equal scores")
 
@@ -124,7 +124,7 @@ def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
     tensors = tuple(
         _negate_every_other(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample()
     )
-    if not has_classes(find_output(model, tensors, model.find_rankable()[0])):
+    if not is_classifiable(find_output(model, tensors, model.find_classifiable_outputs()[0])):
         raise NotApplicableError(f"{model.name} returns no scores for negative inputs")
     return tensors
 

@@ -206,7 +206,7 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
 
 
 def _list_forced_axes(role: Role) -> frozenset[str]:
-    """Return the axes that cannot be neutral for a role, since JSON cannot carry FP16."""
+    """Return the axes that cannot be neutral for a role, since JSON cannot represent FP16."""
     return frozenset({"send", "want"} if "FP16" in {spec.datatype for spec in role.inputs} else ())
 
 

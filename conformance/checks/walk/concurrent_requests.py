@@ -60,7 +60,7 @@ def make_similar_request(step: Step, main: StepRequest, kind: str, build: MakeRe
 def make_good_request(main: StepRequest) -> InferRequest:
     """Return a plain request to the same model, with other tensors."""
     model = replace(main.model, salt=(main.model.salt + 59) % 256)
-    return model.request(send=model.plain_send, want=model.plain_want)
+    return model.request(send=model.plain_input_form, want=model.plain_output_form)
 
 
 def _make_binary_request(main: StepRequest) -> Message:

@@ -59,8 +59,8 @@ class DeployedSteps:
             return {}
         if self.kind == "raw":
             return {"send": "raw", "want": "raw"}
-        send: Step = {"send": "binary"} if self.model.sends else {}
-        return {**send, "want": "binary"} if self.model.kept_binary else send
+        send: Step = {"send": "binary"} if self.model.binary_inputs else {}
+        return {**send, "want": "binary"} if self.model.binary_outputs else send
 
     def list_single_value_steps(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
         """Return steps that are plain except for one value of this axis, in the `forms` that the model supports."""
@@ -71,7 +71,7 @@ class DeployedSteps:
     def list_steps_of_part(self, part: int) -> tuple[Step, ...]:
         """Return the steps of one of the `PARTS` parts of a covering array over the model's axes."""
         model = self.model
-        forms = (tuple(model.sends), tuple(model.kept_binary), model.takes_counts, model.by_place)
+        forms = (tuple(model.binary_inputs), tuple(model.binary_outputs), model.takes_counts, model.by_place)
         key = (self.kind, model.name, model.role.inputs, model.role.outputs, *forms)
         steps = _build_array(key, self._list_axes, self._is_excluded)
         whole = [{**self.neutral, **step, "corner": str(k)} for k, step in enumerate(steps)]
@@ -90,9 +90,9 @@ class DeployedSteps:
             "place": ("every",),
             "classified": ("first",),  # other outputs may have no scores
         }
-        if self.kind not in CALLS and self.model.sends:
+        if self.kind not in CALLS and self.model.binary_inputs:
             model_values["send"] = ("binary",)
-        if self.kind not in CALLS and self.model.kept_binary:
+        if self.kind not in CALLS and self.model.binary_outputs:
             model_values["want"] = ("binary", "all-binary")
         if self.model.by_place:
             model_values["order"] = ("declared",)
@@ -135,7 +135,7 @@ def _put_rankable_output_first(model: DeployedModel) -> DeployedModel:
     rankable = [
         spec
         for spec in outputs
-        if spec.datatype in SCORE_DATATYPES and spec.name in comparable and spec.name in model.json_capable
+        if spec.datatype in SCORE_DATATYPES and spec.name in comparable and spec.name in model.json_outputs
     ]
     if not rankable:
         raise NotApplicableError(f"{model.name} has no output whose classes the suite can predict")

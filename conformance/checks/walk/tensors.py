@@ -82,7 +82,7 @@ def _change_last_element_of(tensor: Tensor) -> Tensor:
 def _choose_shape(step: Step, spec: TensorSpec, position: int, model: Model) -> tuple[int, ...]:
     """Return the shape of an input; the count of the step sets the first variable dimension, or the batch size."""
     if step["count"] == "own":
-        return model.find_own_shape(position, is_raw=step["send"] == "raw")
+        return model.find_input_shape(position, is_raw=step["send"] == "raw")
     count = _choose_element_count(step, position, len(model.role.inputs))
     if model.role.batching:
         return make_sample_shape(spec.shape, count)
@@ -118,7 +118,7 @@ def _make_tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ram
 
 
 def _get_all_ones(datatype: str, *, in_json: bool) -> Array:
-    """Return the element whose bits are all ones, or a substitute if JSON cannot carry it."""
+    """Return the element whose bits are all ones, or a substitute if JSON cannot represent it."""
     if datatype == "BYTES":
         return to_object_array([b"\x7f\x7f\x7f\x7f" if in_json else b"\xff\xff\xff\xff"])
     if datatype == "BOOL":

@@ -1,4 +1,4 @@
-"""Holds answers to concurrent inferences back, so that they are sent in another order than their requests."""
+"""Delays the answers to concurrent inferences until all requests have arrived."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STEP: Final = 0.002  # seconds between two answers
 
 
 class AnswerBarrier:
-    """Holds answers back until all requests have arrived, then sends the answer to the last request first.
+    """Delays answers until all requests have arrived, then releases them one by one, in the order of arrival.
 
     Attributes:
         is_met: whether all requests were in flight at once.
@@ -22,13 +22,16 @@ class AnswerBarrier:
         self._barrier = Barrier(count)
         self.is_met = False
 
-    def settle(self, *, is_met: bool) -> None:
-        """Hold nothing back from now on: a recording says whether all requests were in flight at once."""
+    def release(self, *, is_met: bool) -> None:
+        """Delay no answers from now on, for a replay: the recording says whether the barrier was met (`is_met`)."""
         self._barrier.abort()
         self.is_met = is_met
 
     def wait(self) -> None:
-        """Wait until all requests have arrived, or for `MAX_WAIT_S`; then until it is the turn of this answer."""
+        """Wait until all requests have arrived, plus `_STEP` seconds for each request that arrived earlier.
+
+        Return after `MAX_WAIT_S` if requests are missing.
+        """
         try:
             place = self._barrier.wait(MAX_WAIT_S)
         except BrokenBarrierError:

@@ -1,4 +1,4 @@
-"""Failing answers: errors with a message, plain text or no body, and truncated answers."""
+"""Answers that report an error (as a message, plain text or without a body), and truncated answers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """An error.
+    """An error that the peer answers, over either transport.
 
     Attributes:
-        status: the HTTP status; `code`: the gRPC code, by name.
-        message: the message of the server for the caller; may be empty.
+        status: the HTTP status.
+        code: the gRPC code, by name.
+        message: the error message for the caller; may be empty.
         body: the body of the HTTP answer, in any format.
     """
 
@@ -43,18 +44,18 @@ class ErrorAnswer:
     content_type: str = JSON
 
     def answer_http(self, received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
-        """Return the answer over HTTP."""
+        """Return this error as the answer to an HTTP request; an `HttpScript`."""
         headers = (("Content-Type", self.content_type),) if self.body else ()
         return PLAIN.answer(self.status, headers, self.body, received)
 
     def answer_call(self, _received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-        """Return the answer over gRPC."""
+        """Return this error as the answer to a gRPC call; a `CallScript`."""
         return CallAnswer(code=self.code, details=self.message)
 
     def list_expected_texts(self, *, over_grpc: bool) -> tuple[str, ...]:
-        """Return texts, one of which the client's error must contain: the message, or the status if there is none.
+        """Return the texts of which the client's error must contain at least one.
 
-        With a body that is not an error object of the protocol, the status is enough.
+        This is the message; the status if there is no message; either of them if the HTTP body is not JSON.
         """
         status = self.code if over_grpc else str(self.status)
         if self.message and (over_grpc or self.content_type == JSON):
@@ -62,7 +63,7 @@ class ErrorAnswer:
         return (self.message, status) if self.message else (status,)
 
     def build_script(self) -> Script:
-        """Return a script that answers with this error, for a model without outputs."""
+        """Return a script that answers every request with this error."""
         return Script(lambda _: (), self.answer_http, self.answer_call)
 
 
@@ -92,8 +93,11 @@ ERRORS: Final[Mapping[str, ErrorAnswer]] = {
 _HEAD_ENDS: Final = b"\r\n\r\n"
 
 
+# Each function returns how many bytes of an answer to send.
+
+
 def cut_before_all(_octets: bytes) -> int:
-    """Send nothing."""
+    """Cut before the first byte."""
     return 0
 
 
@@ -113,7 +117,7 @@ def cut_in_json(octets: bytes) -> int:
 
 
 def cut_in_last_tensor(octets: bytes) -> int:
-    """Cut three bytes before the end."""
+    """Cut three bytes before the end, inside the last tensor."""
     return len(octets) - 3
 
 
@@ -131,10 +135,17 @@ PLACES: Final[Mapping[str, Callable[[bytes], int]]] = {
 }
 
 
-def make_broken_off_script(
+def make_truncated_script(
     place: Callable[[bytes], int], ending: Ending, form: Form | None = None, delivery: Delivery | None = None
 ) -> HttpScript:
-    """Return a script of correct answers that are truncated at a place."""
+    """Return a script of correct answers that are truncated.
+
+    Args:
+        place: returns how many bytes of an answer to send; one of `PLACES`.
+        ending: the state of the connection afterwards.
+        form: how to encode outputs; None: as requested.
+        delivery: the HTTP framing of the answers; None: with Content-Length.
+    """
     style = Style(form=form, delivery=delivery or Delivery())
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
@@ -150,4 +161,4 @@ def make_broken_off_script(
     return answer
 
 
-IN_CHUNKS: Final = Delivery(chunk=64)
+IN_CHUNKS: Final = Delivery(chunk_bytes=64)

@@ -21,7 +21,7 @@ from conformance.wire.tensor import Tensor
 
 
 def encode_binary(one: Tensor) -> bytes:
-    """Return the binary form of a tensor."""
+    """Encode a tensor as binary data."""
     flat = one.array.reshape(-1)
     if one.datatype == "BYTES":
         return b"".join(len(element).to_bytes(4, "little") + element for element in flat.tolist())
@@ -29,18 +29,20 @@ def encode_binary(one: Tensor) -> bytes:
 
 
 def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
-    """Return the elements as JSON values, flat or nested like the shape; rank 0 is a list of one.
+    """Return the elements of a tensor as JSON values, in a flat list or in lists nested like the shape.
+
+    A tensor without dimensions becomes a list of one element.
 
     Raises:
         ValueError: JSON cannot represent an element.
     """
     values = one.array.tolist() if nested and one.array.ndim else one.array.reshape(-1).tolist()
-    texts: list[Any] = _decode_texts(values) if one.datatype == "BYTES" else values
+    texts: list[Any] = _decode_strings(values) if one.datatype == "BYTES" else values
     return texts
 
 
-def _decode_texts(values: Any) -> Any:
-    return [_decode_texts(value) for value in values] if isinstance(values, list) else values.decode()
+def _decode_strings(values: Any) -> Any:
+    return [_decode_strings(value) for value in values] if isinstance(values, list) else values.decode()
 
 
 Document = dict[str, Any]
@@ -49,16 +51,18 @@ HeaderUse = Literal["usual", "always", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The encoding of a correct answer.
+    """How to encode a correct HTTP answer. An object of this class is an `HttpScript`.
 
     Attributes:
-        form: the form of every output; None: as requested.
-        order: puts the outputs and their binary data into another order.
+        form: how to encode every output, `binary` or `json`; None: as requested.
+        order: returns the tensors in the order in which to send them.
         edit: changes the JSON without changing its meaning.
+        writing: whitespace and escapes of the JSON.
+        delivery: the HTTP framing of the answer.
         nested: whether `data` is nested like the shape.
-        content_type: the Content-Type of every answer; None: by whether it has binary data.
         header: when to send the inference header: `usual`, only with binary data; `always`, also with JSON alone;
-            `never`, valid if all binary data are empty.
+            `never`, which is valid only if all binary data are empty.
+        content_type: the Content-Type of every answer; None: depending on whether the answer has binary data.
     """
 
     form: Form | None = None
@@ -71,13 +75,13 @@ class Style:
     content_type: str | None = None
 
     def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        """Return the answer; makes a style an `HttpScript`."""
+        """Return the answer to a request."""
         parts = self.build_parts(received, inference, tensors)
         headers = make_framing_headers(parts, self.header, self.content_type)
         return self.delivery.answer(200, headers, parts.json + parts.binary, received)
 
     def build_parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
-        """Return the JSON and the binary data of the answer."""
+        """Return the JSON and the binary data of the answer to a request."""
         listed = self.order(tensors)
         forms = {one.name: self.form or find_requested_form(one.name, received, inference) for one in listed}
         outputs = [make_output_entry(one, forms[one.name], nested=self.nested) for one in listed]
@@ -88,7 +92,13 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class AnswerParts:
-    """An answer before framing: its JSON, and the binary data of each output that has any."""
+    """The body of an answer in parts.
+
+    Attributes:
+        json: the JSON as sent.
+        blobs: the binary data of each binary output, in order.
+        document: the JSON before it was written.
+    """
 
     json: bytes
     blobs: tuple[bytes, ...]
@@ -101,7 +111,7 @@ class AnswerParts:
 
 
 def make_output_entry(one: Tensor, form: Form, *, nested: bool = False) -> Document:
-    """Return the JSON of one output."""
+    """Return the entry of one output in the JSON of an answer."""
     entry: Document = {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
     if form == "binary":
         return {**entry, "parameters": {"binary_data_size": len(encode_binary(one))}}
@@ -109,7 +119,7 @@ def make_output_entry(one: Tensor, form: Form, *, nested: bool = False) -> Docum
 
 
 def make_document(inference: Inference, outputs: list[Document]) -> Document:
-    """Return the JSON of an answer with these outputs."""
+    """Return the JSON of an answer with these output entries."""
     named = {"model_name": inference.model, "model_version": inference.version or VERSION}
     return {**named, **({} if inference.id is None else {"id": inference.id}), "outputs": outputs}
 
@@ -117,14 +127,20 @@ def make_document(inference: Inference, outputs: list[Document]) -> Document:
 def make_framing_headers(
     parts: AnswerParts, use: HeaderUse = "usual", content_type: str | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Return the Content-Type, by default that of the form, and, depending on `use`, the inference header."""
+    """Return the headers of an answer: the Content-Type and, depending on `use`, the inference header.
+
+    By default the Content-Type depends on whether the answer has binary data.
+    """
     kind = ("Content-Type", content_type or (OCTET_STREAM if parts.blobs else JSON))
     has_header = use == "always" or (use == "usual" and bool(parts.blobs))
     return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if has_header else (kind,)
 
 
 def find_requested_form(name: str, received: ClientRequest, inference: Inference) -> Form:
-    """Return the requested form of an output: the caller's choice, or else the form in the client's request."""
+    """Return how to encode an output: `binary` or `json`.
+
+    This is what the caller requested, or else what the client's request says. Always `binary` for a raw request.
+    """
     if inference.is_raw:
         return "binary"
     asked = next((one for one in inference.outputs or () if one.name == name), None)
@@ -133,7 +149,7 @@ def find_requested_form(name: str, received: ClientRequest, inference: Inference
 
 
 def _is_binary_requested(name: str, received: ClientRequest) -> bool:
-    """Whether the request asks for binary data, for this output or for all outputs."""
+    """Whether the request asks for binary data for this output, by `binary_data` or else by `binary_data_output`."""
     head = received.header(INFERENCE_HEADER) or ""
     length = int(head) if head.isascii() and head.isdigit() else len(received.body)
     with suppress(ValueError, AttributeError, TypeError, KeyError):

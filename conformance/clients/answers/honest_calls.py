@@ -22,7 +22,7 @@ DELIMITED: Final = 2
 
 
 def encode_varint(value: int) -> bytes:
-    """Encode an integer as a varint; a negative integer as two's complement of 64 bits."""
+    """Encode an integer as a varint, and a negative integer as the varint of its 64-bit two's complement."""
     rest = value % 2**64
     groups = bytearray()
     while rest > 0x7F:
@@ -43,7 +43,7 @@ def encode_delimited(number: int, octets: bytes) -> bytes:
 
 
 def encode_text(number: int, value: str) -> bytes:
-    """Encode a string field; an empty string is omitted, which parses the same."""
+    """Encode a string field. An empty string needs no bytes: parsers default to it."""
     return encode_delimited(number, value.encode()) if value else b""
 
 
@@ -79,24 +79,24 @@ Integers = Callable[[int, list[int]], bytes]
 
 @dataclass(frozen=True, slots=True)
 class CallStyle:
-    """The encoding of a correct answer.
+    """How to encode a correct gRPC answer. An object of this class is a `CallScript`.
 
     Attributes:
         form: typed or raw contents, the same for all outputs, as the protocol requires.
-        order: puts the outputs and their raw contents into another order.
-        integers: encodes repeated integers.
-        more: encoded extra fields, for the message and for each output.
+        order: returns the tensors in the order in which to send them.
+        integers: encodes a repeated integer field: `encode_packed` or `encode_unpacked`.
+        extra_fields: encoded extra fields, added to the message and to each output.
         raw_first: whether raw contents precede the outputs in the message.
     """
 
     form: Literal["raw", "typed"] = "raw"
     order: Callable[[Tensors], Tensors] = tuple
     integers: Integers = encode_packed
-    more: bytes = b""
+    extra_fields: bytes = b""
     raw_first: bool = False
 
     def __call__(self, _received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        """Return the answer; makes a style a `CallScript`."""
+        """Return the answer to a call."""
         listed = self.order(tensors)
         if self.is_raw(listed):
             raw = [encode_binary(one) for one in listed]
@@ -106,22 +106,22 @@ class CallStyle:
         )
 
     def is_raw(self, tensors: Tensors) -> bool:
-        """Whether the contents are raw: by the style, or because a datatype has no typed field."""
+        """Whether the contents are raw: as `form` says, or because typed contents do not exist for a datatype."""
         return self.form == "raw" or any(not lookup(one.datatype).contents for one in tensors)
 
     def encode_message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
-        """Encode the message of an answer with these outputs."""
+        """Encode the message of an answer with these encoded outputs and raw contents."""
         outputs = b"".join(encode_delimited(OUTPUTS, entry) for entry in entries)
         contents = b"".join(encode_delimited(RAW_CONTENTS, octets) for octets in raw)
         named = encode_text(MODEL_NAME, inference.model) + encode_text(MODEL_VERSION, inference.version or VERSION)
         both = contents + outputs if self.raw_first else outputs + contents
-        return named + encode_text(ID, inference.id or "") + self.more + both
+        return named + encode_text(ID, inference.id or "") + self.extra_fields + both
 
     def encode_entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
-        """Encode one output with its typed contents, if any; `shape` overrides its shape."""
+        """Encode one output with its encoded typed contents, if any; `shape` replaces the tensor's shape."""
         named = encode_text(NAME, one.name) + encode_text(DATATYPE, one.datatype)
         dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
-        return named + dimensions + self.more + contents
+        return named + dimensions + self.extra_fields + contents
 
     def encode_contents(self, one: Tensor) -> bytes:
         """Encode the typed contents of an output."""

@@ -1,4 +1,4 @@
-"""Scripts of answers, and the delivery of an HTTP answer: head, length or chunks, pieces, content coding."""
+"""Scripts of answers, and the delivery of HTTP answers: head, Content-Length or chunks, content coding, pauses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION: Final = "1"  # of every model, unless the caller names another
 
 
 class Ending(StrEnum):
-    """The state of the connection after an answer."""
+    """The state of the connection after an HTTP answer."""
 
     KEEP = "keep"  # stays open if the request allows it
     CLOSE = "close"
@@ -34,12 +34,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP answer as it is sent.
+    """An HTTP answer: the bytes to send, and the same answer decoded for reports.
 
     Attributes:
-        pieces: the bytes with head and framing, one write for each piece.
-        status: None if the head is incomplete; `headers` and `body` decode the pieces, for reports.
+        pieces: the bytes to send, head and framing included, in one write for each piece.
+        status: the status; None if the head is incomplete.
+        headers: the headers; empty if the head is incomplete.
         body: the sent part of the body, without HTTP framing.
+        ending: the state of the connection after the answer.
         pause: seconds between two pieces.
         closed: set once the connection is closed after the answer.
     """
@@ -53,7 +55,7 @@ class HttpAnswer:
     closed: Event = field(default_factory=Event, compare=False, repr=False)
 
     @property
-    def is_kept(self) -> bool:
+    def is_connection_kept(self) -> bool:
         """Whether the connection stays open after the answer."""
         return self.ending is Ending.KEEP
 
@@ -65,9 +67,10 @@ class CallAnswer:
     Attributes:
         message: the bytes of the message; not sent if `code` is not OK.
         code: the status code, by name.
-        is_silent: whether the server sends nothing before the deadline.
-        is_cancelled: whether the server cancels the call.
-        is_closed: whether the server closes the connection instead of answering.
+        details: the message of the status.
+        is_silent: whether the peer sends nothing before the deadline.
+        is_cancelled: whether the peer cancels the call.
+        is_closed: whether the peer closes the connection instead of answering.
     """
 
     message: bytes = b""
@@ -78,7 +81,7 @@ class CallAnswer:
     is_closed: bool = False
 
     @property
-    def is_kept(self) -> bool:
+    def is_connection_kept(self) -> bool:
         """Whether the connection stays open after the answer."""
         return not (self.is_silent or self.is_closed)
 
@@ -92,9 +95,10 @@ class Script:
     """A peer's answers to the inferences of one row, over either transport.
 
     Attributes:
-        outputs: returns all output tensors of the model for an inference, including those not requested.
-        http: makes the answer to an HTTP request from the tensors; `grpc`: to a call.
-        barrier: holds the answers back until all requests have arrived, or None.
+        outputs: computes all output tensors of the model for an inference, including those not requested.
+        http: makes the answer to an HTTP request from the requested output tensors.
+        grpc: the same for a gRPC call.
+        barrier: delays the answers until all requests have arrived; None: answer at once.
     """
 
     outputs: Callable[[Inference], Tensors]
@@ -103,7 +107,7 @@ class Script:
     barrier: AnswerBarrier | None = None
 
     def list_requested_outputs(self, inference: Inference) -> Tensors:
-        """Return the tensors that the inference requests, in its order; all tensors if it names none."""
+        """Return the output tensors that an inference requests, in that order; all tensors if it names no outputs."""
         made = self.outputs(inference)
         if inference.outputs is None:
             return made
@@ -127,61 +131,62 @@ _PIECES: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The delivery of an HTTP answer.
+    """The HTTP framing of an answer, and the way to send it.
 
     Attributes:
-        spelled: converts header names, such as to lower case.
-        colon: separator of name and value.
-        chunk: bytes of a chunk; 0 sends Content-Length instead.
-        until_close: whether the end of the connection ends the body; `more` and `ending` then have to close the
-            connection.
-        extension: extension of each chunk; `trailers`: headers after the last chunk.
-        dribbled: whether to send many small pieces with pauses between them.
-        coding: the content coding to apply and announce.
-        announces: a content coding to announce without applying it.
-        more: extra headers.
+        format_name: converts each header name, for example to lower case.
+        separator: the separator of header name and value.
+        chunk_bytes: the number of bytes in a chunk; 0 sends Content-Length instead of chunks.
+        until_close: whether to omit Content-Length, so that the end of the connection ends the body. Then
+            `extra_headers` and `ending` have to close the connection.
+        extension: the extension of each chunk.
+        trailers: headers after the last chunk.
+        is_slow: whether to send many small pieces with pauses between them.
+        coding: the content coding of the body, named in Content-Encoding; empty for none.
+        declared_coding: a content coding that Content-Encoding names although it is not applied; empty for none.
+        extra_headers: extra headers.
         ending: the state of the connection after the answer.
     """
 
-    spelled: Callable[[str], str] = str
-    colon: str = ": "
-    chunk: int = 0
+    format_name: Callable[[str], str] = str
+    separator: str = ": "
+    chunk_bytes: int = 0
     until_close: bool = False
     extension: str = ""
     trailers: Headers = ()
-    dribbled: bool = False
+    is_slow: bool = False
     coding: str = ""
-    announces: str = ""
-    more: Headers = ()
+    declared_coding: str = ""
+    extra_headers: Headers = ()
     ending: Ending = Ending.KEEP
 
     def answer(self, status: int, headers: Headers, body: bytes, received: ClientRequest) -> HttpAnswer:
-        """Return the encoded answer; for HTTP/1.0, which has no chunks, with Content-Length.
+        """Return the framed answer to a request; Content-Length replaces chunks for HTTP/1.0, which has none.
 
         If the request does not keep the connection open, the answer has `Connection: close`.
         """
         coded = CODINGS[self.coding](body) if self.coding else body
-        named = self.coding or self.announces
+        named = self.coding or self.declared_coding
         codings = (("Content-Encoding", named),) if named else ()
-        chunk = 0 if received.version == "HTTP/1.0" else self.chunk
+        chunk = 0 if received.version == "HTTP/1.0" else self.chunk_bytes
         length = () if self.until_close else (("Content-Length", str(len(coded))),)
         framing = (("Transfer-Encoding", "chunked"),) if chunk else length
         closing = () if received.keeps_connection else (("Connection", "close"),)
-        more = (*self.more, *(field for field in closing if field not in self.more))
+        more = (*self.extra_headers, *(field for field in closing if field not in self.extra_headers))
         all_headers = (*headers, *codings, *framing, *more)
         framed = encode_chunks(coded, chunk, self.extension, self.trailers) if chunk else coded
         octets = self.encode_head(status, all_headers) + framed
         whole = HttpAnswer((octets,), status, all_headers, coded, self.ending)
-        return replace(whole, pieces=split_pieces(octets), pause=0.002) if self.dribbled else whole
+        return replace(whole, pieces=split_pieces(octets), pause=0.002) if self.is_slow else whole
 
     def encode_head(self, status: int, headers: Headers) -> bytes:
-        """Return status line and headers."""
-        lines = [f"{self.spelled(name)}{self.colon}{value}" for name, value in headers]
+        """Encode the status line and the headers."""
+        lines = [f"{self.format_name(name)}{self.separator}{value}" for name, value in headers]
         return "\r\n".join([f"HTTP/1.1 {status} -", *lines, "", ""]).encode("latin-1")
 
 
 def encode_chunks(body: bytes, size: int, extension: str = "", trailers: Headers = ()) -> bytes:
-    """Return a body in chunks of `size` bytes (the last may be shorter), with the terminating chunk."""
+    """Encode a body in chunks of `size` bytes (the last may be shorter), with the terminating chunk."""
     parts = [body[start : start + size] for start in range(0, len(body), size)]
     chunks = [f"{len(part):x}{extension}\r\n".encode() + part + b"\r\n" for part in parts]
     behind = "".join(f"{name}: {value}\r\n" for name, value in trailers)
@@ -189,7 +194,7 @@ def encode_chunks(body: bytes, size: int, extension: str = "", trailers: Headers
 
 
 def split_pieces(octets: bytes) -> tuple[bytes, ...]:
-    """Split bytes into pieces: the last five bytes one by one, and longer pieces before them."""
+    """Split bytes into about 24 equal pieces, but at least 23 bytes each, and the last five bytes one by one."""
     step = max(_STEP, len(octets) // _PIECES)
     edges: Sequence[int] = sorted({*range(0, len(octets), step), *range(max(0, len(octets) - 5), len(octets) + 1)})
     return tuple(octets[start:end] for start, end in pairwise(edges))
@@ -199,5 +204,5 @@ PLAIN: Final = Delivery()
 
 
 def make_json_answer(status: int, document: Mapping[str, Any], received: ClientRequest) -> HttpAnswer:
-    """Return a plain JSON answer to a request."""
+    """Return an answer with a JSON body and without an inference header."""
     return PLAIN.answer(status, (("Content-Type", "application/json"),), json.dumps(document).encode(), received)

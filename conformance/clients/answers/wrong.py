@@ -1,7 +1,8 @@
-"""Wrong HTTP answers, each made by a small function: they contradict themselves, so that no tensor can be trusted.
+"""Wrong HTTP answers: each contradicts itself, so that a client can trust no tensor of it.
 
-Each function corrupts one part of the correct answer to an inference, with all outputs as binary data or all as JSON.
-The script has at least two outputs: the first with several fixed-size elements, and one of BYTES.
+Each function makes one part of a correct answer wrong; its docstring states the resulting fault. All outputs are binary
+data, or all are JSON. The model has at least two outputs: the first has several elements of a fixed size, another is
+BYTES.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ SIZE: Final = "binary_data_size"
 
 
 def enlarge_last_size(document: Document) -> None:
-    """The last output claims more bytes than the body has left."""
+    """The last output declares 8 bytes more than follow."""
     document["outputs"][-1]["parameters"][SIZE] += 8
 
 
 def shrink_last_size(document: Document) -> None:
-    """The last output claims one byte less than follows."""
+    """The last output declares one byte less than follows."""
     document["outputs"][-1]["parameters"][SIZE] -= 1
 
 
@@ -46,7 +47,7 @@ def negate_size(document: Document) -> None:
 
 
 def drop_size(document: Document) -> None:
-    """An output has neither data nor a size, though its bytes are there."""
+    """An output has neither `data` nor a size, although its binary data follow."""
     del document["outputs"][0]["parameters"]
 
 
@@ -96,12 +97,12 @@ def exceed_range(document: Document) -> None:
 
 
 def drop_data(document: Document) -> None:
-    """An output has neither data nor a size."""
+    """An output has neither `data` nor a size, and no binary data follow."""
     del document["outputs"][0]["data"]
 
 
 def wrap_size(document: Document) -> None:
-    """A size is too large by 2**32, which a reader of 32 bits does not see."""
+    """A size is too large by 2**32, which a client that reads it into 32 bits does not notice."""
     document["outputs"][0]["parameters"][SIZE] += 2**32
 
 
@@ -142,7 +143,7 @@ JSON_OF_DATA: Final[Mapping[str, Callable[[Document], None]]] = {
 
 
 def point_prefix_past_end(octets: bytes) -> bytes:
-    """The first length prefix of a BYTES tensor points past its end."""
+    """The first length prefix of a BYTES tensor points past the end of the tensor."""
     return (len(octets) + 100).to_bytes(4, "little") + octets[4:]
 
 
@@ -157,11 +158,11 @@ def set_huge_prefix(octets: bytes) -> bytes:
 
 
 def append_cut_prefix(octets: bytes) -> bytes:
-    """The bytes end inside the length prefix of an extra element."""
+    """A BYTES tensor ends inside the length prefix of an extra element."""
     return octets + b"\x01\x00"
 
 
-# The size in the JSON is adjusted to the data, so that only the framing of elements is wrong.
+# The size in the JSON is adjusted to the data, so that only the length prefixes of elements are wrong.
 FRAMES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "prefix-past-the-end": point_prefix_past_end,
     "prefix-short": shorten_prefix,
@@ -194,7 +195,7 @@ BODIES: Final[Mapping[str, bytes]] = {
 
 
 def make_json_script(edit: Callable[[Document], None], form: Form) -> HttpScript:
-    """Return a script of answers whose JSON is edited."""
+    """Return a script of correct answers whose JSON `edit` changes; `form` is the form of all outputs."""
 
     def edit_copy(document: Document) -> Document:
         copy: Document = json.loads(json.dumps(document))
@@ -204,13 +205,13 @@ def make_json_script(edit: Callable[[Document], None], form: Form) -> HttpScript
     return Style(form=form, edit=edit_copy)
 
 
-def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
-    """Return a script of answers in which `spoil` corrupts the binary data of the BYTES output."""
+def make_bytes_script(corrupt: Callable[[bytes], bytes]) -> HttpScript:
+    """Return a script of answers in which `corrupt` changes the binary data of the first BYTES output."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         place = [one.datatype for one in tensors].index("BYTES")
         honest = Style(form="binary").build_parts(received, inference, tensors)
-        blobs = tuple(spoil(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
+        blobs = tuple(corrupt(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
         document: dict[str, Any] = json.loads(json.dumps(honest.document))
         document["outputs"][place]["parameters"][SIZE] = len(blobs[place])
         return _frame_answer(replace(honest, json=json.dumps(document).encode(), blobs=blobs), received)
@@ -219,7 +220,7 @@ def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
 
 
 def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
-    """Return a script of answers with another value of the inference header."""
+    """Return a script of answers whose inference header has the value that `value` computes."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = Style(form="binary").build_parts(received, inference, tensors)
@@ -273,7 +274,7 @@ WRONG_PLACES: Final[Mapping[str, tuple[int, int]]] = {
 
 
 def make_bool_script(output: int, element: int) -> HttpScript:
-    """Return a script of answers in which a byte of a BOOL output is 2."""
+    """Return a script of answers in which one element of a BOOL output is the byte 2."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = Style(form="binary").build_parts(received, inference, tensors)
@@ -287,14 +288,14 @@ def make_bool_script(output: int, element: int) -> HttpScript:
 WRONG_BINARY: Final[Mapping[str, HttpScript]] = {
     **{name: make_header_script(value) for name, value in HEADERS.items()},
     **{name: make_json_script(edit, "binary") for name, edit in JSON_OF_BINARY.items()},
-    **{name: make_frame_script(spoil) for name, spoil in FRAMES.items()},
+    **{name: make_bytes_script(corrupt) for name, corrupt in FRAMES.items()},
 }
 WRONG_JSON: Final[Mapping[str, HttpScript]] = {
     **{name: make_json_script(edit, "json") for name, edit in JSON_OF_DATA.items()},
     **{name: make_body_script(body) for name, body in BODIES.items()},
 }
 # An answer that announces a content coding without applying it.
-FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(announces="gzip"))
+FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(declared_coding="gzip"))
 
 
 def append_bytes(parts: AnswerParts) -> AnswerParts:
@@ -312,25 +313,25 @@ def cut_last_tensor(parts: AnswerParts) -> AnswerParts:
     return replace(parts, blobs=(*parts.blobs[:-1], parts.blobs[-1][:-4]))
 
 
-def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript:
-    """Return a script of answers with corrupted parts; Content-Length is correct."""
+def make_parts_script(corrupt: Callable[[AnswerParts], AnswerParts]) -> HttpScript:
+    """Return a script of answers whose JSON or binary data `corrupt` changes; Content-Length stays correct."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        parts = spoil(Style(form="binary").build_parts(received, inference, tensors))
+        parts = corrupt(Style(form="binary").build_parts(received, inference, tensors))
         return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
     return answer
 
 
 def send_header_past_json(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-    """The inference header of a JSON-only answer points past its end."""
+    """The inference header of an answer that is only JSON exceeds the length of the body."""
     parts = Style(form="json").build_parts(received, inference, tensors)
     headers = (("Content-Type", JSON), (INFERENCE_HEADER, str(len(parts.json) + 4)))
     return PLAIN.answer(200, headers, parts.json, received)
 
 
 def send_extra_entry(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-    """Raw contents have an extra entry, without an output."""
+    """A gRPC answer has one raw entry more than outputs."""
     style = CallStyle()
     raw = [encode_binary(one) for one in tensors]
     return CallAnswer(style.encode_message(inference, [style.encode_entry(one) for one in tensors], [*raw, raw[0]]))

@@ -1,4 +1,7 @@
-"""Wrong gRPC answers, each made by a small function; see `wrong` for wrong HTTP answers."""
+"""Wrong gRPC answers. Each function makes one part of a correct answer wrong; its docstring states the fault.
+
+An entry is one item of `raw_output_contents`. See `wrong` for wrong HTTP answers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Raw = list[bytes]
 
 
 def cut_first_entry(raw: Raw) -> Raw:
-    """The first entry ends one byte early."""
+    """The first entry lacks its last byte."""
     return [raw[0][:-1], *raw[1:]]
 
 
@@ -38,9 +41,9 @@ def empty_first_entry(raw: Raw) -> Raw:
     return [b"", *raw[1:]]
 
 
-def _spoil_bytes(spoil: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
+def _corrupt_bytes_entry(corrupt: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
     """Return a function that corrupts the entry of the second output, which is BYTES."""
-    return lambda raw: [raw[0], spoil(raw[1]), *raw[2:]]
+    return lambda raw: [raw[0], corrupt(raw[1]), *raw[2:]]
 
 
 RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
@@ -48,18 +51,18 @@ RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
     "entry-too-long": lengthen_first_entry,
     "entry-missing": drop_last_entry,
     "entry-empty": empty_first_entry,
-    "prefix-past-the-end": _spoil_bytes(point_prefix_past_end),
-    "prefix-short": _spoil_bytes(shorten_prefix),
-    "prefix-huge": _spoil_bytes(set_huge_prefix),
+    "prefix-past-the-end": _corrupt_bytes_entry(point_prefix_past_end),
+    "prefix-short": _corrupt_bytes_entry(shorten_prefix),
+    "prefix-huge": _corrupt_bytes_entry(set_huge_prefix),
 }
 
 
-def make_raw_script(spoil: Callable[[Raw], Raw]) -> CallScript:
-    """Return a script of answers with corrupted raw contents."""
+def make_raw_script(corrupt: Callable[[Raw], Raw]) -> CallScript:
+    """Return a script of answers whose raw contents `corrupt` changes."""
 
     def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         entries = [RAW.encode_entry(one) for one in tensors]
-        return CallAnswer(RAW.encode_message(inference, entries, spoil([encode_binary(one) for one in tensors])))
+        return CallAnswer(RAW.encode_message(inference, entries, corrupt([encode_binary(one) for one in tensors])))
 
     return answer
 
@@ -97,7 +100,7 @@ def send_garbage(_received: ClientRequest, _inference: Inference, _tensors: Tens
 
 
 def cut_message(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-    """The message is cut off inside its last entry."""
+    """The message is truncated inside the last entry."""
     return CallAnswer(RAW(received, inference, tensors).message[:-3])
 
 
@@ -107,7 +110,7 @@ def set_other_id(received: ClientRequest, inference: Inference, tensors: Tensors
 
 
 WRONG_CALLS: Final[Mapping[str, CallScript]] = {
-    **{name: make_raw_script(spoil) for name, spoil in RAW_ENTRIES.items()},
+    **{name: make_raw_script(corrupt) for name, corrupt in RAW_ENTRIES.items()},
     "shape-too-large": make_shape_script(1, RAW),
     "shape-too-small": make_shape_script(-1, RAW),
     "typed-shape-too-large": make_shape_script(1, TYPED),
@@ -119,17 +122,17 @@ WRONG_CALLS: Final[Mapping[str, CallScript]] = {
 
 
 def send_nothing(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The server sends nothing."""
+    """The peer sends nothing."""
     return CallAnswer(is_silent=True)
 
 
 def cancel_call(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The server cancels the call."""
+    """The peer cancels the call."""
     return CallAnswer(is_cancelled=True)
 
 
 def close_connection(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The server closes the connection."""
+    """The peer closes the connection."""
     return CallAnswer(is_closed=True)
 
 

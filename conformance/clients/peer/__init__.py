@@ -1,1 +1,1 @@
-"""Scripted peers: they answer a client's inferences with the bytes of a script, and record its requests."""
+"""Scripted peers: servers that answer a client's requests with the bytes of a script, and record these requests."""

@@ -36,7 +36,7 @@ _READ: Final = 64 * 1024
 
 
 class Relay:
-    """Forwards a free port of 127.0.0.1 to another port."""
+    """Forwards connections from a free port of 127.0.0.1 to another port."""
 
     def __init__(self, port: int) -> None:
         self._target = ("127.0.0.1", port)
@@ -49,14 +49,14 @@ class Relay:
         self._accepting.start()
 
     def disconnect(self) -> None:
-        """Close every connection that is open now."""
+        """Close every open connection; the port stays open."""
         with self._lock:
             for connection in self._open:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the port and every connection, and wait for every thread."""
+        """Close the port and every connection, and wait until every thread has ended."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -116,13 +116,13 @@ Method = Callable[[bytes, Context], bytes]
 
 
 class GrpcPeer:
-    """A peer on a free port of 127.0.0.1."""
+    """The scripted gRPC server, on a free port of 127.0.0.1."""
 
     def __init__(self, peer_script: PeerScript) -> None:
         self._peer_script = peer_script
         self._closing = Event()
         self._pool = ThreadPoolExecutor(THREADS)
-        self._server = grpc.server(self._pool, handlers=[_Handlers(self._list_methods())], options=_OPTIONS)
+        self._server = grpc.server(self._pool, handlers=[_Handlers(self._build_methods())], options=_OPTIONS)
         port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
         self._relay, self._port = Relay(port), port
@@ -132,29 +132,29 @@ class GrpcPeer:
         """The current address for clients."""
         return self._relay.address
 
-    def move(self) -> None:
+    def change_port(self) -> None:
         """Switch to another port; close the connections to the current one."""
         self._relay.close()
         self._relay = Relay(self._port)
 
     def close(self) -> None:
-        """End every call and wait for every thread."""
+        """End every call, close the port, and wait until every thread has ended."""
         self._closing.set()
         self._relay.close()
         self._server.stop(None).wait()  # with a grace period, grpcio leaves a thread running for a moment
         self._pool.shutdown()
 
-    def _list_methods(self) -> dict[str, Method]:
+    def _build_methods(self) -> dict[str, Method]:
         named: dict[str, Callable[[Any], Any]] = {
             "ServerLive": lambda _: {"live": True},
             "ServerReady": lambda _: {"ready": True},
             "ServerMetadata": lambda _: SERVER,
             "ModelReady": lambda request: {"ready": self._peer_script.find_inference(request.name) is not None},
-            "ModelMetadata": lambda request: self._answer_for_model(request.name, make_model_metadata),
-            "ModelConfig": lambda request: self._answer_for_model(
+            "ModelMetadata": lambda request: self._build_model_document(request.name, make_model_metadata),
+            "ModelConfig": lambda request: self._build_model_document(
                 request.name, lambda *found: {"config": make_model_config(*found)}
             ),
-            "ModelStatistics": lambda request: self._answer_for_model(
+            "ModelStatistics": lambda request: self._build_model_document(
                 request.name, lambda one, _: make_model_statistics(one, self._peer_script.count_requests(one.model))
             ),
         }
@@ -163,7 +163,7 @@ class GrpcPeer:
             **{f"/{SERVICE}/{name}": _build_method(name, build_document) for name, build_document in named.items()},
         }
 
-    def _answer_for_model(self, name: str, build_document: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
+    def _build_model_document(self, name: str, build_document: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
         found = self._peer_script.find_inference(name)
         return None if found is None else build_document(*found)
 
@@ -173,18 +173,18 @@ class GrpcPeer:
         model = _parse_model_name(body)
         scenario = self._peer_script.find_scenario(model)
         if scenario is None:
-            context.abort(grpc.StatusCode.NOT_FOUND, "nothing is asked of this peer")
+            context.abort(grpc.StatusCode.NOT_FOUND, "this peer has no script yet")
             return b""
         place = scenario.match_inference(model)
         answer = scenario.answer(received, place)
         if not isinstance(answer, CallAnswer):
-            raise TypeError("an answer over HTTP to a call")
-        scenario.keep(place, ReceivedRequest(received, answer, self.address))
+            raise TypeError("the script returned an HTTP answer to a gRPC call")
+        scenario.store_request(place, ReceivedRequest(received, answer, self.address))
         return self._apply_answer(answer, context)
 
     def _apply_answer(self, answer: CallAnswer, context: Context) -> bytes:
         if answer.is_silent:
-            self._wait(context)
+            self._wait_for_end(context)
         if answer.is_closed:
             self._relay.disconnect()
         elif answer.is_cancelled:
@@ -193,7 +193,7 @@ class GrpcPeer:
             context.abort(grpc.StatusCode[answer.code], answer.details)
         return answer.message
 
-    def _wait(self, context: Context) -> None:
+    def _wait_for_end(self, context: Context) -> None:
         """Wait until the client ends the call, the peer closes, or `MAX_SILENCE_S` are over."""
         ended = Event()
         context.add_callback(ended.set)
@@ -203,7 +203,7 @@ class GrpcPeer:
 
 
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no types
-    """Finds the method of a call by its path; messages stay raw bytes."""
+    """Maps the path of a call to its method; requests and answers stay bytes."""
 
     def __init__(self, methods: dict[str, Method]) -> None:
         self._methods = methods

@@ -34,7 +34,7 @@ from conformance.wire.client_request import ClientRequest
 MAX_HEAD_BYTES: Final = 64 * 1024  # bytes of a request head
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 _READ: Final = 64 * 1024
-_GO_AHEAD: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class RequestReader:
@@ -45,9 +45,9 @@ class RequestReader:
         self._unread_bytes = b""
 
     def read(self) -> ClientRequest | None:
-        """Return the next request; None if the client has closed, or sent nothing more in time.
+        """Return the next request; None if the client closed the connection or sent no request in time.
 
-        An invalid or incomplete request is returned as far as it was received, with `trouble`.
+        An invalid or incomplete request is returned as far as it was received; its `trouble` is the reason.
         """
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
         if self._unread_bytes:  # h11 takes empty data for the end of the connection
@@ -63,25 +63,29 @@ class RequestReader:
                 elif isinstance(event, h11.ConnectionClosed):
                     return None
                 if len(body) > MAX_BODY_BYTES:
-                    return make_received(head, bytes(body), f"a body of more than {MAX_BODY_BYTES} bytes")
+                    return build_client_request(head, bytes(body), f"a body of more than {MAX_BODY_BYTES} bytes")
         except h11.RemoteProtocolError as error:
-            return make_received(head, bytes(body), escape_text(str(error)))
+            return build_client_request(head, bytes(body), escape_text(str(error)))
         except OSError:
-            return None if head is None else make_received(head, bytes(body), "the rest of the request never came")
+            return (
+                None
+                if head is None
+                else build_client_request(head, bytes(body), "the rest of the request did not arrive")
+            )
         self._unread_bytes = parser.trailing_data[0]
-        return make_received(head, bytes(body), "")
+        return build_client_request(head, bytes(body), "")
 
     def _read_event(self, parser: h11.Connection) -> object:
-        """Read until h11 returns an event other than NEED_DATA."""
+        """Return the next event of h11 other than NEED_DATA; read from the socket as long as h11 needs data."""
         while (event := parser.next_event()) is h11.NEED_DATA:
             if parser.they_are_waiting_for_100_continue:
-                self._socket.sendall(_GO_AHEAD)
+                self._socket.sendall(_CONTINUE)
             parser.receive_data(self._socket.recv(_READ))
         return event
 
 
-def make_received(head: h11.Request | None, body: bytes, trouble: str) -> ClientRequest:
-    """Build the request object that the rules for clients judge."""
+def build_client_request(head: h11.Request | None, body: bytes, trouble: str) -> ClientRequest:
+    """Build a `ClientRequest` from a request parsed by h11; `head` is None if the head is invalid."""
     if head is None:
         return ClientRequest("", "", body=body, trouble=trouble)
     headers = tuple((_decode_latin1(name), _decode_latin1(value)) for name, value in head.headers.raw_items())
@@ -99,13 +103,13 @@ def _decode_latin1(octets: bytes) -> str:
 MAX_IDLE_S: Final = 30.0  # seconds that a connection waits for a request
 MAX_SILENCE_S: Final = 5.0  # seconds of silence before the peer closes: longer than any caller waits
 _CLOSING_DELAY_S: Final = 0.1  # seconds that a connection is idle before the peer closes it unannounced
-MAX_NOTICE_S: Final = 0.5  # seconds that a client has to notice that the peer closed a connection
+MAX_CLIENT_CLOSE_S: Final = 0.5  # seconds that a client has to notice that the peer closed a connection
 _MODEL: Final = re.compile(r"/?v2/models/([^/]+)(?:/versions/[^/]+)?(?:/([a-z]+))?/?$")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connection
 
 
 class HttpPeer:
-    """A peer on a free port of 127.0.0.1."""
+    """The scripted HTTP server, on a free port of 127.0.0.1."""
 
     def __init__(self, peer_script: PeerScript) -> None:
         self._peer_script = peer_script
@@ -119,7 +123,7 @@ class HttpPeer:
         self._accepting.start()
 
     def close(self) -> None:
-        """Close every connection and wait for every thread."""
+        """Close the port and every connection, and wait until every thread has ended."""
         self._is_closing = True
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -149,9 +153,9 @@ class HttpPeer:
         try:
             with suppress(OSError, ScriptFault):
                 while not self._is_closing and (received := reader.read()) is not None:
-                    answer = self._answer(received)
+                    answer = self._build_answer(received)
                     _send_answer(connection, answer)
-                    if not _apply_ending(connection, received, answer):
+                    if not _end_answer(connection, received, answer):
                         break
         finally:
             with self._lock:
@@ -162,39 +166,39 @@ class HttpPeer:
 
     # --- answers ---
 
-    def _answer(self, received: ClientRequest) -> HttpAnswer:
+    def _build_answer(self, received: ClientRequest) -> HttpAnswer:
         found = _MODEL.search(received.path.partition("?")[0])
         model = unquote(found[1]) if found else None
         if received.is_inference or not received.path:
-            return self._answer_inference(received, model)
+            return self._build_inference_answer(received, model)
         document = self._find_document(received.path, model, (found and found[2]) or "")
         return (
-            make_json_answer(404, {"error": "there is no such thing here"}, received)
+            make_json_answer(404, {"error": "this peer has no such path or model"}, received)
             if document is None
             else make_json_answer(200, document, received)
         )
 
-    def _answer_inference(self, received: ClientRequest, model: str | None) -> HttpAnswer:
+    def _build_inference_answer(self, received: ClientRequest, model: str | None) -> HttpAnswer:
         received = mask_request(received)
         scenario = self._peer_script.find_scenario(model)
         if scenario is None:
-            return make_json_answer(404, {"error": "nothing is asked of this peer"}, received)
+            return make_json_answer(404, {"error": "this peer has no script yet"}, received)
         place = scenario.match_inference(model)
         answer = scenario.answer(received, place)
         if not isinstance(answer, HttpAnswer):
-            raise TypeError("an answer over gRPC to a request over HTTP")
-        scenario.keep(place, ReceivedRequest(received, answer, self.address))
+            raise TypeError("the script returned a gRPC answer to an HTTP request")
+        scenario.store_request(place, ReceivedRequest(received, answer, self.address))
         return answer
 
-    def _find_document(self, path: str, model: str | None, what: str) -> dict[str, Any] | None:
-        """Return the answer to a request other than an inference; None if the path does not exist."""
+    def _find_document(self, path: str, model: str | None, endpoint: str) -> dict[str, Any] | None:
+        """Return the JSON for a request other than an inference; None if the path or the model does not exist."""
         if model is None:
             return _SERVER_DOCUMENTS.get(path.partition("?")[0].strip("/"))
         asked = self._peer_script.find_inference(model)
         if asked is None:
             return None
         inference, script = asked
-        match what:
+        match endpoint:
             case "":
                 return make_model_metadata(inference, script)
             case "config":
@@ -220,8 +224,8 @@ def _send_answer(connection: socket.socket, answer: HttpAnswer) -> None:
         connection.sendall(piece)
 
 
-def _apply_ending(connection: socket.socket, received: ClientRequest, answer: HttpAnswer) -> bool:
-    """Apply the ending of the answer; return whether the connection stays open for another request."""
+def _end_answer(connection: socket.socket, received: ClientRequest, answer: HttpAnswer) -> bool:
+    """Put the connection into the state that the answer's `ending` requires; return whether it stays open."""
     if answer.ending is Ending.SILENT:
         connection.settimeout(MAX_SILENCE_S)
         connection.recv(1)  # until the client closes, or the timeout is over
@@ -233,16 +237,16 @@ def _apply_ending(connection: socket.socket, received: ClientRequest, answer: Ht
         return received.keeps_connection
     if answer.ending is Ending.CLOSE_LATER:
         time.sleep(_CLOSING_DELAY_S)
-    _wait_until_noticed(connection)
+    _close_and_wait_for_client(connection)
     return False
 
 
-def _wait_until_noticed(connection: socket.socket) -> None:
-    """End this side of a connection, and wait until the client ends its own side, or never watches idle connections.
+def _close_and_wait_for_client(connection: socket.socket) -> None:
+    """Close the peer's side of a connection, and wait at most `MAX_CLIENT_CLOSE_S` for the client to close its side.
 
-    No client has to repeat a POST whose connection ends while it is written, so what a client does in that moment is
-    chance. A client that has ended its side knows of the end.
+    A client that has closed its side knows that the connection is closed. If it started a POST before it noticed, the
+    result would depend on chance, because no client has to repeat such a POST.
     """
     connection.shutdown(socket.SHUT_WR)
-    connection.settimeout(MAX_NOTICE_S)
+    connection.settimeout(MAX_CLIENT_CLOSE_S)
     connection.recv(_READ)

@@ -1,4 +1,4 @@
-"""The two peers of a run, HTTP and gRPC, which share one script."""
+"""The scripted server of a run: an HTTP and a gRPC peer, which share one script."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class Peer:
-    """A scripted server on 127.0.0.1, over HTTP and, with grpcio, over gRPC: a context manager.
+    """A scripted server on 127.0.0.1, over HTTP and, if grpcio is installed, over gRPC. A context manager.
 
-    Its ports change during a run. The addresses are the current ones; `grpc_address` is None without gRPC packages.
+    The ports change during a run: `move_after_failure`.
     """
 
     def __init__(self) -> None:
         self._peer_script = PeerScript()
         self._http: HttpPeer | None = None
         self._grpc: GrpcPeer | None = None
-        self._disturbed: set[str] = set()
+        self._failed_transports: set[str] = set()
 
     @property
     def http_address(self) -> str:
@@ -37,7 +37,7 @@ class Peer:
 
     @property
     def grpc_address(self) -> str | None:
-        """The current address for gRPC clients, or None."""
+        """The current address for gRPC clients; None while the peer is not open or without grpcio."""
         return self._grpc.address if self._grpc else None
 
     def __enter__(self) -> Self:
@@ -57,26 +57,26 @@ class Peer:
             if one is not None:
                 one.close()
 
-    def disturb(self, transport: str) -> None:
-        """Note a failure over a transport, which may have left the client in a bad state."""
-        self._disturbed.add(transport)
+    def note_failure(self, transport: str) -> None:
+        """Note that an inference over this transport failed, which may have left the client in a bad state."""
+        self._failed_transports.add(transport)
 
-    def refresh(self, transport: str) -> None:
-        """Switch to another address after a failure at the current one, and close its connections."""
-        if transport not in self._disturbed:
+    def move_after_failure(self, transport: str) -> None:
+        """If a failure was noted for this transport, switch to another address and close the open connections."""
+        if transport not in self._failed_transports:
             return
-        self._disturbed.discard(transport)
+        self._failed_transports.discard(transport)
         if transport == HTTP and self._http is not None:
             self._http.close()
             self._http = HttpPeer(self._peer_script)
         elif self._grpc is not None:
-            self._grpc.move()
+            self._grpc.change_port()
 
     def get_address(self, transport: str) -> str:
-        """Return the current address for clients.
+        """Return the current address for clients over a transport.
 
         Raises:
-            NotApplicable: the packages that gRPC needs are not installed.
+            NotApplicable: the transport is gRPC, and the packages that it needs are not installed.
         """
         address = self.http_address if transport == HTTP else self.grpc_address
         if address is None:
@@ -85,13 +85,13 @@ class Peer:
 
     @property
     def scenario(self) -> Scenario | None:
-        """The scenario that is played; None before the first scenario."""
+        """The current scenario; None before the first scenario."""
         return self._peer_script.current
 
     def list_outputs(self) -> Tensors:
-        """Return the tensors of the last scripted answers."""
+        """Return the output tensors of the last scenario that had outputs."""
         return self._peer_script.list_outputs()
 
-    def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
+    def start_scenario(self, inferences: Sequence[Inference], script: Script) -> Scenario:
         """Answer these inferences by a script from now on; the returned scenario records their requests."""
-        return self._peer_script.play(inferences, script)
+        return self._peer_script.start_scenario(inferences, script)

@@ -1,6 +1,6 @@
-"""State that both peers share: the inferences, their scripted answers, the received requests, and model metadata.
+"""State that the HTTP and the gRPC peer share: inferences, scripted answers, received requests, and model metadata.
 
-Both transports use the same metadata: over gRPC the JSON is converted to the message with the same fields.
+Both transports use the same metadata. The gRPC peer converts the JSON to the message with the same fields.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ _FAILURES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """One inference request and its answer.
+    """An inference request that the peer received, and its answer.
 
     Attributes:
+        received: the request.
+        answer: the scripted answer.
         address: the address of the peer, as given to the client.
-        number: its index among the requests of a check.
+        number: the index of the request among those of a row.
     """
 
     received: ClientRequest
@@ -49,8 +51,8 @@ class ReceivedRequest:
     address: str
     number: int = 0
 
-    def exchange(self, number: int | None = None) -> Exchange:
-        """Return the request and its answer as an exchange, for reports; `number` overrides its own number."""
+    def to_exchange(self, number: int | None = None) -> Exchange:
+        """Convert the request and its answer to an exchange, for reports; `number` replaces the request's number."""
         place = self.number if number is None else number
         message = Message(
             self.received.path,
@@ -73,22 +75,26 @@ class ReceivedRequest:
 
 
 def _find_json_length(received: ClientRequest) -> int:
-    """Return the declared length of the JSON, at most the length of the body."""
+    """Return the length of the JSON as the inference header declares it, at most the length of the body.
+
+    Return the length of the body without a valid header, and 0 over gRPC.
+    """
     stated = received.header(INFERENCE_HEADER) or ""
     length = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 12 else len(received.body)
     return 0 if received.is_over_grpc else min(length, len(received.body))
 
 
 class ScriptFault(Exception):  # noqa: N818 - a bug of the suite, not an error of a peer
-    """A script failed."""
+    """A script raised an exception, which is a bug of the suite."""
 
 
 class Scenario:
-    """The inferences that a client makes together, and the requests that the peer received for them.
+    """The inferences of one call of the adapter, their script, and the requests that the peer received for them.
 
     Attributes:
-        inferences: of different models, so that the model's name identifies the inference of a request.
-        fault: the exception of a failed script, or None.
+        inferences: each has a model of its own, so that the model name in a request identifies the inference.
+        script: the answers.
+        fault: the exception that the script raised, or None.
     """
 
     def __init__(self, inferences: Sequence[Inference], script: Script) -> None:
@@ -101,7 +107,10 @@ class Scenario:
         self._lock = threading.Lock()
 
     def match_inference(self, model: str | None) -> int:
-        """Return the index of the inference of this model; for an unknown name, of the first one without a request."""
+        """Return the index of the inference with this model, and mark this inference as requested.
+
+        For an unknown model, take the first inference that no request has matched, or else the last inference.
+        """
         with self._lock:
             names = [one.model for one in self.inferences]
             unrequested = (place for place in range(len(names)) if place not in self._taken)
@@ -110,10 +119,12 @@ class Scenario:
             return place
 
     def answer(self, received: ClientRequest, place: int) -> HttpAnswer | CallAnswer:
-        """Return the scripted answer to a request.
+        """Return the scripted answer to a request for the inference at index `place`.
+
+        The answer to an invalid or incomplete request is an error with status 400.
 
         Raises:
-            ScriptFault: the script failed, which is a bug of the suite.
+            ScriptFault: the script raised an exception.
         """
         if received.trouble:
             return make_json_answer(400, {"error": received.trouble}, received)
@@ -127,36 +138,36 @@ class Scenario:
             self.fault = error
             raise ScriptFault(str(error)) from error
 
-    def list_outputs(self, beside: int | None = None) -> Tensors:
-        """Return the tensors of its answers, except those for the inference at index `beside`."""
-        asked = [outputs for place, outputs in enumerate(self._outputs) if place != beside]
+    def list_outputs(self, except_index: int | None = None) -> Tensors:
+        """Return all output tensors of the inferences, except those of the inference at index `except_index`."""
+        asked = [outputs for index, outputs in enumerate(self._outputs) if index != except_index]
         return tuple(chain.from_iterable(asked))
 
     @cached_property
     def _outputs(self) -> list[Tensors]:
-        """The tensors of each inference; kept, since each result is compared with those of all others."""
-        return [tuple(self.script.outputs(one)) for one in self.inferences]
+        """The output tensors of each inference, computed once: each result is compared with those of all others."""
+        return [tuple(self.script.outputs(inference)) for inference in self.inferences]
 
-    def keep(self, place: int, request: ReceivedRequest) -> None:
-        """Store a received request, unless the scenario has ended; called before its answer is sent."""
+    def store_request(self, place: int, request: ReceivedRequest) -> None:
+        """Store a received request, unless the scenario has ended. Peers call this before they send the answer."""
         with self._lock:
             if not self._has_ended:
                 self._requests.append((place, request))
 
     def end(self) -> list[tuple[int, ReceivedRequest]]:
-        """Store no further requests, and return those that were received."""
+        """End the scenario: store no further requests, and return the stored ones like `list_requests`."""
         with self._lock:
             self._has_ended = True
             return list(self._requests)
 
-    def list_received(self) -> list[tuple[int, ReceivedRequest]]:
+    def list_requests(self) -> list[tuple[int, ReceivedRequest]]:
         """Return the requests received so far, in order, each with the index of its inference."""
         with self._lock:
             return list(self._requests)
 
 
 class PeerScript:
-    """The scenarios of the peers. A request to a model of an earlier scenario belongs to that earlier scenario.
+    """All scenarios of a run. A late request to a model of an earlier scenario belongs to that scenario.
 
     Attributes:
         current: the last scenario; None before the first one.
@@ -167,8 +178,8 @@ class PeerScript:
         self.current: Scenario | None = None
         self._outputs: Tensors = ()
 
-    def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
-        """Start a scenario."""
+    def start_scenario(self, inferences: Sequence[Inference], script: Script) -> Scenario:
+        """Answer these inferences by a script from now on; the returned scenario records their requests."""
         scenario = Scenario(inferences, script)
         self._by_model.update({one.model: scenario for one in inferences})
         self.current = scenario
@@ -176,20 +187,20 @@ class PeerScript:
         return scenario
 
     def list_outputs(self) -> Tensors:
-        """Return the tensors of the last scenario that had any."""
+        """Return the output tensors of the last scenario that had outputs."""
         return self._outputs
 
     def find_scenario(self, model: str | None) -> Scenario | None:
-        """Return the scenario that a request to this model belongs to; None before the first scenario."""
+        """Return the scenario with this model, or else the current scenario; None before the first scenario."""
         return self._by_model.get(model, self.current) if model is not None else self.current
 
     def count_requests(self, model: str) -> int:
         """Return the number of received requests in the scenario of a model."""
         scenario = self._by_model.get(model)
-        return 0 if scenario is None else len(scenario.list_received())
+        return 0 if scenario is None else len(scenario.list_requests())
 
     def find_inference(self, model: str) -> tuple[Inference, Script] | None:
-        """Return the inference of a model and its script; None for an unknown model."""
+        """Return the inference with this model and the script for it; None for an unknown model."""
         scenario = self._by_model.get(model)
         if scenario is None:
             return None
@@ -207,7 +218,7 @@ SERVER: Final = {
 
 
 def make_model_metadata(inference: Inference, script: Script) -> dict[str, Any]:
-    """Return the metadata of the model of an inference."""
+    """Return the metadata of an inference's model."""
     return {
         "name": inference.model,
         "versions": [inference.version or VERSION],
@@ -218,7 +229,7 @@ def make_model_metadata(inference: Inference, script: Script) -> dict[str, Any]:
 
 
 def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
-    """Return the configuration of the model, without batching; clients that batch request it."""
+    """Return the configuration of an inference's model, without batching. Some clients request it before they batch."""
     return {
         "name": inference.model,
         "platform": "",
@@ -230,13 +241,13 @@ def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
 
 
 def make_model_statistics(inference: Inference, count: int) -> dict[str, Any]:
-    """Return the statistics of the model: the number of inferences."""
+    """Return the statistics of an inference's model: `count` inferences."""
     one = {"name": inference.model, "version": inference.version or VERSION}
     return {"model_stats": [{**one, "inference_count": count, "execution_count": count}]}
 
 
 def _list_declared_outputs(inference: Inference, script: Script) -> tuple[Tensor, ...]:
-    """Return the outputs to declare; the inputs if the answer has none, such as an error."""
+    """Return the outputs for the metadata: those of the script, or the inputs if the script has none (an error)."""
     return script.outputs(inference) or inference.inputs
 
 

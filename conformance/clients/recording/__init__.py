@@ -1,1 +1,1 @@
-"""The recording peer: a proxy that forwards bytes unchanged in both directions and records them."""
+"""The recording proxy: forwards bytes between clients and a server unchanged, and records the requests and answers."""

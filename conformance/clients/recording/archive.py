@@ -1,8 +1,9 @@
-"""A recording of clients in the HTTP Archive format 1.2; each entry is written once its request is answered.
+"""Writes and reads recordings of watched clients, in the HTTP Archive format 1.2.
 
-The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`; an entry has
-`_client`, the name of its sender, and `_received`, for properties without a HAR member. The closing brackets are
-written when the watch ends, so that an interrupted recording is not valid HAR.
+The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`. An entry has
+`_client`, the name of the client, and `_received`, the properties of the request without a HAR member. Each entry is
+written once its request is answered. The closing brackets are written at the end of the watch, so that the recording of
+an interrupted watch is not valid HAR.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _SCOPE: Final = "watched"
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A recording that was read.
+    """A parsed recording of clients.
 
     Attributes:
         url: the URL given to clients; `grpc`: the same for gRPC, or empty.
-        is_strict: whether advisory requirements failed.
-        stopped: why the watch was cut short; empty if it was not.
+        is_strict: whether violations of advisory requirements counted as failures.
+        stopped: why the watch ended early; empty if it did not.
         requests: the requests in order, each with the name of its client.
     """
 
@@ -52,7 +53,7 @@ class ArchiveWriter:
     Args:
         folder: the evidence folder.
         url: the URL given to clients; `grpc`: the same for gRPC, or empty.
-        is_strict: whether advisory requirements fail.
+        is_strict: whether violations of advisory requirements count as failures.
 
     Raises:
         OSError: the recording cannot be written.
@@ -82,7 +83,7 @@ class ArchiveWriter:
         self._separator = ",\n"
 
     def close(self, stopped: str = "") -> None:
-        """Complete the recording; `stopped` is why the watch was cut short, or empty."""
+        """Complete the recording; `stopped` is why the watch ended early, or empty."""
         self._file.write(f'\n], "_stopped": {json.dumps(stopped)}}}}}\n')
         self._file.close()
 
@@ -98,7 +99,7 @@ def describe_received(received: ClientRequest) -> dict[str, Any]:
 
 
 def parse_received(exchange: Exchange, fields: Mapping[str, Any]) -> ClientRequest:
-    """Return the request of a parsed entry; `fields` are those of `describe_received`."""
+    """Rebuild a request from a parsed entry; `fields` is the result of `describe_received`."""
     message = exchange.message
     return ClientRequest(
         message.method,
@@ -112,7 +113,7 @@ def parse_received(exchange: Exchange, fields: Mapping[str, Any]) -> ClientReque
 
 
 def is_client_recording(path: Path) -> bool:
-    """Whether a file is a recording of clients, judging by its header."""
+    """Whether the header of a file says that the file is a recording of watched clients."""
     if not path.is_file():  # opening a named pipe would block
         return False
     try:
@@ -126,7 +127,7 @@ def load(path: Path) -> Archive:
     """Read a recording of clients.
 
     Raises:
-        HarError: the file cannot be read, or is not such a recording.
+        HarError: the file cannot be read, or is not a recording of clients.
     """
     try:
         log, entries = recording.read_archive(path)

@@ -1,9 +1,9 @@
-"""The calls of an adapter in the recording of a run: an entry of the HTTP Archive for each request of the client.
+"""Writes and reads the calls of an adapter in the recording of a run, an HTTP Archive.
 
-The members are those of `transport.har`: `_scope` names the row, `_call` counts the adapter's calls in that row, and
-`_place` the requests of a call. `_received` is as in `archive`, with the index of the inference. The first entry of a
-call has `_said`: the answer of the adapter, with the seconds that it took. A call without requests has one entry,
-without `_received`.
+Each request of the client is one entry. The members are those of `transport.har`: `_scope` is the row, `_call` the
+index of the adapter's call in that row, and `_place` the index of the request in that call. `_received` is as in
+`archive`, plus the index of the inference. The first entry of a call has `_said`: the adapter's answer, and the seconds
+until that answer. A call without requests has one entry, without `_received`.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _ERRORS: Final[Mapping[str, type[AdapterError]]] = {
 }
 
 
-def make_entries(scope: str, index: int, asked: AdapterCall) -> tuple[Call, list[dict[str, Any]]]:
-    """Return a call of the adapter as a recorded call, and the further members of its entries."""
-    exchanges = tuple(request.exchange(number) for number, (_, request) in enumerate(asked.requests))
+def build_entries(scope: str, index: int, call: AdapterCall) -> tuple[Call, list[dict[str, Any]]]:
+    """Convert an adapter's call for the recording: return the recorded call, and the extra members of each entry."""
+    exchanges = tuple(request.to_exchange(number) for number, (_, request) in enumerate(call.requests))
     own: list[dict[str, Any]] = [
-        {"_received": {**describe_received(request.received), "inference": place}} for place, request in asked.requests
+        {"_received": {**describe_received(request.received), "inference": place}} for place, request in call.requests
     ]
     messages = tuple(exchange.message for exchange in exchanges) or (NO_REQUEST,)
     first, *others = own or [{}]
-    return Call(scope, index, messages, exchanges), [{**first, "_said": _describe_answer(asked)}, *others]
+    return Call(scope, index, messages, exchanges), [{**first, "_said": _describe_answer(call)}, *others]
 
 
-def _describe_answer(asked: AdapterCall) -> dict[str, Any]:
-    together = {} if asked.is_together is None else {"together": asked.is_together}
-    if asked.results is None:
-        error = asked.error or AdapterError("the adapter was stopped")
+def _describe_answer(call: AdapterCall) -> dict[str, Any]:
+    together = {} if call.is_concurrent is None else {"together": call.is_concurrent}
+    if call.results is None:
+        error = call.error or AdapterError("the adapter was stopped")
         kind = next(name for name, one in _ERRORS.items() if type(error) is one)
         return {"error": {"kind": kind, "message": str(error), "stderr": list(error.stderr)}, **together}
-    elapsed = max(result.elapsed for result in asked.results)
-    line = json.loads(adapter_lines.make_results_line(1, asked.results))
+    elapsed = max(result.elapsed for result in call.results)
+    line = json.loads(adapter_lines.make_results_line(1, call.results))
     return {"results": line["results"], "elapsed": elapsed, **together}
 
 
@@ -64,11 +64,12 @@ def _describe_answer(asked: AdapterCall) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request of a call.
+    """A recorded request of the client, and the recorded answer.
 
     Attributes:
-        inference: the index of its inference.
-        exchange: the request and its answer, as recorded.
+        inference: the index of the inference that the request belongs to.
+        received: the request.
+        exchange: the request and its answer.
     """
 
     inference: int
@@ -78,16 +79,17 @@ class RecordedRequest:
 
 @dataclass(slots=True)
 class RecordedCall:
-    """A call of the adapter.
+    """A recorded call of the adapter.
 
     Attributes:
-        results: a result for each inference; None if the adapter broke; `error` is then the reason.
-        is_together: see `AdapterCall`.
+        results: a result for each inference; None if the adapter broke.
+        error: why the adapter broke, or None.
+        is_concurrent: see `AdapterCall`.
     """
 
     results: tuple[Result, ...] | None = None
     error: AdapterError | None = None
-    is_together: bool | None = None
+    is_concurrent: bool | None = None
     requests: list[RecordedRequest] = field(default_factory=list)
 
 
@@ -96,9 +98,10 @@ class ClientRecording:
     """A parsed recording of a client.
 
     Attributes:
-        url: the first URL given to the client; `grpc`: the same for gRPC, or empty if that was not judged.
-        times: of the first and the last entry.
-        calls: by row and index.
+        url: the first URL given to the client; `grpc`: the same for gRPC, or empty if gRPC was not judged.
+        client: the adapter's description of the client.
+        times: the times of the first and the last entry.
+        calls: (row, index of the call in that row) -> the call.
     """
 
     url: str
@@ -109,15 +112,15 @@ class ClientRecording:
 
 
 def load(path: Path) -> ClientRecording:
-    """Read a recording.
+    """Read the recording of a run that judged a client.
 
     Raises:
-        HarError: it cannot be read, or is not the recording of a run that judged a client.
+        HarError: the file cannot be read, or is not such a recording.
     """
     try:
         log, entries = recording.read_archive(path)
         if log.get("_party") != Party.CLIENT:
-            raise HarError(f"{path} is no recording of a client")
+            raise HarError(f"{path} is not a recording of a client")
         bodies, calls, times = BodyReader(), dict[tuple[str, int], RecordedCall](), set[datetime]()
         for entry in entries:
             times.add(datetime.fromisoformat(entry["startedDateTime"]))
@@ -129,18 +132,18 @@ def load(path: Path) -> ClientRecording:
     except files.NotOpenedError as error:
         raise HarError(f"{path}: {error}") from error
     except files.UnreadableError as error:
-        raise HarError(f"{path} is no recording of this suite: {error}") from error
+        raise HarError(f"{path} is not a recording of this suite: {error}") from error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AdapterError) as error:
-        raise HarError(f"{path} is no recording of this suite: {type(error).__name__}: {error}") from error
+        raise HarError(f"{path} is not a recording of this suite: {type(error).__name__}: {error}") from error
 
 
 def _add_entry(calls: dict[tuple[str, int], RecordedCall], entry: Mapping[str, Any], exchange: Exchange) -> None:
-    """Add an entry to its call; entries of a call are in the order of its requests."""
+    """Add an entry to its call. The entries of a call are in the order of requests; the first one has `_said`."""
     key = entry["_scope"], entry["_call"]
     if ("_said" in entry) != (key not in calls):
-        raise ValueError(f"call {key[1]} of {key[0]} is recorded twice, or not from its beginning")
+        raise ValueError(f"call {key[1]} of {key[0]} is recorded twice, or its first entry is missing")
     if "_said" in entry:
-        calls[key] = _parse_answer(entry["_said"])
+        calls[key] = _parse_recorded_call(entry["_said"])
     if "_received" in entry:
         fields = entry["_received"]
         calls[key].requests.append(
@@ -148,12 +151,12 @@ def _add_entry(calls: dict[tuple[str, int], RecordedCall], entry: Mapping[str, A
         )
 
 
-def _parse_answer(said: Mapping[str, Any]) -> RecordedCall:
-    is_together = said.get("together")
-    if "error" in said:
-        error = said["error"]
+def _parse_recorded_call(answer: Mapping[str, Any]) -> RecordedCall:
+    is_concurrent = answer.get("together")
+    if "error" in answer:
+        error = answer["error"]
         broke = _ERRORS[error["kind"]](str(error["message"]), list(map(str, error["stderr"])))
-        return RecordedCall(error=broke, is_together=is_together)
-    results, elapsed = said["results"], float(said["elapsed"])
+        return RecordedCall(error=broke, is_concurrent=is_concurrent)
+    results, elapsed = answer["results"], float(answer["elapsed"])
     line = json.dumps({"seq": 1, "results": results}).encode("ascii")
-    return RecordedCall(tuple(adapter_lines.parse_results(line, 1, len(results), elapsed)), is_together=is_together)
+    return RecordedCall(tuple(adapter_lines.parse_results(line, 1, len(results), elapsed)), is_concurrent=is_concurrent)

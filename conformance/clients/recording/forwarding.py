@@ -1,7 +1,7 @@
 """Forwards one connection, byte for byte, and passes copies of the bytes to a tap.
 
-A tap gets bytes before they are forwarded, so that it knows a request before its answer can arrive. Half-closes and
-resets are forwarded as well.
+A tap receives bytes before they are forwarded, so that it has read a request before its answer can arrive. Half-closes
+and resets are forwarded as well.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Upstream:
     """The server to which connections are forwarded.
 
     Attributes:
-        path: the path before `/v2`. A client has to send this path: the proxy adds nothing to requests.
+        path: the path before `/v2`, which clients have to send themselves: the proxy does not change requests.
         tls: the TLS context, or None.
-        url: the URL, for messages.
+        url: the URL of the server, for messages.
     """
 
     host: str
@@ -39,10 +39,10 @@ class Upstream:
 
 
 def read_http_upstream(settings: Settings) -> Upstream:
-    """Return the upstream for HTTP.
+    """Return the HTTP server of the settings.
 
     Raises:
-        SettingsError: its certificates cannot be read.
+        SettingsError: the certificates in the settings cannot be read.
     """
     parts = urlsplit(settings.url)
     tls = settings.build_ssl_context() if parts.scheme == "https" else None
@@ -50,10 +50,10 @@ def read_http_upstream(settings: Settings) -> Upstream:
 
 
 def read_grpc_upstream(settings: Settings) -> Upstream:
-    """Return the upstream for gRPC.
+    """Return the gRPC server of the settings.
 
     Raises:
-        SettingsError: the server has no such address, or its certificates cannot be read.
+        SettingsError: the settings have no gRPC address, or their certificates cannot be read.
     """
     address = settings.grpc_address
     tls = None
@@ -67,7 +67,7 @@ def read_grpc_upstream(settings: Settings) -> Upstream:
 
 
 class Tap(Protocol):
-    """Reads copies of the bytes of one connection."""
+    """Receives copies of the bytes of one connection, to record them."""
 
     def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
@@ -92,13 +92,13 @@ MAX_TLS_LINGER_S: Final = 30.0  # seconds for an answer after the client's half-
 
 
 class Connection:
-    """One connection of a client.
+    """Forwards one connection of a client.
 
     Args:
-        tap: gets copies of the bytes.
-        wait_for_judging: awaited after each piece from the client, so that judging it delays the next piece; returns
-            the number of requests so far.
-        report_trouble: called with the reason why the connection cannot be forwarded or read.
+        tap: receives copies of the bytes.
+        wait_for_judging: waits until the requests so far are judged, and returns their number. Awaited after each piece
+            from the client, so that clients cannot send faster than requests are judged.
+        report_trouble: called with the reason why the connection cannot be forwarded, or not recorded any further.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Connection:
         self._report_trouble = report_trouble
 
     async def forward(self, reader: StreamReader, writer: StreamWriter, upstream: Upstream) -> None:
-        """Forward until both sides have ended; call `handle_end` of the tap in any case."""
+        """Forward bytes until both sides have closed the connection; call `handle_end` of the tap in any case."""
         try:
             server = await _connect(upstream)
             if isinstance(server, str):
@@ -128,8 +128,8 @@ class Connection:
     ) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._forward_guarded(self._forward_requests(reader, forth), writer, forth))
-                tasks.create_task(self._forward_guarded(self._forward_answers(back, writer), writer, forth))
+                tasks.create_task(self._forward_or_reset(self._forward_requests(reader, forth), writer, forth))
+                tasks.create_task(self._forward_or_reset(self._forward_answers(back, writer), writer, forth))
         finally:
             await _close_writer(forth)
 
@@ -155,26 +155,26 @@ class Connection:
             await writer.drain()
         _forward_end(writer)
 
-    async def _forward_guarded(self, direction: Awaitable[None], *both: StreamWriter) -> None:
-        """Forward one direction; reset both ends if either is reset."""
+    async def _forward_or_reset(self, direction: Awaitable[None], *both: StreamWriter) -> None:
+        """Forward one direction of the connection; if either side resets, reset the connections to both sides."""
         try:
             await direction
         except OSError:
             for writer in both:
                 _reset_connection(writer)
 
-    def _call_tap(self, take: Callable[[Tap], None]) -> None:
-        """Call the tap; forwarding goes on even if it fails."""
+    def _call_tap(self, action: Callable[[Tap], None]) -> None:
+        """Call the tap. If the tap raises an exception, report it and stop recording, but continue to forward."""
         if self._tap is None:
             return
         try:
-            take(self._tap)
+            action(self._tap)
         except Exception as error:  # a bug of the suite must not affect the connection
             self._tap = None
-            self._report_trouble(f"a connection is not read any further: {type(error).__name__}: {error}")
+            self._report_trouble(f"a connection is not recorded any further: {type(error).__name__}: {error}")
 
     async def _read_without_server(self, reader: StreamReader) -> None:
-        """Read from a client whose server cannot be reached: its requests are judged all the same."""
+        """Read the first requests of a client whose server cannot be reached, so that they are judged anyway."""
         try:
             async with asyncio.timeout(MAX_UNSERVED_S):
                 while piece := await reader.read(_PIECE):
@@ -206,7 +206,7 @@ async def _connect(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | st
 
 
 def _reset_connection(writer: StreamWriter) -> None:
-    """Reset a connection."""
+    """Close a connection with a TCP reset."""
     found = writer.get_extra_info("socket")
     if found is not None and found.fileno() >= 0:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -32,11 +32,14 @@ class NotHttp2Error(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Headers, data or a reset on a stream.
+    """An event of a stream: headers, data or a reset.
 
     Attributes:
-        headers: a header block, or None; `data`: a piece of data.
-        has_ended: whether the event ends the stream; `reset`: the error code of a reset, or None.
+        stream: the id of the stream.
+        headers: the headers, or None.
+        data: a piece of data; may be empty.
+        has_ended: whether the event ends its direction of the stream.
+        reset: the error code of a reset, or None.
     """
 
     stream: int
@@ -47,38 +50,38 @@ class Event:
 
 
 class FrameReader:
-    """Reads one direction of a connection.
+    """Parses the HTTP/2 frames of one direction of a connection.
 
     Args:
-        is_of_client: whether this is the client's direction, which begins with the preface.
+        is_from_client: whether the client sends the bytes. They begin with the connection preface.
     """
 
-    def __init__(self, *, is_of_client: bool) -> None:
+    def __init__(self, *, is_from_client: bool) -> None:
         self._buffer = bytearray()
-        self._needs_preface = is_of_client
+        self._needs_preface = is_from_client
         self._decoder = Decoder(_MAX_HEADERS_BYTES)
         self._decoder.max_allowed_table_size = _MAX_TABLE_BYTES
         self._block = bytearray()  # a header block that continues in the next frame
         self._ends_stream = False
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """Parse the next bytes; yield the events that they complete.
+        """Parse the next bytes; yield an event for each frame or header block that is complete.
 
         Raises:
             NotHttp2Error: the bytes are not HTTP/2.
         """
         self._buffer += data
-        if self._needs_preface and not self._take_preface():
+        if self._needs_preface and not self._skip_preface():
             return
         try:
             while (frame := self._parse_frame()) is not None:
                 yield from self._list_events(frame)
         except (HyperframeError, HPACKError, UnicodeDecodeError) as error:
-            raise NotHttp2Error(f"a connection of gRPC cannot be read: {type(error).__name__}: {error}") from error
+            raise NotHttp2Error(f"invalid HTTP/2 on a gRPC connection: {type(error).__name__}: {error}") from error
 
-    def _take_preface(self) -> bool:
+    def _skip_preface(self) -> bool:
         if not PREFACE.startswith(bytes(self._buffer[: len(PREFACE)])):
-            raise NotHttp2Error("a connection to the port of gRPC does not begin as HTTP/2 does")
+            raise NotHttp2Error("a connection to the gRPC port does not begin with the HTTP/2 preface")
         if len(self._buffer) < len(PREFACE):
             return False
         del self._buffer[: len(PREFACE)]
@@ -108,7 +111,7 @@ class FrameReader:
             self._ends_stream = "END_STREAM" in frame.flags
         self._block += frame.data
         if len(self._block) > _MAX_HEADERS_BYTES:
-            raise NotHttp2Error("a connection of gRPC cannot be read: headers without end")
+            raise NotHttp2Error("invalid HTTP/2 on a gRPC connection: too many bytes of headers")
         if "END_HEADERS" in frame.flags:
             pairs = self._decoder.decode(bytes(self._block), raw=True)
             self._block.clear()
@@ -133,7 +136,7 @@ class MessageSplitter:
         self._missing_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[bool, Body]]:
-        """Process a piece; for each message that ends in it, yield whether it is compressed, and its body."""
+        """Add a piece of data; for each message that the piece completes, yield (is compressed, body)."""
         while data or (self._body is not None and not self._missing_bytes):
             if self._body is None:
                 data = self._begin_message(data)
@@ -162,7 +165,7 @@ class MessageSplitter:
 
 
 def decompress_message(data: bytes, coding: str, max_bytes: int) -> bytes | None:
-    """Decompress a message; return None if it is invalid, its coding unknown, or its length above `max_bytes`."""
+    """Decompress a message; return None for invalid data, an unknown coding, or more than `max_bytes`."""
     if coding not in _WINDOWS:
         return None
     decoder = zlib.decompressobj(_WINDOWS[coding])

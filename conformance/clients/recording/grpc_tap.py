@@ -1,6 +1,6 @@
-"""Taps a gRPC connection: records the calls of a client, message by message, and the status of each.
+"""Taps a gRPC connection: records each request message of a client with its answer message and the call's status.
 
-The HTTP/2 bytes are forwarded unchanged, with metadata, deadlines, compression and the order of frames.
+The proxy forwards the HTTP/2 bytes unchanged: metadata, deadlines, compression and the order of frames stay the same.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ MAX_MESSAGES: Final = 1000  # messages of one call
 
 @dataclass(slots=True)
 class _Call:
-    """One call.
+    """The state of one call. A server may end a call before the client has sent all messages.
 
     Attributes:
-        pending: the request messages, in order; `bodies`: the answer messages.
-        trouble: why the call ended without a status; empty if it has one; None until the call ends. A server may end a
-            call before the client has sent all messages; the later messages are recorded as well.
-        has_client_ended: whether the client's side of the stream has ended.
+        headers: the headers of the request.
+        requests: splits the data from the client into messages.
+        answers: splits the data from the server into messages.
+        pending: the request messages so far, in order.
+        bodies: the answer messages so far, in order.
+        answer_headers: the headers and trailers of the answer.
+        trouble: why the call ended without a status; empty if it ended with one; None until the server or a reset
+            ends the call.
+        has_client_ended: whether the client has ended its side of the stream.
     """
 
     headers: Headers
@@ -49,39 +54,39 @@ class _Call:
 
 
 class GrpcTap:
-    """Taps one connection; see `forwarding.Tap`."""
+    """Records the gRPC calls of one connection; see `forwarding.Tap`."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._client_frames = FrameReader(is_of_client=True)
-        self._server_frames = FrameReader(is_of_client=False)
+        self._client_frames = FrameReader(is_from_client=True)
+        self._server_frames = FrameReader(is_from_client=False)
         self._calls: dict[int, _Call] = {}
         self._is_stuck = False
 
     def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
-        self._read_events(self._client_frames, data, is_of_client=True)
+        self._read_events(self._client_frames, data, is_from_client=True)
 
     def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
-        self._read_events(self._server_frames, data, is_of_client=False)
+        self._read_events(self._server_frames, data, is_from_client=False)
 
     def handle_reset(self) -> None:
-        """Do nothing: calls have their own resets."""
+        """Do nothing: only HTTP/1 counts connection resets, gRPC resets streams."""
 
     def handle_end(self) -> None:
-        """End the calls that are open."""
+        """Record that the connection ended before its open calls."""
         for call in self._calls.values():
             _release(call)
             if call.trouble is None:
                 self._end_call(call, "the connection ended before the call")
 
-    def _read_events(self, reader: FrameReader, data: bytes, *, is_of_client: bool) -> None:
+    def _read_events(self, reader: FrameReader, data: bytes, *, is_from_client: bool) -> None:
         if self._is_stuck:
             return
         try:
             for event in reader.feed(data):
-                (self._handle_client_event if is_of_client else self._handle_server_event)(event)
+                (self._handle_client_event if is_from_client else self._handle_server_event)(event)
         except NotHttp2Error as error:
             self._is_stuck = True
             self._recorder.report_unread(str(error))
@@ -91,7 +96,7 @@ class GrpcTap:
     def _handle_client_event(self, event: Event) -> None:
         if event.headers is not None and event.stream not in self._calls:
             if len(self._calls) >= MAX_STREAMS:
-                raise NotHttp2Error("a connection of gRPC has more open calls than are read")
+                raise NotHttp2Error(f"a gRPC connection has more than {MAX_STREAMS} open calls")
             store = self._recorder.store
             self._calls[event.stream] = _Call(event.headers, MessageSplitter(store), MessageSplitter(store))
         call = self._calls.get(event.stream)
@@ -139,14 +144,14 @@ class GrpcTap:
         self._remove_call(event.stream, call)
 
     def _end_call(self, call: _Call, trouble: str) -> None:
-        """End a call: pair its requests with the answers in order, each with the status of the call."""
+        """Record the answer of each request message: the answer message at the same index, with the call's status."""
         call.trouble = trouble
         for place, pending in enumerate(call.pending):
             body = call.bodies[place] if place < len(call.bodies) else b""
             self._recorder.record_answer(pending, _build_answer(call.answer_headers, body, trouble))
 
     def _remove_call(self, stream: int, call: _Call) -> None:
-        """Remove a call that has ended on both sides."""
+        """Forget a call if both the client and the server have ended it."""
         if call.has_client_ended and call.trouble is not None:
             _release(call)
             del self._calls[stream]

@@ -19,7 +19,7 @@ _BEGINS_LIKE_A_REQUEST: Final = re.compile(rb"[A-Z]{1,12}(?: |\Z)")
 
 
 class HttpTap:
-    """Taps one connection; see `forwarding.Tap`."""
+    """Records the HTTP/1 requests of one connection; see `forwarding.Tap`."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -33,15 +33,15 @@ class HttpTap:
     def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
         for read in self._requests.feed(data):
-            self._take_request(read)
+            self._record_parsed(read)
 
     def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
         for read in self._answers.feed(data):
-            self._take_answer(_build_answer(read))
+            self._record_answer(_build_answer(read))
         if self._answers.is_stuck and not self._requests.is_stuck:
             self._requests.is_stuck = True
-            self._recorder.report_unread("a connection continued with bytes that are not HTTP/1")
+            self._recorder.report_unread("a connection continues with bytes that are not HTTP/1")
 
     def handle_reset(self) -> None:
         """Report a reset by the client after an answer, unless another request is waiting or has begun."""
@@ -49,28 +49,28 @@ class HttpTap:
             self._recorder.report_reset(self._last_answered)
 
     def handle_end(self) -> None:
-        """Handle the open messages: an answer that ends with the connection, and an incomplete request."""
+        """Record the messages that end with the connection: an answer, an incomplete request, missing answers."""
         if read := self._answers.end():
-            self._take_answer(_build_answer(read))
+            self._record_answer(_build_answer(read))
         if (current := self._requests.current) is not None:
             self._record_incomplete(current)
         elif head := self._requests.incomplete_head:
-            self._handle_rest(head)
+            self._record_stray_bytes(head)
         while self._waiting:
             self._recorder.record_answer(self._waiting.popleft(), RecordedAnswer(trouble=_NO_ANSWER))
 
     # --- requests ---
 
-    def _take_request(self, read: HttpMessage) -> None:
+    def _record_parsed(self, read: HttpMessage) -> None:
         is_whole, body = read.body.is_whole, read.body.release()
         if read.trouble and not read.method:
-            self._handle_rest(body)
-        elif read.is_beyond_reader:
+            self._record_stray_bytes(body)
+        elif read.is_reader_limit:
             self._recorder.report_unread(read.trouble)
         else:
-            self._record(_build_request(read, body, _describe_trouble(read)), is_whole=is_whole)
+            self._record_request(_build_request(read, body, _describe_trouble(read)), is_whole=is_whole)
 
-    def _record(self, received: ClientRequest, *, is_whole: bool = True) -> None:
+    def _record_request(self, received: ClientRequest, *, is_whole: bool = True) -> None:
         self._last_request = received
         pending = self._recorder.record_request(received, is_whole=is_whole)
         if self._early_answers:
@@ -79,35 +79,41 @@ class HttpTap:
             self._waiting.append(pending)
 
     def _record_incomplete(self, read: HttpMessage) -> None:
-        """Record an incomplete request if its body has all declared data. Otherwise the client may have aborted it."""
+        """Record an incomplete request if its body has all bytes that its JSON declares.
+
+        Otherwise the client may have aborted the request; report it as unread.
+        """
         body = read.body.release()
-        missing = "but for its last chunk" if read.is_chunked else "and a larger Content-Length"
-        trouble = f"a body of {len(body)} bytes, whole, {missing}"
+        missing = "without the last chunk" if read.is_chunked else "but a larger Content-Length"
+        trouble = f"a complete body of {len(body)} bytes, {missing}"
         received = _build_request(read, body, trouble)
         if has_declared_bytes(received):
-            self._record(received)
+            self._record_request(received)
         else:
             self._recorder.report_unread("a request was aborted before it was complete")
 
-    def _handle_rest(self, rest: bytes) -> None:
-        """Handle bytes that are not an HTTP request: they may belong to the body of the last request."""
+    def _record_stray_bytes(self, rest: bytes) -> None:
+        """Record bytes after a request that do not begin a request: they may belong to the body of that request.
+
+        Report them as unread if this is not likely.
+        """
         last = self._last_request
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
-            self._recorder.report_unread("the connection did not begin with an HTTP/1 request")
+            self._recorder.report_unread("a connection contains bytes that are not an HTTP/1 request")
             return
-        trouble = f"a body that goes on behind its Content-Length of {len(last.body)}"
+        trouble = f"a body longer than its Content-Length of {len(last.body)}"
         shown = rest[:MAX_REST_BYTES]
-        self._record(ClientRequest(last.method, last.path, last.headers, shown, last.version, trouble=trouble))
+        self._record_request(ClientRequest(last.method, last.path, last.headers, shown, last.version, trouble=trouble))
 
     # --- answers ---
 
     def _find_next_method(self) -> str:
-        """Return the method of the request that the next answer belongs to."""
+        """Return the method of the request that the next answer answers."""
         if self._waiting:
             return self._waiting[0].recorded.received.method
         return self._requests.current.method if self._requests.current else "GET"
 
-    def _take_answer(self, answer: RecordedAnswer) -> None:
+    def _record_answer(self, answer: RecordedAnswer) -> None:
         if self._waiting:
             self._last_answered = self._waiting.popleft()
             self._recorder.record_answer(self._last_answered, answer)
@@ -116,7 +122,7 @@ class HttpTap:
 
 
 def has_declared_bytes(received: ClientRequest) -> bool:
-    """Whether a body has all bytes that its JSON declares, regardless of HTTP framing."""
+    """Whether a body has exactly the bytes that its JSON and the inference header declare, regardless of framing."""
     header = received.header(INFERENCE_HEADER)
     try:
         end = len(received.body) if header is None else int(header)

@@ -1,7 +1,7 @@
-"""Masks credentials in the requests of clients before anything is judged or stored, since no rule needs them.
+"""Masks credentials in the requests of clients before a request is judged or stored: no rule needs credentials.
 
-Keeps the names of headers and of URL parameters. Elsewhere, replaces a long secret by asterisks of the same length, so
-that lengths and offsets stay correct.
+The names of headers and of URL parameters stay. In bodies, asterisks replace each byte of a long secret, so that
+lengths and offsets stay correct.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def find_secrets(received: ClientRequest) -> tuple[str, ...]:
 
 
 def mask_request(received: ClientRequest) -> ClientRequest:
-    """Mask the credentials in a request."""
+    """Return a request with masked credentials; in the body only long ones, since short ones may be part of JSON."""
     long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
     path = _PARAMETER.sub(_mask_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
     return replace(
@@ -43,7 +43,7 @@ def mask_request(received: ClientRequest) -> ClientRequest:
 
 
 def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAnswer:
-    """Mask cookies in an answer, and credentials of the request that it repeats."""
+    """Return an answer with masked cookies; mask the request's credentials (`secrets`) wherever it repeats them."""
     return replace(
         answer,
         headers=_mask_headers(answer.headers, secrets),

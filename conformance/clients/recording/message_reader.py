@@ -29,14 +29,15 @@ _UNREADABLE_STATUSES: Final = (
 
 @dataclass(slots=True)
 class HttpMessage:
-    """A message that was parsed to its end, or as far as possible.
+    """An HTTP/1 request or answer, parsed to its end or as far as possible.
 
     Attributes:
-        method: the method of a request; like `path`, empty if the request line is invalid.
-        status: the status of an answer.
-        is_chunked: whether its body was chunked; None if its head is invalid.
-        trouble: why parsing stopped; empty if the message ended properly.
-        is_beyond_reader: whether parsing stopped at a limit of this reader, rather than at a violation of HTTP.
+        method: the method of a request; empty for an answer, or if the request line is invalid.
+        path: the path of a request; empty likewise.
+        status: the status of an answer; 0 for a request.
+        is_chunked: whether the body was sent in chunks; None if the head is invalid.
+        trouble: why parsing stopped; empty if the message is complete and valid.
+        is_reader_limit: whether parsing stopped at a limit of this reader, rather than at invalid HTTP.
     """
 
     body: Body
@@ -47,10 +48,10 @@ class HttpMessage:
     headers: Headers = ()
     is_chunked: bool | None = None
     trouble: str = ""
-    is_beyond_reader: bool = False
+    is_reader_limit: bool = False
 
     def values(self, name: str) -> list[str]:
-        """Return every value of a header; `name` is in lower case."""
+        """Return the values of all header fields with this name, which is in lower case."""
         return [value for key, value in self.headers if key.lower() == name]
 
 
@@ -58,11 +59,11 @@ class MessageReader:
     """Parses the messages of one direction of a connection.
 
     Attributes:
-        current: the message whose head has been parsed, but not its end.
-        is_stuck: whether parsing has stopped.
+        current: the message whose head has been parsed, but whose end has not; None between two messages.
+        is_stuck: whether parsing has stopped for good, at invalid bytes or a switch to another protocol.
 
     Args:
-        store: storage for bodies.
+        store: the memory budget for bodies.
         make_parser: makes the parser of the next message.
     """
 
@@ -76,27 +77,30 @@ class MessageReader:
 
     @property
     def incomplete_head(self) -> bytes:
-        """The bytes of a message whose head is incomplete."""
+        """The bytes of the next message, if its head is incomplete; else empty."""
         return bytes(self._head) if self.current is None else b""
 
     def feed(self, data: bytes) -> Iterator[HttpMessage]:
-        """Parse the next bytes; yield each message that ends in them, and a message that stops the parser."""
+        """Parse the next bytes; yield each message that they complete, and a message that is invalid."""
         while data and not self.is_stuck:
             if self._parser is None:
                 data = data.lstrip(b"\r\n")  # ignore empty lines before a message (RFC 9112 2.2)
                 self._parser = self._make_parser() if data else None
             if self._parser is not None:
-                read, data = self._parse_step(self._parser, data)
+                read, data = self._parse_next(self._parser, data)
                 yield from [read] if read else []
 
     def end(self) -> HttpMessage | None:
-        """Handle the end of the direction; return the message that ends with it, as an answer may."""
+        """Parse the end of the direction; return the message that ends with the connection, or None."""
         if self._parser is None or self.is_stuck:
             return None
-        return self._parse_step(self._parser, b"")[0]
+        return self._parse_next(self._parser, b"")[0]
 
-    def _parse_step(self, parser: h11.Connection, data: bytes) -> tuple[HttpMessage | None, bytes]:
-        """Parse bytes (empty at the end); return the message that ends in them and the bytes after that message."""
+    def _parse_next(self, parser: h11.Connection, data: bytes) -> tuple[HttpMessage | None, bytes]:
+        """Parse bytes up to the end of a message; return the message, or None, and the remaining bytes.
+
+        Empty bytes mean the end of the direction.
+        """
         if self.current is None:
             self._head += data
         try:
@@ -109,7 +113,7 @@ class MessageReader:
             if self.current is None and (repaired := _insert_host(bytes(self._head))):
                 self._head.clear()
                 self._parser = self._make_parser()
-                return self._remove_host(self._parse_step(self._parser, repaired))
+                return self._remove_host(self._parse_next(self._parser, repaired))
             return self._stop_parsing(error), b""
         return None, b""
 
@@ -122,7 +126,7 @@ class MessageReader:
             self.is_stuck = True
 
     def _remove_host(self, step: tuple[HttpMessage | None, bytes]) -> tuple[HttpMessage | None, bytes]:
-        """Remove the Host header that `_insert_host` inserted."""
+        """Remove the Host header that `_insert_host` inserted from the result of `_parse_next`."""
         for read in (self.current, step[0]):
             if read is not None:
                 read.headers = tuple(pair for pair in read.headers if pair != ("Host", "absent"))
@@ -134,16 +138,16 @@ class MessageReader:
         return read
 
     def _stop_parsing(self, error: h11.RemoteProtocolError) -> HttpMessage:
-        """Stop parsing; return the message so far, with its head as far as it is readable."""
+        """Stop parsing for good; return the current message, or the readable parts of the invalid head."""
         self.is_stuck = True
         read, self.current = self.current or _salvage_head(bytes(self._head), Body(self._store)), None
         self._head.clear()
-        read.trouble, read.is_beyond_reader = _describe_error(error), error.error_status_hint in _UNREADABLE_STATUSES
+        read.trouble, read.is_reader_limit = _describe_error(error), error.error_status_hint in _UNREADABLE_STATUSES
         return read
 
 
 def _describe_error(error: h11.RemoteProtocolError) -> str:
-    """Return the message of h11 without the line that it quotes, which may contain a credential."""
+    """Return the message of an h11 error without the quoted request line, which may contain a credential."""
     return str(error).partition(": bytearray(")[0]
 
 
@@ -160,7 +164,7 @@ def _begin_message(event: Any, body: Body) -> HttpMessage:
 
 
 def _insert_host(head: bytes) -> bytes:
-    """Insert a Host header after the request line; return nothing if the head has one or is incomplete."""
+    """Return a head with a Host header inserted after the request line; empty if it has Host or is incomplete."""
     end, line = _END_OF_HEAD.search(head), _REQUEST_LINE.match(head)
     fields = head[: end.start() + 1] if end else b""
     if line is None or line[3] is None or not end or any(name.lower() == b"host" for name, _ in _FIELD.findall(fields)):

@@ -1,4 +1,4 @@
-"""The recording peer: a proxy that clients connect to, which forwards their bytes in a separate thread."""
+"""The recording proxy: clients connect to it, and a separate thread forwards their bytes to the server."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _BACKLOG: Final = 512
 
 
 class PortError(OSError):
-    """The port is not available; the message is one line."""
+    """The proxy cannot listen at a port; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A port, the server to which it forwards, and the tap for its connections.
+    """A port of the proxy, the server to which it forwards, and how to record its connections.
 
     Attributes:
-        port: 0 for a free port.
-        tap: makes the tap of a connection.
+        port: the port to listen at; 0 for a free port.
+        tap: creates the tap of a connection.
     """
 
     port: int
@@ -40,11 +40,11 @@ class Route:
 
 
 class Proxy:
-    """A recording peer with a port for each route.
+    """A recording proxy with a port for each route.
 
     Attributes:
         ports: the ports, in the order of the routes.
-        fault: the first exception of the listener, or None. Forwarding goes on.
+        fault: the first exception of the listener, or None. Forwarding continues after an exception.
 
     Args:
         routes: at least one.
@@ -74,31 +74,31 @@ class Proxy:
         self._thread.start()
         for route in self._routes:
             try:
-                self._wait(self._listen(route))
+                self._run_in_loop(self._listen(route))
             except OSError as error:
                 raise PortError(
                     f"cannot listen at {self._host}:{route.port}: {os.strerror(error.errno or 0)}"
                 ) from error
 
     def serve(self, listener: Listener) -> None:
-        """Start forwarding, and call the listener in a separate thread."""
+        """Accept and forward connections; call the listener in a separate thread."""
         self._listener = listener
         for server in self._servers:
-            self._wait(server.start_serving())
+            self._run_in_loop(server.start_serving())
 
     def close(self) -> None:
-        """Stop listening, close open connections, and report their last messages; idempotent."""
+        """Stop listening, close open connections, and report their last messages to the listener; idempotent."""
         if self._loop.is_closed():
             return
         if self._thread.is_alive():
-            self._wait(self._stop())
+            self._run_in_loop(self._stop())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
         self._judge.shutdown()
         self._loop.close()
 
-    def _wait(self, what: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(what, self._loop).result()
+    def _run_in_loop(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _listen(self, route: Route) -> None:
         server = await asyncio.start_server(
@@ -112,7 +112,7 @@ class Proxy:
         assert task is not None  # noqa: S101 - for the type checker
         assert self._listener is not None  # noqa: S101 - likewise: set by `serve`
         self._open.add(task)
-        queue = _ListenerQueue(self._listener, self._judge, self._keep_fault)
+        queue = _ListenerQueue(self._listener, self._judge, self._store_fault)
         recorder = Recorder(queue, self._store, self._numbers)
         try:
             await Connection(route.tap(recorder), queue.wait, queue.report_unread).forward(
@@ -123,7 +123,7 @@ class Proxy:
         finally:
             self._open.discard(task)
 
-    def _keep_fault(self, fault: BaseException) -> None:
+    def _store_fault(self, fault: BaseException) -> None:
         self.fault = self.fault or fault
 
     async def _stop(self) -> None:
@@ -161,13 +161,13 @@ class _ListenerQueue:
         self._submit(self._listener.handle_reset, recorded)
 
     def report_unread(self, why: str) -> None:
-        """Queue a report that something cannot be read."""
+        """Queue a report that bytes were forwarded without being recorded."""
         self._submit(self._listener.report_unread, why)
 
     async def wait(self) -> int:
-        """Wait until the listener has handled all events; return the number of requests so far.
+        """Wait until the listener has handled all queued events; return the number of requests so far.
 
-        The end of the recording cancels the wait, but none of the events: each is still handled.
+        At the end of the recording this wait is cancelled, but the listener still handles every event.
         """
         pending, self._pending = self._pending, []
         await asyncio.shield(asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True))

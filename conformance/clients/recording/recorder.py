@@ -20,7 +20,7 @@ MAX_TOTAL_BYTES: Final = 512 * 1024 * 1024  # bytes of all incomplete bodies tog
 
 
 class Store:
-    """The memory budget that all connections of a recording share."""
+    """The memory budget for bodies, which all connections of a recording share."""
 
     def __init__(self, max_total_bytes: int = MAX_TOTAL_BYTES, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self.free_bytes = max_total_bytes
@@ -28,11 +28,11 @@ class Store:
 
 
 class Body:
-    """A body that is stored within the budget; a body that does not fit is only counted.
+    """A body in memory. If the body exceeds the memory budget, only its length is kept.
 
     Attributes:
         length: the number of received bytes.
-        is_whole: whether all of them are stored.
+        is_whole: whether all received bytes are stored.
     """
 
     def __init__(self, store: Store) -> None:
@@ -60,7 +60,7 @@ class Body:
 
 
 class PendingRequest:
-    """A request that waits for its answer."""
+    """A recorded request that waits for its answer, with the credentials to mask in that answer."""
 
     def __init__(self, recorded: RecordedExchange, secrets: tuple[str, ...]) -> None:
         self.recorded = recorded
@@ -69,13 +69,15 @@ class PendingRequest:
 
 
 class Recorder:
-    """Records one connection.
+    """Records the requests and answers of one connection, and passes them to the listener.
 
     Attributes:
         store: the memory budget for bodies, which all connections share.
 
     Args:
-        numbers: numbers for requests, counted over all connections.
+        listener: receives the records.
+        store: the memory budget.
+        numbers: yields the numbers of requests, counted over all connections.
     """
 
     def __init__(self, listener: Listener, store: Store, numbers: Iterator[int]) -> None:
@@ -84,14 +86,14 @@ class Recorder:
         self._numbers = numbers
 
     def record_request(self, received: ClientRequest, *, is_whole: bool = True) -> PendingRequest:
-        """Record a request, report it to the listener, and return it as pending."""
+        """Mask a request and report it to the listener; return the request, which now waits for its answer."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         recorded = RecordedExchange(next(self._numbers), mask_request(received), is_whole, started=started)
         self._listener.handle_request(recorded)
         return PendingRequest(recorded, find_secrets(received))
 
     def record_answer(self, pending: PendingRequest, answer: RecordedAnswer) -> None:
-        """Record the answer of a request, or that there was none, and report it to the listener."""
+        """Mask the answer to a request and report it to the listener; also call this for a missing answer."""
         pending.recorded.answer = mask_answer(answer, pending.secrets)
         pending.recorded.elapsed = time.monotonic() - pending.received_at
         self._listener.handle_answer(pending.recorded)
@@ -101,5 +103,5 @@ class Recorder:
         self._listener.handle_reset(pending.recorded)
 
     def report_unread(self, why: str) -> None:
-        """Report to the listener that something was forwarded without being read."""
+        """Report to the listener that bytes were forwarded without being recorded, and why."""
         self._listener.report_unread(why)

@@ -1,4 +1,4 @@
-"""The records of a recording peer: a request of a client and its answer, also as an exchange for failures."""
+"""The records of the recording proxy: requests of clients and their answers. Converts them from and to exchanges."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ class RecordedAnswer:
     """The answer to a request.
 
     Attributes:
-        status: the HTTP status; None without an answer. Over gRPC, the HTTP status that corresponds to the code.
-        body: the body without HTTP framing; of a call, the answer message. Empty if it was too long to store.
-        code: the gRPC status code, by name; `details` is its message.
-        trouble: the failure of the transfer, as one line; else empty.
+        status: the HTTP status, or None without an answer; over gRPC, the HTTP status that corresponds to the code.
+        body: the body without HTTP framing; over gRPC, the answer message. Empty if it was too long to store.
+        code: the gRPC status code, by name; empty over HTTP.
+        details: the message of the gRPC status.
+        trouble: why the answer is missing or incomplete, as one line; empty if it is complete.
     """
 
     status: int | None = None
@@ -32,10 +33,11 @@ class RecordedAnswer:
 
 @dataclass(slots=True)
 class RecordedExchange:
-    """One request and its answer.
+    """A recorded request and its answer.
 
     Attributes:
         number: the number of the request within the recording, from 1.
+        received: the request, with credentials masked.
         is_whole: whether the body of the request was stored; otherwise only its head is judged.
         answer: None until the answer has arrived or the call or connection has ended.
         elapsed: seconds from the end of the request to the end of its answer.
@@ -51,34 +53,34 @@ class RecordedExchange:
 
 
 class Listener(Protocol):
-    """Receives the records. All calls are made sequentially in one thread."""
+    """Receives the records of the proxy. All methods are called in one thread, one after the other."""
 
     def handle_request(self, recorded: RecordedExchange) -> None:
-        """Handle a request once it is complete, or cut short."""
+        """Handle a request that is complete or was truncated; `answer` is still None."""
 
     def handle_answer(self, recorded: RecordedExchange) -> None:
-        """Handle the same exchange again once its answer has ended."""
+        """Handle the answer to a request that `handle_request` has received before; `answer` is set."""
 
     def handle_reset(self, recorded: RecordedExchange) -> None:
-        """Handle a reset of the connection by the client after the answer to this request, its last."""
+        """Handle that the client reset the connection after the answer to this request, the last one on it."""
 
     def report_unread(self, why: str) -> None:
-        """Handle bytes of a connection that were forwarded without being read; `why` is the reason."""
+        """Handle that bytes of a connection were forwarded without being recorded; `why` is the reason."""
 
 
 # --- as exchanges -----------------------------------------------------------------------------------------------------
 
 
-_NO_ANSWER: Final = RecordedAnswer(trouble="no answer came")
+_NO_ANSWER: Final = RecordedAnswer(trouble="no answer arrived")
 
 
 def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = None) -> Exchange:
-    """Return the exchange of a request and its answer.
+    """Convert a recorded request and its answer to an exchange.
 
     Args:
-        recorded: the request.
+        recorded: the request and its answer.
         url: the base URL given to the client.
-        message: the request, if the caller knows more of it than is recorded.
+        message: the request as the exchange holds it; None: built from the recorded request.
     """
     received, answer = recorded.received, recorded.answer or _NO_ANSWER
     kind = FailureKind.CLOSED if answer.status is None else FailureKind.BROKEN
@@ -100,7 +102,7 @@ def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = 
 
 
 def _describe_request(recorded: RecordedExchange) -> str:
-    """Return the facts about a request that its head and body do not show."""
+    """Return a note on what head and body of a request do not show: HTTP version, chunks, truncation, invalid HTTP."""
     received = recorded.received
     version = received.version if not received.is_over_grpc and received.version != "HTTP/1.1" else ""
     too_long = "" if recorded.is_whole else "too long to be stored"
@@ -109,7 +111,7 @@ def _describe_request(recorded: RecordedExchange) -> str:
 
 
 def read_recorded_answer(exchange: Exchange) -> RecordedAnswer:
-    """Convert an exchange back to its recorded answer."""
+    """Extract the answer from an exchange; the reverse of `to_exchange`."""
     return RecordedAnswer(
         exchange.status,
         exchange.headers,

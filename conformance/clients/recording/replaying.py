@@ -1,7 +1,8 @@
-"""Replays a recording in place of the client: the peer receives the recorded requests, the suite the results.
+"""Replays a recording in place of a client: the peer receives the recorded requests, the suite the recorded results.
 
-Under `certify` the inferences and scripts of a row depend only on the suite's version and on the client's behaviour so
-far. So the scripts answer the recorded requests as in the run, and each answer is compared with the recorded one.
+In `certify` runs, the inferences and scripts of a row depend only on the suite's version and on the client's earlier
+requests and results. So the scripts must give the recorded answers again, and each answer is compared with the recorded
+one.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ _MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a compressed body
 
 
 class ReplayPeer(Peer):
-    """A peer without ports: the recorded requests are passed to its scenarios."""
+    """A peer without ports, for replays: `ReplayAdapter` passes the recorded requests to its scenarios."""
 
     def get_address(self, transport: str) -> str:
-        """Return an empty address over either transport."""
+        """Return an empty address: a replay opens no connections."""
         del transport
         return ""
 
 
 class ReplayAdapter:
-    """An adapter that returns recorded results.
+    """An adapter that returns recorded results, and passes the recorded requests to the peer.
 
     Attributes:
-        scope: names the row whose calls are replayed next.
-        used: row and index of the calls so far.
-        differences: how recorded answers differ from those of the suite.
+        scope: the row whose calls are replayed.
+        used: (row, index) of each call replayed so far.
+        differences: one line for each request that cannot be judged again or whose scripted answer has changed.
     """
 
     def __init__(self, recording: ClientRecording, peer: ReplayPeer) -> None:
@@ -55,7 +56,7 @@ class ReplayAdapter:
         return self._recording.client
 
     def start_row(self, scope: str) -> None:
-        """Replay the calls of a row from now on."""
+        """Replay the calls of this row from now on."""
         self.scope, self._count = scope, 0
 
     def infer(
@@ -87,39 +88,42 @@ class ReplayAdapter:
 
     def _pass_requests(self, call: RecordedCall, scenario: Scenario, index: int) -> None:
         if scenario.script.barrier is not None:
-            scenario.script.barrier.settle(is_met=call.is_together is True)
+            scenario.script.barrier.release(is_met=call.is_concurrent is True)
         for number, recorded in enumerate(call.requests):
-            if difference := self._find_unfit_part(recorded, scenario) or _pass_request(recorded, scenario):
+            if difference := self._find_replay_obstacle(recorded, scenario) or _pass_request(recorded, scenario):
                 self.differences.append(f"{self.scope}: {difference} of request {number} in call {index}")
 
-    def _find_unfit_part(self, recorded: RecordedRequest, scenario: Scenario) -> str | None:
-        """Return why a request cannot be judged again, or None."""
+    def _find_replay_obstacle(self, recorded: RecordedRequest, scenario: Scenario) -> str | None:
+        """Return why a recorded request cannot be judged again, or None."""
         if isinstance(recorded.received.body, Excerpt):
-            return "the recording has only a part"
+            return "the recording has only a part of the body"
         if not 0 <= recorded.inference < len(scenario.inferences):
             return "the recording has another inference"
         return None
 
 
 def _pass_request(recorded: RecordedRequest, scenario: Scenario) -> str | None:
-    """Have the scenario answer a request; return how the recorded answer differs, or None."""
+    """Have the scenario answer a recorded request; return a message if the recorded answer differs, or None."""
     received = recorded.received
     answer = scenario.answer(received, recorded.inference)
     if isinstance(answer, HttpAnswer):
         answer.closed.set()
     made = ReceivedRequest(received, answer, recorded.exchange.url.removesuffix(received.path))
-    scenario.keep(recorded.inference, made)
-    return None if _is_same(made.exchange(), recorded.exchange) else "the recording has another answer"
+    scenario.store_request(recorded.inference, made)
+    return None if _is_same_answer(made.to_exchange(), recorded.exchange) else "the recording has another answer"
 
 
-def _is_same(made: Exchange, recorded: Exchange) -> bool:
-    """Whether two answers are the same; compressed bodies are compared by content: libraries compress differently."""
+def _is_same_answer(made: Exchange, recorded: Exchange) -> bool:
+    """Whether two answers are equal. Compressed bodies are decompressed first: libraries compress differently."""
     bare = [(one.status, one.code, one.details, one.failure) for one in (made, recorded)]
     return bare[0] == bare[1] and _read_content(made, recorded.body) == _read_content(recorded, made.body)
 
 
 def _read_content(exchange: Exchange, other: bytes) -> tuple[object, ...]:
-    """Return headers and body of an answer; decoded, without Content-Length, if `other` is another body."""
+    """Return the headers and the body of an answer, for a comparison with another answer.
+
+    A compressed body that differs from the body `other` is decompressed, and Content-Length is dropped.
+    """
     coding = next((value for name, value in exchange.headers if name.lower() == "content-encoding"), "")
     body = exchange.body.digest if isinstance(exchange.body, Excerpt) else exchange.body
     if coding not in _WINDOWS or other == exchange.body:

@@ -1,1 +1,1 @@
-"""The rules for requests of clients, applied to each request separately, whether watched or scripted."""
+"""The rules for requests of clients. Each rule judges a single request, without the intent of its caller."""

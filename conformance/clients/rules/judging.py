@@ -1,6 +1,7 @@
-"""The rules for requests, as one table for each transport, and the function that applies them to a request.
+"""The rules for requests of clients: a table for each transport, and the function that applies them to a request.
 
-`members` and `tensors` hold the HTTP rules for the JSON and for the data.
+A function `judge_...` returns the faults by which a request violates its first docstring line. `members` holds the HTTP
+rules for the JSON, `tensors` those for the tensor data.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.clients.rules import members, tensors
-from conformance.clients.rules.rule import Fault, Faults, Rule, RuleResults, apply_rules, judge_kinds
-from conformance.clients.rules.tensors import has_content
+from conformance.clients.rules.rule import Fault, Faults, Rule, RuleResults, apply_rules, report_findings
+from conformance.clients.rules.tensors import has_decoded_elements
 from conformance.roles.roles import BINARY_ONLY
 from conformance.wire import parsed_call, parsed_request
 from conformance.wire.client_request import ClientRequest, parse_path
@@ -37,10 +38,10 @@ def judge_method(request: ParsedRequest) -> Iterator[Fault]:
 
 
 def judge_length(request: ParsedRequest) -> Iterator[Fault]:
-    """Content-Length counts the whole body, and does not stand beside chunks."""
+    """Content-Length is the length of the whole body, and is absent from a request in chunks."""
     received = request.received
     if received.trouble:
-        yield Fault("a whole request of HTTP", format_value(received.trouble))
+        yield Fault("a complete HTTP request", format_value(received.trouble))
         return
     if received.is_chunked and received.values("Content-Length"):
         yield Fault("chunks without Content-Length", "both (RFC 9112, 6.2)")
@@ -55,7 +56,7 @@ def judge_length(request: ParsedRequest) -> Iterator[Fault]:
 
 
 def judge_content_type(request: ParsedRequest) -> Faults:
-    """The Content-Type equals that of the examples in the documents."""
+    """The Content-Type is the one that the documents use in their examples of such requests."""
     if not request.is_raw and request.document is None:
         return None
     given = request.received.header("Content-Type")
@@ -86,13 +87,16 @@ def _has_sizes(request: ParsedRequest) -> bool:
 RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-POST", judge_method),
     _Rule("CLIENT-SENDS-WHOLE", judge_length),
-    _Rule("CLIENT-SENDS-CODING", judge_kinds(*FAULTS, where=lambda request: request.is_coded and bool(request.body))),
+    _Rule(
+        "CLIENT-SENDS-CODING",
+        report_findings(*FAULTS, applies_to=lambda request: request.is_coded and bool(request.body)),
+    ),
     _Rule("CLIENT-SENDS-CONTENT-TYPE", judge_content_type),
     _Rule(
         "CLIENT-SENDS-JSON",
-        judge_kinds("json-not-utf8", "json-invalid", "json-non-finite", "json-not-object", where=_has_json),
+        report_findings("json-not-utf8", "json-invalid", "json-non-finite", "json-not-object", applies_to=_has_json),
     ),
-    _Rule("CLIENT-SENDS-MEMBER-ONCE", judge_kinds("json-duplicate-member", where=_has_json)),
+    _Rule("CLIENT-SENDS-MEMBER-ONCE", report_findings("json-duplicate-member", applies_to=_has_json)),
     _Rule("CLIENT-SENDS-MEMBERS", members.judge_members),
     _Rule("CLIENT-SENDS-PARAMETERS", members.judge_parameters),
     _Rule("CLIENT-SENDS-PARAMETERS-PLACE", members.judge_parameter_places),
@@ -104,23 +108,27 @@ RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-HEADER", tensors.judge_header_once),
     _Rule("CLIENT-SENDS-HEADER-LENGTH", tensors.judge_header_length),
     _Rule("CLIENT-SENDS-HEADER-ON-JSON", tensors.judge_header_on_json),
-    _Rule("CLIENT-SENDS-SIZE", judge_kinds("size-mismatch", "size-negative", where=_has_sizes)),
-    _Rule("CLIENT-SENDS-SIZES-FILL", judge_kinds("size-beyond-body", "trailing-bytes", where=_has_sizes)),
-    _Rule("CLIENT-SENDS-ORDER", judge_kinds("order", where=tensors.is_order_visible)),
+    _Rule("CLIENT-SENDS-SIZE", report_findings("size-mismatch", "size-negative", applies_to=_has_sizes)),
+    _Rule("CLIENT-SENDS-SIZES-FILL", report_findings("size-beyond-body", "trailing-bytes", applies_to=_has_sizes)),
+    _Rule("CLIENT-SENDS-ORDER", report_findings("order", applies_to=tensors.has_visible_order)),
     _Rule(
         "CLIENT-SENDS-BYTES",
-        judge_kinds(
+        report_findings(
             *("bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"),
-            where=lambda request: tensors.has_content("BYTES", request.binary),
+            applies_to=lambda request: tensors.has_decoded_elements("BYTES", request.binary),
         ),
     ),
     _Rule(
-        "CLIENT-SENDS-BOOL-JSON", judge_kinds("bool-number", where=lambda request: tensors.has_json("BOOL", request))
+        "CLIENT-SENDS-BOOL-JSON",
+        report_findings("bool-number", applies_to=lambda request: tensors.has_json_elements("BOOL", request)),
     ),
     _Rule(
-        "CLIENT-SENDS-BOOL", judge_kinds("bool-byte", where=lambda request: tensors.has_content("BOOL", request.binary))
+        "CLIENT-SENDS-BOOL",
+        report_findings("bool-byte", applies_to=lambda request: tensors.has_decoded_elements("BOOL", request.binary)),
     ),
-    _Rule("CLIENT-SENDS-DATA-OR-SIZE", judge_kinds("data-and-size", where=lambda request: bool(request.inputs))),
+    _Rule(
+        "CLIENT-SENDS-DATA-OR-SIZE", report_findings("data-and-size", applies_to=lambda request: bool(request.inputs))
+    ),
     _Rule("CLIENT-SENDS-RAW", tensors.judge_raw),
 )
 
@@ -137,28 +145,28 @@ def _judge_model_name(call: ParsedCall) -> Faults:
 
 
 def _judge_members(call: ParsedCall) -> Iterator[Fault]:
-    """Inputs have a name, a datatype and a shape, requested outputs a name."""
+    """Inputs have a name, a datatype of the protocol and non-negative dimensions; requested outputs have a name."""
     for index, entry in enumerate(call.message.inputs):
         if not entry.name:
             yield Fault("a name", f"inputs[{index}]: none")
         if entry.datatype not in DATATYPES:
             yield Fault("a datatype of the protocol", f"inputs[{index}].datatype: {format_value(entry.datatype)}")
         if any(size < 0 for size in entry.shape):
-            yield Fault("dimensions from 0", f"inputs[{index}].shape: {format_value(list(entry.shape))}")
+            yield Fault("dimensions of at least 0", f"inputs[{index}].shape: {format_value(list(entry.shape))}")
     for index, entry in enumerate(call.message.outputs):
         if not entry.name:
             yield Fault("a name", f"outputs[{index}]: none")
 
 
 def _judge_classification(call: ParsedCall) -> Faults:
-    """`classification`, in the parameters of a requested output, is a count of classes as int64_param."""
+    """`classification`, in the parameters of a requested output, is a number of classes as int64_param."""
     asked = [
         (f"outputs[{index}]", entry.parameters[_CLASSIFICATION])
         for index, entry in enumerate(call.message.outputs)
         if _CLASSIFICATION in entry.parameters
     ]
     found = [
-        Fault("an int64_param from 0", f"{field}: {_format_parameter(value)}")
+        Fault("an int64_param of at least 0", f"{field}: {_format_parameter(value)}")
         for field, value in asked
         if not _is_count(value)
     ]
@@ -166,11 +174,11 @@ def _judge_classification(call: ParsedCall) -> Faults:
 
 
 def _judge_classification_place(call: ParsedCall) -> Faults:
-    """A count of classes is only in the parameters of a requested output."""
+    """A number of classes is only in the parameters of a requested output, not of the request or an input."""
     message = call.message
     owners = [("request", message), *((f"inputs[{index}]", entry) for index, entry in enumerate(message.inputs))]
     found = [
-        Fault(f"{_CLASSIFICATION} in the parameters of {_OUTPUT}", f"in those of {field}")
+        Fault(f"{_CLASSIFICATION} in the parameters of {_OUTPUT}", f"in the parameters of {field}")
         for field, owner in owners
         # A parameter of another type is a custom one of the server.
         if _CLASSIFICATION in owner.parameters and _is_count(owner.parameters[_CLASSIFICATION])
@@ -187,7 +195,7 @@ def _format_parameter(parameter: Any) -> str:
     return "no value" if kind is None else f"{kind} {format_value(getattr(parameter, kind))}"
 
 
-def _has_typed(call: ParsedCall) -> bool:
+def _has_typed_contents(call: ParsedCall) -> bool:
     return any(not one.binary and one.array is not None for one in call.inputs)
 
 
@@ -195,7 +203,7 @@ def _has_half_precision(call: ParsedCall) -> bool:
     return any(one.datatype in BINARY_ONLY and one.binary for one in call.inputs)
 
 
-def _has_numbers(call: ParsedCall) -> bool:
+def _has_binary_numbers(call: ParsedCall) -> bool:
     return any(one.binary and one.native_size is not None for one in call.inputs)
 
 
@@ -206,23 +214,33 @@ CALL_RULES: Final[tuple[_CallRule, ...]] = (
     _CallRule("CLIENT-SENDS-MEMBERS/grpc", _judge_members),
     _CallRule("CLIENT-SENDS-CLASSIFICATION/grpc", _judge_classification),
     _CallRule("CLIENT-SENDS-CLASSIFICATION-PLACE/grpc", _judge_classification_place),
-    _CallRule("CLIENT-SENDS-DATA/grpc", judge_kinds("data-count", "field-of-another", where=_has_typed)),
-    _CallRule("CLIENT-SENDS-ELEMENTS/grpc", judge_kinds("data-value", where=_has_typed)),
-    _CallRule("CLIENT-SENDS-FP16/grpc", judge_kinds("half-precision-typed", where=_has_half_precision)),
-    _CallRule("CLIENT-SENDS-SIZE/grpc", judge_kinds("size-mismatch", where=_has_numbers)),
-    _CallRule("CLIENT-SENDS-ORDER/grpc", judge_kinds("order", "entry-count", where=lambda call: len(call.entries) > 1)),
+    _CallRule(
+        "CLIENT-SENDS-DATA/grpc", report_findings("data-count", "field-of-another", applies_to=_has_typed_contents)
+    ),
+    _CallRule("CLIENT-SENDS-ELEMENTS/grpc", report_findings("data-value", applies_to=_has_typed_contents)),
+    _CallRule("CLIENT-SENDS-FP16/grpc", report_findings("half-precision-typed", applies_to=_has_half_precision)),
+    _CallRule("CLIENT-SENDS-SIZE/grpc", report_findings("size-mismatch", applies_to=_has_binary_numbers)),
+    _CallRule(
+        "CLIENT-SENDS-ORDER/grpc",
+        report_findings("order", "entry-count", applies_to=lambda call: len(call.entries) > 1),
+    ),
     _CallRule(
         "CLIENT-SENDS-BYTES/grpc",
-        judge_kinds(
+        report_findings(
             *("bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"),
-            where=lambda call: has_content("BYTES", [one for one in call.inputs if one.binary]),
+            applies_to=lambda call: has_decoded_elements("BYTES", [one for one in call.inputs if one.binary]),
         ),
     ),
     _CallRule(
         "CLIENT-SENDS-BOOL/grpc",
-        judge_kinds("bool-byte", where=lambda call: has_content("BOOL", [one for one in call.inputs if one.binary])),
+        report_findings(
+            "bool-byte",
+            applies_to=lambda call: has_decoded_elements("BOOL", [one for one in call.inputs if one.binary]),
+        ),
     ),
-    _CallRule("CLIENT-SENDS-ONE-FORM", judge_kinds("raw-and-typed", where=lambda call: bool(call.message.inputs))),
+    _CallRule(
+        "CLIENT-SENDS-ONE-FORM", report_findings("raw-and-typed", applies_to=lambda call: bool(call.message.inputs))
+    ),
 )
 
 
@@ -233,9 +251,9 @@ _NO_INFERENCE: Final = frozenset({"OPTIONS", "HEAD"})
 
 
 def judge_request(received: ClientRequest) -> RuleResults:
-    """Return the requirements that a request meets and violates. Pure, never raises, linear in the request size.
+    """Apply the rules to a request, and return the requirements that it meets and violates.
 
-    No rule applies to a request that is not an inference request.
+    No rule applies to a request that is not an inference request. Pure, never raises, linear in the request size.
     """
     if not received.is_inference or received.method in _NO_INFERENCE:
         return RuleResults()

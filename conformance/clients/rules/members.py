@@ -1,4 +1,4 @@
-"""The rules for JSON members and parameters of a request: their types and places."""
+"""The rules for JSON members and parameters of an HTTP request: their types, and where they may appear."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _format_optional(value: Any) -> str:
 
 
 def _is_shape(value: Any) -> bool:
-    """Whether a value is a list of dimensions. JSON does not distinguish 3.0 from the integer 3."""
+    """Whether a JSON value is a list of unsigned integers of at most 64 bits; 3.0 counts as the integer 3."""
     return isinstance(value, list) and all(_is_integer(size) and 0 <= size <= _MAX_DIMENSION for size in value)
 
 
@@ -73,7 +73,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def judge_parameters(request: ParsedRequest) -> Faults:
-    """The parameters of the binary tensor data extension have the right types, in the places where they are defined."""
+    """The parameters of the binary tensor data extension have the right types. Skips misplaced parameters."""
     if request.document is None:
         return None
     found = [to_fault(finding) for finding in request.findings if finding.kind in _SIZE_KINDS]
@@ -113,7 +113,7 @@ def _find_non_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def judge_classification(request: ParsedRequest) -> Faults:
-    """`classification`, in the parameters of a requested output, is a count of classes."""
+    """`classification`, in the parameters of a requested output, is a number of classes."""
     if request.document is None:
         return None
     counts = [
@@ -128,7 +128,7 @@ def judge_classification(request: ParsedRequest) -> Faults:
 
 
 def judge_classification_place(request: ParsedRequest) -> Faults:
-    """A count of classes is only in the parameters of a requested output."""
+    """A number of classes is only in the parameters of a requested output."""
     if request.document is None:
         return None
     # Elsewhere, a value that is not a count is a custom parameter of the server.
@@ -146,15 +146,19 @@ _NamedParameter = tuple[str, str, str, Any]
 
 
 def _list_parameters(document: Mapping[str, Any], names: Iterable[str]) -> Iterator[_NamedParameter]:
-    """Yield the parameters with these names as owner, field, name and value; `null` counts as absent."""
+    """Yield (owner, field, name, value) for each parameter with one of these names; `null` counts as absent.
+
+    Owners and fields are those of `_list_parameter_holders`.
+    """
     for owner, field, given in _list_parameter_holders(document):
         yield from ((owner, field, name, given[name]) for name in names if given.get(name) is not None)
 
 
 def _list_parameter_holders(document: Mapping[str, Any]) -> Iterator[Owned]:
-    """Yield objects that may hold parameters, as owner, field and the object.
+    """Yield (owner, field, object) for each object that may contain parameters of an extension.
 
-    The owner of members outside `parameters` is "nobody": an extension's parameter among them is misplaced.
+    For the `parameters` of the request, an input or a requested output, the owner is the latter. The members beside
+    `parameters` have the owner "nobody": a parameter among them is misplaced.
     """
     for owner, field, value in _list_owners(document):
         given = value.get("parameters")
@@ -164,7 +168,7 @@ def _list_parameter_holders(document: Mapping[str, Any]) -> Iterator[Owned]:
 
 
 def _list_owners(document: Mapping[str, Any]) -> Iterator[Owned]:
-    """Yield the objects of a request that can have `parameters`, as owner, field prefix and the object."""
+    """Yield (owner, field prefix, object) for the request, each input and each requested output."""
     yield "the request", "", document
     for member, owner in (("inputs", "an input"), ("outputs", _OUTPUT)):
         items = document.get(member)

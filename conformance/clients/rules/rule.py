@@ -1,4 +1,4 @@
-"""Rules and their results. A rule is a requirement with a function that finds violations of it in a request."""
+"""Rules and their results. A rule is a requirement and the function that finds its violations in a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Violation:
 
     Attributes:
         requirement: the id of the requirement; over gRPC with `/grpc`.
-        expected: the expected content, one line of printable ASCII; `actual`: the content found, likewise.
+        expected: the expected content, one line of printable ASCII.
+        actual: the content of the request, one line of printable ASCII.
         offset: the offset of the wrong byte in the decoded body, or None.
     """
 
@@ -27,22 +28,24 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class RuleResults:
-    """The results of one request. Requirements that do not apply to it are in neither attribute.
+    """The results of all rules for one request. Requirements that do not apply to the request are in no attribute.
 
     Attributes:
-        met: ids of the requirements that apply to the request and that it meets, in the order of the rules.
-        misses: the violations, one for each violated requirement.
+        met: the ids of the requirements that the request meets, in the order of the rules.
+        violations: the violations, one for each violated requirement.
     """
 
     met: tuple[str, ...] = ()
-    misses: tuple[Violation, ...] = ()
+    violations: tuple[Violation, ...] = ()
 
 
 class Fault(NamedTuple):
-    """A fault of a request: the expected and the actual content, each one line of ASCII.
+    """A fault of a request.
 
     Attributes:
-        offset: the offset of the wrong byte in the body, or None.
+        expected: the expected content, one line of printable ASCII.
+        actual: the content of the request, one line of printable ASCII.
+        offset: the offset of the wrong byte in the decoded body, or None.
     """
 
     expected: str
@@ -50,32 +53,32 @@ class Fault(NamedTuple):
     offset: int | None = None
 
 
-class HasFindings(Protocol):
-    """A parsed request, of either transport."""
+class ParseResult(Protocol):
+    """A parsed request over either transport, with the faults found by the parser."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The faults found while parsing it."""
+        """The faults that the parser found."""
         ...
 
 
-Request = TypeVar("Request", bound=HasFindings)
+Request = TypeVar("Request", bound=ParseResult)
 # None: the requirement does not apply to the request. Empty: the request meets it.
 Faults = Iterable[Fault] | None
 
 
 @dataclass(frozen=True)
 class Rule(Generic[Request]):
-    """A requirement, and the function that returns the faults by which a request violates it."""
+    """A requirement, and the function that returns the faults by which a request violates this requirement."""
 
     requirement: str
     faults: Callable[[Request], Faults]
 
 
 def apply_rules(rules: Sequence[Rule[Request]], request: Request) -> RuleResults:
-    """Apply rules to a request; only the first fault of each rule is reported."""
+    """Apply rules to a request; a violation reports only the first fault of its rule."""
     met: list[str] = []
-    misses: list[Violation] = []
+    violations: list[Violation] = []
     for rule in rules:
         faults = rule.faults(request)
         if faults is None:
@@ -84,23 +87,23 @@ def apply_rules(rules: Sequence[Rule[Request]], request: Request) -> RuleResults
         if fault is None:
             met.append(rule.requirement)
         else:
-            misses.append(Violation(rule.requirement, *fault))
-    return RuleResults(tuple(met), tuple(misses))
+            violations.append(Violation(rule.requirement, *fault))
+    return RuleResults(tuple(met), tuple(violations))
 
 
-def judge_kinds(*kinds: str, where: Callable[[Request], bool]) -> Callable[[Request], Faults]:
-    """Return a function that reports findings of these kinds as faults.
+def report_findings(*kinds: str, applies_to: Callable[[Request], bool]) -> Callable[[Request], Faults]:
+    """Return a function for a rule: it returns the parser's findings of these kinds as faults.
 
-    Without such findings, the requirement is met if `where` is true for the request, and does not apply otherwise.
+    For a request without such findings, the function returns no faults if `applies_to` is true, else None.
     """
 
     def faults(request: Request) -> Faults:
         found = [to_fault(finding) for finding in request.findings if finding.kind in kinds]
-        return found if found or where(request) else None
+        return found if found or applies_to(request) else None
 
     return faults
 
 
 def to_fault(finding: Finding) -> Fault:
-    """Convert a finding to a fault whose actual content begins with the field."""
+    """Convert a finding of the parser to a fault, with the name of the field before the actual content."""
     return Fault(finding.expected, f"{finding.field}: {finding.actual}", finding.offset)

@@ -1,4 +1,4 @@
-"""The rules for the tensors of an HTTP request: as JSON, as binary data, or raw."""
+"""The rules for the tensors of an HTTP request: as JSON, as binary data, or as the body of a raw request."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def judge_header_once(request: ParsedRequest) -> Faults:
 
 
 def judge_header_length(request: ParsedRequest) -> Faults:
-    """The inference header is the length of the JSON before binary data, never 0, which means a raw request."""
+    """The inference header is the length of the JSON before binary data; it is not 0, which marks a raw request."""
     found = _find_header_faults(request, "zero", *(_HEADERS if request.has_binary_data else ()))
     return found if found or (request.has_binary_data and request.header is not None) else None
 
 
 def judge_header_on_json(request: ParsedRequest) -> Faults:
-    """The inference header is the length of the JSON even if no binary data follow."""
+    """An inference header of a request without binary data is the length of the JSON."""
     if request.document is None or request.header is None or request.has_binary_data:
         return None
     return _find_header_faults(request, *_HEADERS)
@@ -48,7 +48,7 @@ def _find_header_faults(request: ParsedRequest, *kinds: str) -> list[Fault]:
 
 
 def list_json_inputs(request: ParsedRequest) -> list[Output]:
-    """Return the inputs with JSON data."""
+    """Return the inputs whose elements are JSON, in `data`."""
     items = request.items()
     return [one for one in request.inputs if not one.binary and items[one.index].get("data") is not None]
 
@@ -58,7 +58,7 @@ def judge_data(request: ParsedRequest) -> Faults:
     found = [to_fault(finding) for finding in request.findings if finding.kind in _DATA]
     given = list_json_inputs(request)
     items = request.items()
-    found += _find_value_faults(request, are_elements=False)
+    found += _find_value_faults(request, are_protocol_types=False)
     found += [
         fault for one in given if one.array is not None for fault in _find_nesting_faults(one, items[one.index]["data"])
     ]
@@ -67,22 +67,25 @@ def judge_data(request: ParsedRequest) -> Faults:
 
 def judge_elements(request: ParsedRequest) -> Faults:
     """The elements of `data` have the input's datatype and are within its range."""
-    found = _find_value_faults(request, are_elements=True)
+    found = _find_value_faults(request, are_protocol_types=True)
     return found if found or any(one.array is not None for one in list_json_inputs(request)) else None
 
 
-def _find_value_faults(request: ParsedRequest, *, are_elements: bool) -> list[Fault]:
-    """Return the faults in `data` whose elements all have types of the protocol (`are_elements`), or in other data."""
+def _find_value_faults(request: ParsedRequest, *, are_protocol_types: bool) -> list[Fault]:
+    """Return the faults of values in JSON data, in one of two groups of inputs.
+
+    One group has only numbers, strings and booleans as elements (`are_protocol_types`), the other has other elements.
+    """
     items = request.items()
     return [
         to_fault(finding)
         for one in list_json_inputs(request)
         for finding in one.findings
-        if finding.kind == "data-value" and _has_elements(items[one.index]["data"]) == are_elements
+        if finding.kind == "data-value" and _has_protocol_types(items[one.index]["data"]) == are_protocol_types
     ]
 
 
-def _has_elements(data: Any) -> bool:
+def _has_protocol_types(data: Any) -> bool:
     return isinstance(data, list) and all(isinstance(one, _ELEMENTS) for one in flatten(data, ()))
 
 
@@ -93,7 +96,7 @@ def _find_nesting_faults(one: Output, given: Any) -> Iterator[Fault]:
 
 
 def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
-    """Whether values are a flat list, or nested lists that match the shape; their count is already checked."""
+    """Whether JSON data are a flat list, or lists nested like the shape. Callers check the number of elements."""
     if not isinstance(values, list) or list not in set(map(type, values)):
         return True
     level = [values]
@@ -112,22 +115,22 @@ def judge_half_precision(request: ParsedRequest) -> Faults:
     return () if any(one.datatype in BINARY_ONLY for one in request.binary) else None
 
 
-def has_content(datatype: str, inputs: Sequence[Output]) -> bool:
-    """Whether an input of a datatype has elements that were decoded."""
+def has_decoded_elements(datatype: str, inputs: Sequence[Output]) -> bool:
+    """Whether one of the inputs has this datatype and at least one decoded element."""
     return any(one.datatype == datatype and one.array is not None and one.array.size for one in inputs)
 
 
-def has_json(datatype: str, request: ParsedRequest) -> bool:
-    """Whether an input of a datatype has elements as JSON."""
+def has_json_elements(datatype: str, request: ParsedRequest) -> bool:
+    """Whether the request has an input of this datatype with at least one element as JSON."""
     return any(
         one.datatype == datatype and one.array is not None and one.array.size for one in list_json_inputs(request)
     )
 
 
-def is_order_visible(request: ParsedRequest) -> bool:
-    """Whether the contents reveal the order of the binary data."""
+def has_visible_order(request: ParsedRequest) -> bool:
+    """Whether a wrong order of binary data can be detected: several inputs have binary data, one of them BYTES."""
     filled = [one for one in request.binary if one.span is not None and one.span[0] < one.span[1]]
-    return len(filled) > 1 and has_content("BYTES", filled)
+    return len(filled) > 1 and has_decoded_elements("BYTES", filled)
 
 
 def judge_raw(request: ParsedRequest) -> Faults:

@@ -41,8 +41,11 @@ def asked(process: AdapterProcess, *inferences: Inference) -> object:
     return process.infer("http", "http://127.0.0.1:1", inferences or (ONE,), at_once=False, timeout=0.2)
 
 
-def error_of(command: Sequence[str], *, patience: float = 5.0) -> AdapterError:
-    with closing(AdapterProcess(command, patience=patience)) as process, pytest.raises(AdapterError) as caught:
+def error_of(command: Sequence[str], *, introduction_timeout: float = 5.0) -> AdapterError:
+    with (
+        closing(AdapterProcess(command, introduction_timeout=introduction_timeout)) as process,
+        pytest.raises(AdapterError) as caught,
+    ):
         asked(process)
     return caught.value
 
@@ -89,9 +92,9 @@ def test_one_that_cannot_be_started_is_told_by_its_name() -> None:
 
 
 ANSWERS = {
-    "no JSON": ("connected", "line 2 of the adapter's standard output is no JSON: 'connected'; what a library"),
-    "deep": ("[" * 100_000, "line 2 of the adapter's standard output is no JSON"),
-    "another seq": ('{"seq": 1, "results": [{"cannot": "x"}]}', "line 2 of the adapter answers seq 1, and 2 was asked"),
+    "no JSON": ("connected", "line 2 of the adapter's standard output is not JSON: 'connected'; redirect what"),
+    "deep": ("[" * 100_000, "line 2 of the adapter's standard output is not JSON"),
+    "another seq": ('{"seq": 1, "results": [{"cannot": "x"}]}', "line 2 of the adapter answers command 1 instead of 2"),
     "no seq": ('{"results": []}', "(results) at $: 'seq' is a required property"),
     "hello again": (HELLO, "(results) at $: 'results' is a required property"),
     "two": ('{"seq": 2, "results": [{"cannot": "x"}, {"cannot": "x"}]}', "has 2 results for 1 inferences"),
@@ -117,7 +120,7 @@ def test_an_answer_that_does_not_fit_is_one_sentence_with_line_and_place(name: s
 
 def test_an_answer_that_is_no_text_is_shown_as_far_as_it_is() -> None:
     found = error_of(make_answering_command(HELLO, then="os.write(1, b'a\\xff\\x1b[2J\\n'); time.sleep(60)"))
-    assert "is no JSON: 'a\ufffd\\\\x1b[2J'" in str(found)
+    assert "is not JSON: 'a\ufffd\\\\x1b[2J'" in str(found)
 
 
 def test_a_bad_introduction_is_told_too() -> None:
@@ -127,14 +130,14 @@ def test_a_bad_introduction_is_told_too() -> None:
 
 def test_one_that_dies_says_its_last_words() -> None:
     found = error_of(make_answering_command(HELLO, then="sys.stderr.write('a\\x1b[31m\\nb\\n'); sys.exit(7)"))
-    assert str(found) == "the adapter has ended with status 7"
+    assert str(found) == "the adapter exited with status 7"
     assert found.stderr == ("a\\x1b[31m", "b")
 
 
 def test_one_that_is_killed_says_by_what() -> None:
     assert (
         str(error_of(make_answering_command(HELLO, then="os.kill(os.getpid(), 11)")))
-        == "the adapter was ended by SIGSEGV"
+        == "the adapter was killed by SIGSEGV"
     )
 
 
@@ -164,7 +167,9 @@ def test_one_that_hangs_is_ended_with_all_that_it_has_started(tmp_path: Path) ->
 
 
 def test_one_that_does_not_say_who_it_is_has_no_longer_than_its_patience() -> None:
-    assert isinstance(error_of(make_answering_command(then="time.sleep(600)"), patience=0.2), AdapterHangsError)
+    assert isinstance(
+        error_of(make_answering_command(then="time.sleep(600)"), introduction_timeout=0.2), AdapterHangsError
+    )
 
 
 def test_one_that_does_not_end_is_ended() -> None:
@@ -178,7 +183,7 @@ def test_one_that_broke_is_started_again(tmp_path: Path) -> None:
     life = tmp_path / "life"
     dies_once = f"import os, sys\nif not os.path.exists({str(life)!r}): open({str(life)!r}, 'w'); sys.exit(1)\n{ECHO}"
     with closing(AdapterProcess((sys.executable, "-c", dies_once))) as process:
-        with pytest.raises(AdapterError, match="ended with status 1"):
+        with pytest.raises(AdapterError, match="exited with status 1"):
             asked(process, Inference("m", (), id="1"))
         assert asked(process, Inference("m", (), id="1"))
 
@@ -187,9 +192,9 @@ def test_one_that_breaks_again_and_again_is_given_up(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(adapter, "MAX_SUCCESSIVE_BREAKS", 2)
     with closing(AdapterProcess(make_answering_command(HELLO, then="sys.exit(1)"))) as process:
         for _ in range(2):
-            with pytest.raises(AdapterError, match="ended with status 1"):
+            with pytest.raises(AdapterError, match="exited with status 1"):
                 asked(process)
-        with pytest.raises(AdapterLostError, match="broke 2 times in a row: the adapter has ended with status 1"):
+        with pytest.raises(AdapterLostError, match="broke 2 times in a row: the adapter exited with status 1"):
             asked(process)
 
 

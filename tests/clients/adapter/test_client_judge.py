@@ -137,7 +137,10 @@ def test_a_transport_that_the_client_does_not_speak_is_not_judged(peer: Peer) ->
 
 def test_what_a_client_cannot_do_is_not_applicable_with_its_reason(peer: Peer) -> None:
     found = judged(peer, adapter=ScriptedAdapter([Result(cannot="it has no\x1b[31m such call")]))
-    assert (found.outcome, found.message) == (Outcome.NOT_APPLICABLE, "the client cannot: it has no\\x1b[31m such call")
+    assert (found.outcome, found.message) == (
+        Outcome.NOT_APPLICABLE,
+        "the client cannot make this inference: it has no\\x1b[31m such call",
+    )
 
 
 def test_an_adapter_that_breaks_says_its_last_words(peer: Peer) -> None:

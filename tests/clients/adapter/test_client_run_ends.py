@@ -52,7 +52,7 @@ def test_one_that_dies_once_costs_one_row(tmp_path: Path) -> None:
 def test_what_a_library_prints_is_named(tmp_path: Path) -> None:
     found = run_pytest(tmp_path, make_option(make_small_command("prints")), *FEW, *list_report_options("r.json"))
     assert any(
-        "is no JSON: 'connected'; what a library prints has to go to standard error" in one for one in found.lines
+        "is not JSON: 'connected'; redirect what libraries print to standard error" in one for one in found.lines
     )
     assert reasons(found) == {"adapter_broke"}
 

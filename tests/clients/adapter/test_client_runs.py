@@ -159,7 +159,9 @@ def test_a_failure_shows_what_was_asked_sent_and_expected_with_the_bytes(faulty:
 
 def test_what_it_cannot_do_is_shown_with_its_reason(faulty: RunResult) -> None:
     (line,) = [
-        line for line in faulty.lines if line.startswith("the client cannot: it sends binary data alone: 12 rows")
+        line
+        for line in faulty.lines
+        if line.startswith("the client cannot make this inference: it sends binary data alone: 12 rows")
     ]
     assert "client.sends-every-datatype [BOOL-json]" in line
 

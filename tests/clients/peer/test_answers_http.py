@@ -19,7 +19,7 @@ from tritonclient.http import InferResult
 from conformance.checks.client.deliveries import CODED_DELIVERIES, DELIVERIES, WRITING_STYLES
 from conformance.checks.client.wrong_answers import make_outputs
 from conformance.checks.support.client_rows import make_small_inference, make_tensor
-from conformance.clients.answers.errors import ERRORS, PLACES, make_broken_off_script
+from conformance.clients.answers.errors import ERRORS, PLACES, make_truncated_script
 from conformance.clients.answers.honest import Style, encode_binary, encode_elements
 from conformance.clients.answers.script import Delivery, Ending, HttpAnswer, Tensors
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
@@ -127,7 +127,7 @@ def test_a_coding_that_is_announced_and_not_applied_is_none() -> None:
 @pytest.mark.parametrize("name", PLACES)
 def test_an_answer_that_breaks_off_is_not_whole(name: str, ending: Ending) -> None:
     tensors = make_outputs("broken")
-    answer = make_broken_off_script(PLACES[name], ending)(POST, asked(tensors, "binary"), tensors)
+    answer = make_truncated_script(PLACES[name], ending)(POST, asked(tensors, "binary"), tensors)
     assert isinstance(answer, HttpAnswer)
     assert answer.ending is ending
     with pytest.raises((h11.RemoteProtocolError, AssertionError)):
@@ -137,7 +137,7 @@ def test_an_answer_that_breaks_off_is_not_whole(name: str, ending: Ending) -> No
 def test_an_answer_to_http_1_0_has_no_chunks() -> None:
     one = make_tensor("old", "OUT0", "INT32", (9,))
     received = ClientRequest("POST", "/v2/models/m/infer", version="HTTP/1.0")
-    got = parse_answer(Style(delivery=Delivery(chunk=3))(received, asked((one,), "binary"), (one,)))
+    got = parse_answer(Style(delivery=Delivery(chunk_bytes=3))(received, asked((one,), "binary"), (one,)))
     assert "content-length" in got.headers
     assert "transfer-encoding" not in got.headers
 

@@ -20,7 +20,7 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.adapter import AdapterHangsError, AdapterLostError
-from conformance.clients.answers.errors import PLACES, make_broken_off_script
+from conformance.clients.answers.errors import PLACES, make_truncated_script
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import Delivery, Ending, HttpAnswer, Script, Tensors
 from conformance.clients.client import TIMEOUT, Client
@@ -64,7 +64,7 @@ class ConstantAdapter:
 
 def test_what_a_client_cannot_is_not_applicable(peer: Peer) -> None:
     client = Client(ConstantAdapter(Result(cannot="no raw\nrequests")), peer, HTTP)
-    with pytest.raises(NotApplicableError, match=r"the client cannot: no raw\\nrequests"):
+    with pytest.raises(NotApplicableError, match=r"the client cannot make this inference: no raw\\nrequests"):
         client.infer(INFERENCE, make_small_script(INFERENCE))
 
 
@@ -76,7 +76,7 @@ def test_an_adapter_that_hangs_before_anything_is_sent_says_nothing_of_its_clien
 
 def test_models_of_inferences_that_are_made_together_differ(peer: Peer) -> None:
     client = Client(ConstantAdapter(Result()), peer, HTTP)
-    with pytest.raises(ValueError, match="different models"):
+    with pytest.raises(ValueError, match="a model of its own"):
         client.infer_all([INFERENCE, INFERENCE], make_small_script(INFERENCE))
 
 
@@ -115,7 +115,7 @@ def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
 
 def test_what_was_heard_is_an_exchange(peer: Peer) -> None:
     seen = Client(PostingAdapter(Result(())), peer, HTTP).infer(INFERENCE, make_small_script(INFERENCE))
-    exchange = seen.requests[0].exchange()
+    exchange = seen.requests[0].to_exchange()
     assert (exchange.url, exchange.status) == (f"{peer.http_address}{MODEL}/infer", 200)
     assert exchange.message.body == b"{}"
     assert Reply(exchange).answer.names() == ("OUT0",)
@@ -123,9 +123,9 @@ def test_what_was_heard_is_an_exchange(peer: Peer) -> None:
 
 def test_an_answer_that_broke_off_is_an_exchange_with_a_failure(peer: Peer) -> None:
     made = (make_tensor("x", "OUT0", "INT32", (2,)),)
-    script = make_script(made, make_broken_off_script(PLACES["in-the-json"], Ending.CLOSE))
+    script = make_script(made, make_truncated_script(PLACES["in-the-json"], Ending.CLOSE))
     client = Client(PostingAdapter(Result(error="broken off")), peer, HTTP)
-    failure = client.infer(INFERENCE, script).requests[0].exchange(7).failure
+    failure = client.infer(INFERENCE, script).requests[0].to_exchange(7).failure
     assert failure is not None
     assert failure.kind is FailureKind.BROKEN
 
@@ -160,10 +160,10 @@ def test_what_is_left_over_of_trouble_stays_at_its_address(result: Result, scrip
 def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
     with Peer() as opened:
         first = opened.grpc_address
-        opened.refresh(GRPC)
+        opened.move_after_failure(GRPC)
         assert opened.grpc_address == first
-        opened.disturb(GRPC)
-        opened.refresh(GRPC)
+        opened.note_failure(GRPC)
+        opened.move_after_failure(GRPC)
         assert opened.grpc_address not in (first, None)
         client = InferenceServerClient(opened.grpc_address)
         assert client.is_server_live()
@@ -178,7 +178,7 @@ def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
     peer: Peer, given: Tensor | None, ends: type[Exception]
 ) -> None:
     made = (make_tensor("plain", "OUT0", "INT32", (2,)),)
-    script = make_script(made, Style(delivery=Delivery(chunk=3)))
+    script = make_script(made, Style(delivery=Delivery(chunk_bytes=3)))
 
     class Chunkless(PostingAdapter):
         """An adapter that gives the right tensor of the plain model alone, or never."""
@@ -239,7 +239,7 @@ def test_a_client_that_always_waits_is_lost_after_few_inferences_and_a_plain_one
 ) -> None:
     adapter = WaitingAdapter(result, result)
     assert ask_until_lost(peer, adapter).startswith(
-        f"the client hangs or sends no whole request: {waits} inferences took their whole"
+        f"the client hangs or sends no complete request: {waits} inferences timed out"
     )
     assert adapter.count <= 5  # the plain one in either form
 
@@ -256,15 +256,15 @@ def test_a_client_that_makes_some_inferences_in_time_is_judged_on(
 def test_what_a_client_cannot_do_does_not_make_up_for_its_waits() -> None:
     liveness = Liveness(TIMEOUT)
     for _ in range(3):
-        liveness.count([WAITED], [], TIMEOUT)
-        liveness.count([Result(cannot="no JSON")], [], TIMEOUT)
+        liveness.count_inferences([WAITED], [], TIMEOUT)
+        liveness.count_inferences([Result(cannot="no JSON")], [], TIMEOUT)
 
     def wait_again(_: Inference) -> bool:
-        liveness.count([WAITED], [], TIMEOUT)
+        liveness.count_inferences([WAITED], [], TIMEOUT)
         return True
 
-    with pytest.raises(AdapterLostError, match="3 inferences took their whole time"):
-        liveness.expect_life(wait_again)
+    with pytest.raises(AdapterLostError, match="3 inferences timed out"):
+        liveness.expect_responsive_client(wait_again)
 
 
 def test_silence_of_the_peer_is_no_wait_of_the_client() -> None:
@@ -272,5 +272,5 @@ def test_silence_of_the_peer_is_no_wait_of_the_client() -> None:
     heard = ReceivedRequest(ClientRequest("POST", "/v2/models/m/infer"), answer, "http://x")
     liveness = Liveness(TIMEOUT)
     for _ in range(9):
-        liveness.count([WAITED], [heard], TIMEOUT)
-    liveness.expect_life(lambda _: pytest.fail("a plain inference is made"))
+        liveness.count_inferences([WAITED], [heard], TIMEOUT)
+    liveness.expect_responsive_client(lambda _: pytest.fail("a plain inference is made"))

@@ -15,8 +15,18 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.client import Observation
-from conformance.clients.error_expectations import expect_absent, expect_error, expect_in_time, expect_text
-from conformance.clients.expectations import attribute_values_to, expect_classes, expect_outputs, expect_sent
+from conformance.clients.error_expectations import (
+    expect_error,
+    expect_error_text,
+    expect_no_output,
+    expect_timely_return,
+)
+from conformance.clients.expectations import (
+    attribute_failures_to,
+    expect_classes,
+    expect_correct_requests,
+    expect_outputs,
+)
 from conformance.clients.inference import Class, ClientOutput, RequestedOutput, Result
 from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -62,7 +72,7 @@ ERROR = Result(error="broken", status="503")
         (given(7, -8, name="OUT1"), "output OUT0 INT32 [2]", "no output of that name"),
         (Result(()), "output OUT0 INT32 [2]", "no output of that name"),
         (ERROR, "the outputs of the answer", "an error: broken"),
-        (Result((ClientOutput("OUT0", trouble="5 bytes"),)), "OUT0 INT32 [2]", "bytes that do not fit: 5 bytes"),
+        (Result((ClientOutput("OUT0", trouble="5 bytes"),)), "OUT0 INT32 [2]", "invalid bytes: 5 bytes"),
     ],
 )
 def test_outputs_that_are_not_those_of_the_answer(result: Result, expected: str, actual: str) -> None:
@@ -86,7 +96,7 @@ def test_a_tensor_of_another_answer_is_recognised(others: tuple[Tensor, ...], re
     with pytest.raises(UnmetError) as raised:
         expect_outputs(replace(seen(given(1, 2)), others=others))
     assert raised.value.requirement == requirement
-    with pytest.raises(UnmetError) as raised, attribute_values_to("CLIENT-GOES-ON"):
+    with pytest.raises(UnmetError) as raised, attribute_failures_to("CLIENT-GOES-ON"):
         expect_outputs(replace(seen(given(1, 2)), others=others))
     assert raised.value.requirement == (requirement or "CLIENT-GOES-ON")
 
@@ -105,8 +115,8 @@ def test_outputs_of_the_answer_are_right_whatever_else_is_given() -> None:
 
 def test_a_client_that_sends_nothing_is_told_so() -> None:
     silent = replace(seen(ERROR), requests=())
-    with pytest.raises(UnmetError, match="none came; the client gives its caller an error: broken") as raised:
-        expect_sent(silent)
+    with pytest.raises(UnmetError, match="none arrived; the client returned an error: broken to its caller") as raised:
+        expect_correct_requests(silent)
     assert raised.value.requirement == "CLIENT-SENDS-VALUES"
 
 
@@ -114,7 +124,7 @@ READING = (
     expect_outputs,
     lambda one: expect_classes(one, ["1:2"]),
     lambda one: expect_error(one, "it is wrong"),
-    lambda one: expect_absent(one, "OUT1"),
+    lambda one: expect_no_output(one, "OUT1"),
 )
 
 
@@ -122,13 +132,15 @@ READING = (
 def test_what_a_client_reads_is_not_judged_where_it_sends_nothing(expectation: Callable[[Observation], None]) -> None:
     unsent = replace(seen(ERROR), requests=())
     unfinished = seen(ERROR, replace(received(), trouble="the rest never came"))
-    for one, why in ((unsent, "none came; the client gives"), (unfinished, "the rest never came")):
+    for one, why in ((unsent, "none arrived; the client returned"), (unfinished, "the rest never came")):
         with pytest.raises(BlockedError, match=why):
             expectation(one)
 
 
 def test_outputs_without_a_request_are_made_up() -> None:
-    with pytest.raises(UnmetError, match="none came; the client gives its caller outputs nevertheless") as raised:
+    with pytest.raises(
+        UnmetError, match="none arrived; the client returned outputs nevertheless to its caller"
+    ) as raised:
         expect_outputs(replace(seen(given(7, -8)), requests=()))
     assert raised.value.requirement is None
 
@@ -173,15 +185,15 @@ def test_the_other_outputs_are_judged() -> None:
 def test_a_code_is_read_in_any_spelling(message: str, status: str, is_code: bool) -> None:
     told = seen(Result(error=message, status=status))
     if is_code:
-        expect_text(told, "UNKNOWN")
+        expect_error_text(told, "UNKNOWN")
         return
     with pytest.raises(UnmetError):
-        expect_text(told, "UNKNOWN")
+        expect_error_text(told, "UNKNOWN")
 
 
 def test_a_status_of_http_is_read_as_it_is() -> None:
     with pytest.raises(UnmetError):
-        expect_text(seen(Result(error="failed", status="50")), "500")
+        expect_error_text(seen(Result(error="failed", status="50")), "500")
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -192,7 +204,7 @@ def without(name: str) -> Callable[[dict[str, str]], object]:
 
 
 def test_a_request_that_keeps_the_rules_is_one() -> None:
-    expect_sent(seen(given(7, -8)), list_request_requirements(INFERENCE))
+    expect_correct_requests(seen(given(7, -8)), list_request_requirements(INFERENCE))
 
 
 @pytest.mark.parametrize(
@@ -205,13 +217,13 @@ def test_a_request_that_keeps_the_rules_is_one() -> None:
 )
 def test_the_requirement_of_a_miss_is_named(request_: ClientRequest, own: tuple[str, ...], requirement: str) -> None:
     with pytest.raises(UnmetError) as raised:
-        expect_sent(seen(given(7, -8), request_), own)
+        expect_correct_requests(seen(given(7, -8), request_), own)
     assert raised.value.requirement == requirement
     assert raised.value.reply is not None
 
 
 def test_what_is_only_advised_is_left_to_the_rows_about_it() -> None:
-    expect_sent(seen(given(7, -8), received(without("Content-Type"))))
+    expect_correct_requests(seen(given(7, -8), received(without("Content-Type"))))
 
 
 def test_what_is_demanded_of_a_row_comes_before_what_is_advised() -> None:
@@ -219,13 +231,13 @@ def test_what_is_demanded_of_a_row_comes_before_what_is_advised() -> None:
         lambda headers: headers.update({"Content-Type": "text/plain"}), build_request(INFERENCE)[2][:-8] + bytes(8)
     )
     with pytest.raises(UnmetError) as raised:
-        expect_sent(seen(given(7, -8), request_), ("CLIENT-SENDS-CONTENT-TYPE", "CLIENT-SENDS-VALUES"))
+        expect_correct_requests(seen(given(7, -8), request_), ("CLIENT-SENDS-CONTENT-TYPE", "CLIENT-SENDS-VALUES"))
     assert raised.value.requirement == "CLIENT-SENDS-VALUES"
 
 
 def test_every_request_of_an_inference_is_judged() -> None:
     with pytest.raises(UnmetError) as raised:
-        expect_sent(seen(given(7, -8), received(), received(without("Inference-Header-Content-Length"))))
+        expect_correct_requests(seen(given(7, -8), received(), received(without("Inference-Header-Content-Length"))))
     assert raised.value.reply is not None
     assert raised.value.reply.exchange.number == 1
 
@@ -279,24 +291,24 @@ def test_an_error_is_what_a_wrong_answer_comes_to() -> None:
 
 def test_an_output_that_is_not_there_is_not_given() -> None:
     for result in (ERROR, given(7, -8), Result(())):
-        expect_absent(seen(result), "OUT1")
+        expect_no_output(seen(result), "OUT1")
     with pytest.raises(UnmetError, match="no output OUT1"):
-        expect_absent(seen(given(0, name="OUT1")), "OUT1")
+        expect_no_output(seen(given(0, name="OUT1")), "OUT1")
 
 
 def test_an_error_comes_in_time() -> None:
-    expect_in_time(replace(seen(replace(ERROR, elapsed=2.9)), timeout=1.0))
+    expect_timely_return(replace(seen(replace(ERROR, elapsed=2.9)), timeout=1.0))
     with pytest.raises(UnmetError, match=r"an error within 1 s, got one after 3.1 s"):
-        expect_in_time(replace(seen(replace(ERROR, elapsed=3.1)), timeout=1.0))
+        expect_timely_return(replace(seen(replace(ERROR, elapsed=3.1)), timeout=1.0))
 
 
 @pytest.mark.parametrize(("text", "is_said"), [("broken", True), ("503", True), ("404", False)])
 def test_an_error_holds_the_message_or_the_status(text: str, is_said: bool) -> None:
     if is_said:
-        expect_text(seen(ERROR), text)
+        expect_error_text(seen(ERROR), text)
     else:
-        with pytest.raises(UnmetError, match="an error that holds '404', got broken 503"):
-            expect_text(seen(ERROR), text)
+        with pytest.raises(UnmetError, match="an error that contains '404', got broken 503"):
+            expect_error_text(seen(ERROR), text)
 
 
 @pytest.mark.parametrize(

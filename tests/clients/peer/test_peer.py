@@ -20,7 +20,7 @@ from conformance.checks.support.client_rows import (
     make_small_script,
     make_tensor,
 )
-from conformance.clients.answers.errors import PLACES, make_broken_off_script
+from conformance.clients.answers.errors import PLACES, make_truncated_script
 from conformance.clients.answers.script import Ending
 from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import Scenario
@@ -34,7 +34,7 @@ REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
 
 @pytest.fixture
 def scene(peer: Peer) -> Scenario:
-    return peer.play([INFERENCE], make_small_script(INFERENCE))
+    return peer.start_scenario([INFERENCE], make_small_script(INFERENCE))
 
 
 def connected(peer: Peer) -> socket.socket:
@@ -69,7 +69,7 @@ def test_a_request_is_kept_as_it_came(peer: Peer, scene: Scenario) -> None:
         peer, f"POST {MODEL}/infer?x=1 HTTP/1.1\r\nHOST: h\r\nX-own:  a \r\ncontent-LENGTH: 2\r\n\r\n{{}}".encode()
     )
     assert answer.startswith(b"HTTP/1.1 200 ")
-    (_, heard) = scene.list_received()[0]
+    (_, heard) = scene.list_requests()[0]
     assert heard.received == ClientRequest(
         "POST", f"{MODEL}/infer?x=1", (("HOST", "h"), ("X-own", "a"), ("content-LENGTH", "2")), b"{}"
     )
@@ -80,7 +80,7 @@ def test_credentials_are_masked_before_a_request_is_kept(peer: Peer, scene: Scen
     body = b'{"a": "sesame-open-4711-zq7"}'
     head = f"POST {MODEL}/infer?api_key=sesame HTTP/1.1\r\nHost: h\r\nAuthorization: {credential}\r\n"
     send_and_read(peer, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    received = scene.list_received()[0][1].received
+    received = scene.list_requests()[0][1].received
     assert "sesame" not in repr(received)
     assert len(received.body) == len(body)
 
@@ -89,25 +89,25 @@ def test_a_request_that_comes_late_is_not_kept(peer: Peer, scene: Scenario) -> N
     send_and_read(peer, REQUEST)
     assert len(scene.end()) == 1
     send_and_read(peer, REQUEST)
-    assert len(scene.list_received()) == 1
+    assert len(scene.list_requests()) == 1
 
 
 def test_chunks_are_kept_as_one_body(peer: Peer, scene: Scenario) -> None:
     send_and_read(peer, HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n")
-    received = scene.list_received()[0][1].received
+    received = scene.list_requests()[0][1].received
     assert (received.body, received.is_chunked, received.trouble) == (b"{}", True, "")
 
 
 def test_requests_that_are_sent_together_are_told_apart(peer: Peer, scene: Scenario) -> None:
     assert send_and_read(peer, REQUEST + REQUEST).count(b"HTTP/1.1 200") == 2
-    assert [heard.received.body for _, heard in scene.list_received()] == [b"{}", b"{}"]
+    assert [heard.received.body for _, heard in scene.list_requests()] == [b"{}", b"{}"]
 
 
 def test_http_1_0_is_answered_and_closed(peer: Peer, scene: Scenario) -> None:
     with connected(peer) as connection:
         connection.sendall(f"POST {MODEL}/infer HTTP/1.0\r\nContent-Length: 2\r\n\r\n{{}}".encode())
         assert b"".join(iter(lambda: connection.recv(65536), b"")).startswith(b"HTTP/1.1 200")
-    assert scene.list_received()[0][1].received.version == "HTTP/1.0"
+    assert scene.list_requests()[0][1].received.version == "HTTP/1.0"
 
 
 def test_a_body_that_waits_for_leave_is_asked_for(peer: Peer, scene: Scenario) -> None:
@@ -117,7 +117,7 @@ def test_a_body_that_waits_for_leave_is_asked_for(peer: Peer, scene: Scenario) -
         assert connection.recv(1024) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(b"{}")
         assert connection.recv(1024).startswith(b"HTTP/1.1 200")
-    assert scene.list_received()[0][1].received.body == b"{}"
+    assert scene.list_requests()[0][1].received.body == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -131,17 +131,17 @@ def test_a_body_that_waits_for_leave_is_asked_for(peer: Peer, scene: Scenario) -
 )
 def test_what_is_no_whole_request_is_kept_with_its_trouble(peer: Peer, scene: Scenario, octets: bytes) -> None:
     assert send_and_read(peer, octets.replace(b"%s", f"{MODEL}/infer".encode())).startswith(b"HTTP/1.1 400")
-    assert scene.list_received()[0][1].received.trouble != ""
+    assert scene.list_requests()[0][1].received.trouble != ""
 
 
 # --- how connections end ----------------------------------------------------------------------------------------------
 
 
 def test_a_connection_is_reset(peer: Peer) -> None:
-    peer.play(
+    peer.start_scenario(
         [INFERENCE],
         make_script(
-            (make_tensor("r", "OUT0", "INT32", (2,)),), make_broken_off_script(PLACES["in-the-head"], Ending.RESET)
+            (make_tensor("r", "OUT0", "INT32", (2,)),), make_truncated_script(PLACES["in-the-head"], Ending.RESET)
         ),
     )
     with connected(peer) as connection:
@@ -151,21 +151,23 @@ def test_a_connection_is_reset(peer: Peer) -> None:
 
 
 def test_silence_ends_when_the_client_goes(peer: Peer) -> None:
-    scene = peer.play([INFERENCE], make_script((), make_broken_off_script(PLACES["before-anything"], Ending.SILENT)))
+    scene = peer.start_scenario(
+        [INFERENCE], make_script((), make_truncated_script(PLACES["before-anything"], Ending.SILENT))
+    )
     before = threading.active_count()
     with connected(peer) as connection:
         connection.sendall(REQUEST)
         connection.settimeout(0.2)
         with pytest.raises(TimeoutError):
             connection.recv(1)
-    assert len(scene.list_received()) == 1
+    assert len(scene.list_requests()) == 1
     assert threading.active_count() <= before + 1
 
 
 def test_no_thread_is_left_behind_a_connection_that_stays_open() -> None:
     before = set(threading.enumerate())
     with Peer() as peer:
-        peer.play([INFERENCE], make_small_script(INFERENCE))
+        peer.start_scenario([INFERENCE], make_small_script(INFERENCE))
         connection = connected(peer)
         connection.sendall(b"POST /v2/models/x/infer HTTP/1.1\r\n")
     left = [thread.name for thread in threading.enumerate() if thread not in before and not thread.daemon]
@@ -192,8 +194,8 @@ def test_no_thread_is_left_behind_a_connection_that_stays_open() -> None:
             "model_stats",
             [{"name": derive_model_name("peer"), "version": "1", "inference_count": 0, "execution_count": 0}],
         ),
-        ("/v2/models/another", 404, "error", "there is no such thing here"),
-        ("/metrics", 404, "error", "there is no such thing here"),
+        ("/v2/models/another", 404, "error", "this peer has no such path or model"),
+        ("/metrics", 404, "error", "this peer has no such path or model"),
     ],
 )
 def test_what_clients_ask_beside_inference(
@@ -201,7 +203,7 @@ def test_what_clients_ask_beside_inference(
 ) -> None:
     found, document = got(peer, path)
     assert (found, document[member]) == (status, value)
-    assert scene.list_received() == []
+    assert scene.list_requests() == []
 
 
 def test_the_same_over_grpc(peer: Peer, scene: Scenario) -> None:
@@ -217,7 +219,7 @@ def test_the_same_over_grpc(peer: Peer, scene: Scenario) -> None:
     with pytest.raises(InferenceServerException, match="there is no such model"):
         client.get_model_metadata("another")
     client.close()
-    assert scene.list_received() == []
+    assert scene.list_requests() == []
 
 
 def test_a_method_that_nobody_has_is_not_implemented(peer: Peer) -> None:

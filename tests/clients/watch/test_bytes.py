@@ -286,7 +286,7 @@ def test_a_fault_of_what_reads_along_keeps_nothing_from_passing() -> None:
             connection.sendall(make_request())
             assert connection.recv(65536) == OK
         proxy.close()
-    assert notes.reasons == [f"a connection is not read any further: ZeroDivisionError: {len(make_request())}"]
+    assert notes.reasons == [f"a connection is not recorded any further: ZeroDivisionError: {len(make_request())}"]
 
 
 def test_two_hundred_connections_at_once_are_forwarded_and_told_apart() -> None:

@@ -61,11 +61,11 @@ def test_headers_keep_their_order_and_spelling() -> None:
 
 
 WRONG = {
-    "a length too small": (make_request(length=len(JSON_PART)), "a body that goes on behind its Content-Length of 106"),
-    "a length too large": (make_request(length=999), "a body of 122 bytes, whole, and a larger"),
+    "a length too small": (make_request(length=len(JSON_PART)), "a body longer than its Content-Length of 106"),
+    "a length too large": (make_request(length=999), "a complete body of 122 bytes, but a larger"),
     "no last chunk": (
         CHUNKED + b"6b\r\n" + b'{"inputs": []}'.ljust(107) + b"\r\n",
-        "a body of 107 bytes, whole, but for",
+        "a complete body of 107 bytes, without",
     ),
     "chunks that are none": (CHUNKED + b"zz\r\nab", "chunks: "),
     "two lengths": (make_request(BINARY, "Content-Length: 3"), "head: "),

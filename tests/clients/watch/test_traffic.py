@@ -77,7 +77,7 @@ def test_a_result_counts_requests_and_shows_the_first_wrong_one() -> None:
     found = find_result(results, LENGTH, "a/1")
     assert found.outcome is Outcome.FAIL
     assert found.id == "client.watched-header-counts-the-json"
-    assert "2 of 4 requests, request 2 the first of them" in found.message
+    assert "2 of 4 requests, first in request 2" in found.message
     assert found.failure is not None
     assert found.failure.requirement == LENGTH
     assert found.failure.sent.startswith("request 2, POST ")
@@ -128,7 +128,7 @@ def test_names_are_safe_short_and_not_endlessly_many() -> None:
 def test_only_the_first_miss_of_each_kind_is_told() -> None:
     made = traffic()
     wrong = [sent(number, length=1) for number in range(1, 4)]
-    assert [[first.miss.requirement for first in made.add_request(one)] for one in wrong] == [[LENGTH], [], []]
+    assert [[first.violation.requirement for first in made.add_request(one)] for one in wrong] == [[LENGTH], [], []]
     assert [[first.failure is not None for first in made.add_answer(one)] for one in wrong] == [[True], [], []]
 
 
@@ -138,7 +138,7 @@ def test_a_miss_is_shown_with_its_answer_and_without_one() -> None:
     made.add_request(wrong)
     (found,) = [one for one in made.list_results() if one.failure]
     assert found.failure is not None
-    assert found.failure.answer == "no answer came"
+    assert found.failure.answer == "no answer arrived"
     answered = replace(wrong, answer=RecordedAnswer(400, (), b'{"error": "no"}'))
     failure = describe_violation(answered, Violation(LENGTH, "1", "2", None), lambda _: "http://h")
     assert failure.answer == 'HTTP 400, {"error": "no"}'
@@ -239,15 +239,15 @@ FINE, BUSY = RecordedAnswer(200), RecordedAnswer(503)
 
 def test_a_request_that_comes_again_after_an_error_is_observed() -> None:
     again = [(BINARY, BUSY)] * 4
-    expected = {"CLIENT-REPEATS": "the same request came again 3 times after status 503"}
+    expected = {"CLIENT-REPEATS": "the client repeated a request 3 times after status 503"}
     assert observe(*again) == observe((OTHER, FINE), *again, (OTHER, FINE)) == expected
     unanswered = RecordedAnswer(trouble="the connection ended without an answer")
     assert observe((BINARY, unanswered), (BINARY, FINE)) == {
-        "CLIENT-REPEATS": "the same request came again 1 time after no answer"
+        "CLIENT-REPEATS": "the client repeated a request 1 time after no answer"
     }
     failed = RecordedAnswer(503, code="UNAVAILABLE")
     assert observe((CALL, failed), (CALL, failed), over_grpc=True) == {
-        "CLIENT-REPEATS/grpc": "the same request came again 1 time after UNAVAILABLE"
+        "CLIENT-REPEATS/grpc": "the client repeated a request 1 time after UNAVAILABLE"
     }
 
 
@@ -272,5 +272,5 @@ def test_a_reset_on_a_right_answer_is_observed() -> None:
         made.add_answer(one)
         made.add_reset(one)
     found = find_result(made.list_results(), "CLIENT-LEAVES", "a/1")
-    assert found.observation == "the connection was reset 1 time after a successful answer"
+    assert found.observation == "the client reset the connection 1 time after a successful answer"
     assert conclude_watch(made.list_results(), None, "").verdict.verdict == "partial"

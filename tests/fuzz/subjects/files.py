@@ -143,7 +143,7 @@ def client_recordings() -> Iterator[bytes]:
     log = {"_target": "http://127.0.0.1:1", "_party": "client", "_client": Introduction("c").to_dict()}
     entries = []
     for index, one in enumerate((asked, broken)):
-        call, own = calls.make_entries("c[r]", index, one)
+        call, own = calls.build_entries("c[r]", index, one)
         entries += [
             {**entry, **more} for entry, more in zip(har.make_entries(call, made, BodyWriter()), own, strict=True)
         ]

@@ -64,7 +64,7 @@ def to_json(array: Array, datatype: str) -> list[Any]:
     if datatype == "BYTES":
         return [element.decode() for element in array.flat]
     if datatype == "BF16" or not np.isfinite(array).all():
-        raise RefusedError("JSON cannot carry BF16, NaN or infinity: request binary data")
+        raise RefusedError("JSON cannot represent BF16, NaN or infinity: request binary data")
     return list(array.ravel().tolist())
 
 
