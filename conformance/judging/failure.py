@@ -152,10 +152,10 @@ def render_answer_bytes(reply: Reply, offset: int, secrets: Collection[str] = ()
     """Return a hex dump around an offset of the answer's body, with the name of the field that begins there."""
     label = hide(body_layout.find_label(reply.answer, offset), secrets)
     rows = body_layout.format_hex_window(hide_bytes(reply.body, secrets), offset).splitlines()
-    return label_row(rows, offset, label)
+    return label_dump_line(rows, offset, label)
 
 
-def label_row(rows: Sequence[str], offset: int, label: str) -> list[str]:
+def label_dump_line(rows: Sequence[str], offset: int, label: str) -> list[str]:
     """Append a label to the hex dump row that begins at an offset."""
     return [f"{row}   <- {escape_text(label)}" if int(row.split()[0], 16) == offset else row for row in rows]
 

@@ -21,10 +21,10 @@ from conformance.judging.request_features import collect_answered, collect_faile
 from conformance.judging.row_judge import (
     RowJudge,
     RowOutcome,
+    conclude_exception,
     conclude_met,
-    conclude_stopped,
     conclude_unmet,
-    grade,
+    grade_unmet,
     name_requirement,
     no_verdict,
 )
@@ -171,7 +171,7 @@ class Judge(RowJudge):
         except HungError:
             raise
         except Exception as error:
-            return conclude_stopped(error)
+            return conclude_exception(error)
 
     def _run_body(self, check: Check, row: Row) -> RowOutcome:
         if self.target.lost and not check.of_survey:
@@ -192,7 +192,7 @@ class Judge(RowJudge):
         if self._attribute_to_client_name(check, row, cause, is_blocked=True):
             return self._conclude_unmet(check, row, cause)
         # A blocked row does not apply if its cause is a request beyond a limit of the target.
-        return self._find_limit(check, row, blocked.cause) or conclude_stopped(blocked)
+        return self._find_limit(check, row, blocked.cause) or conclude_exception(blocked)
 
     # --- the client name that a row sends ---
 
@@ -297,7 +297,7 @@ class Judge(RowJudge):
         return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
 
     def _grade_requirement(self, requirement: str) -> Outcome:
-        return grade(requirement, strict=self._strict)
+        return grade_unmet(requirement, strict=self._strict)
 
     def _describe_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
         """Describe the failure, and write its evidence if the user requested evidence."""

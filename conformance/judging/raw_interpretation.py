@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from conformance.discovery.control_oracle import as_tensor
 from conformance.discovery.deployed_model import DeployedModel
-from conformance.expect.raw_contents import is_big_endian, is_framed
+from conformance.expect.raw_contents import has_length_prefixes, is_big_endian
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -40,7 +40,7 @@ class RawInterpretation:
 
     def adjust_requirement(self, requirement: str) -> str:
         """Return the requirement to report: wrong elements with the advised framing violate `GRPC-RAW`."""
-        if requirement == FRAMING and self._ask_once("framed", "identity_bytes", is_framed):
+        if requirement == FRAMING and self._ask_once("framed", "identity_bytes", has_length_prefixes):
             return CONTENTS
         return requirement
 

@@ -84,7 +84,7 @@ def conclude_unmet(failure: Failure, outcome: Outcome) -> RowOutcome:
     return RowOutcome(outcome, message, failure.actual if outcome is Outcome.OBSERVED else "", failure)
 
 
-def grade(requirement: str, *, strict: bool) -> Outcome:
+def grade_unmet(requirement: str, *, strict: bool) -> Outcome:
     """Return the outcome of an unmet requirement; with `strict`, an unmet SHOULD fails."""
     outcome = UNMET_OUTCOMES[ledger.get_requirement(requirement).level]
     return Outcome.FAIL if strict and outcome is Outcome.ADVISORY else outcome
@@ -95,7 +95,7 @@ def no_verdict(outcome: Outcome, kind: ReasonKind, message: str, subject: str = 
     return RowOutcome(outcome, message, reason=Reason(kind, subject))
 
 
-def conclude_stopped(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
+def conclude_exception(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
     """Return the outcome of a row whose check body raised an error; a bug in the suite does not stop the run."""
     text = escape_text(str(error), limit)
     match error:
@@ -104,10 +104,10 @@ def conclude_stopped(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOut
         case BlockedError():
             return no_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, text)
     lines = map(escape_text, "".join(traceback.format_exception(error)).splitlines())
-    message = add_lines(f"the suite failed: {escape_text(f'{type(error).__name__}: {error}')}", list(lines))
+    message = append_output_lines(f"the suite failed: {escape_text(f'{type(error).__name__}: {error}')}", list(lines))
     return no_verdict(Outcome.ERROR, ReasonKind.SUITE_FAILED, message)
 
 
-def add_lines(text: str, lines: Sequence[str]) -> str:
+def append_output_lines(text: str, lines: Sequence[str]) -> str:
     """Return a message followed by the output lines of a program."""
     return "".join([text, *(f"\n| {line}" for line in lines)])

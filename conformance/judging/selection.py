@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.applicability import make_test
+from conformance.judging.applicability import build_applicability_test
 from conformance.judging.quick_rows import find_place, select_quick_rows
 from conformance.spec.check import Check, Row, format_key, list_rows
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, find_transport
@@ -80,7 +80,7 @@ def select_profile(
     if profile != "quick" or survey is None:
         return found
     others = [(check, row) for check, row in cases if is_in_profile(check, row, "certify", dangerous)]
-    return select_quick_rows(others, make_test(survey, transports))
+    return select_quick_rows(others, build_applicability_test(survey, transports))
 
 
 def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
