@@ -21,7 +21,7 @@ MAX_MESSAGE_CHARS = 300  # characters of the reason why a row has no verdict
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """The outcome of a row, before it becomes a `CheckResult` with the same fields."""
+    """The outcome of a row, with the fields that `CheckResult` takes over."""
 
     outcome: Outcome
     message: str = ""
@@ -62,12 +62,12 @@ class RowJudge(ABC):
 
 
 def find_requirement(check: Check, row: Row) -> ledger.Requirement:
-    """Return the primary requirement of a row; the body of the check may report another requirement as unmet."""
+    """Return the first requirement of a row; the body of the check may report another requirement as unmet."""
     return ledger.get_requirement(check.requirements(row)[0])
 
 
 def name_requirement(check: Check, row: Row, unmet: UnmetError) -> str:
-    """Return the id of the unmet requirement."""
+    """Return the id of the requirement that an `UnmetError` is about; by default the first of the row."""
     named = to_grpc_requirement(unmet.requirement) if check.is_over_grpc else unmet.requirement
     return named or check.requirements(row)[0]
 
@@ -79,7 +79,7 @@ def conclude_met(check: Check, row: Row, observation: str | None) -> RowOutcome:
 
 
 def conclude_unmet(failure: Failure, outcome: Outcome) -> RowOutcome:
-    """Return the outcome of a row with a failure."""
+    """Return the outcome of a row with a failure; `outcome` is the result of `grade_unmet`."""
     message = f"expected {failure.expected}, got {failure.actual}"
     return RowOutcome(outcome, message, failure.actual if outcome is Outcome.OBSERVED else "", failure)
 
@@ -96,7 +96,10 @@ def no_verdict(outcome: Outcome, kind: ReasonKind, message: str, subject: str = 
 
 
 def conclude_exception(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
-    """Return the outcome of a row whose check body raised an error; a bug in the suite does not stop the run."""
+    """Return the outcome of a row whose check raised an exception other than `UnmetError`.
+
+    An unknown exception is a bug in the suite, which gives the row the outcome `error` and does not stop the run.
+    """
     text = escape_text(str(error), limit)
     match error:
         case NotApplicableError():

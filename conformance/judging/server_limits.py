@@ -107,7 +107,7 @@ class ServerLimits:
     def _build_equally_large_requests(
         self, found: RequestContent, reply: Reply, model: Model
     ) -> Iterator[list[Message]]:
-        """Yield lists of control requests: first with the same and a larger number of elements, then with the same length.
+        """Yield lists of control requests: with the same and a larger number of elements; then with the same length.
 
         Many elements are slow to write as JSON. Then requests with fewer elements come first: a server that refuses
         these would refuse larger ones as well.
@@ -222,7 +222,7 @@ class ServerLimits:
                 yield model
 
     def _test_classification(self, model: Model, like: Reply) -> bool | None:
-        """Return True if the server classifies a model's first output, False if the server refuses, and None otherwise."""
+        """Return True if the server classifies a model's first output, False if it refuses, and None otherwise."""
         name = model.role.outputs[0].name
         send: Form = "json" if model.role.is_json_capable else "binary"
         plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])

@@ -16,7 +16,7 @@ import pytest
 
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.quick_rows import find_turn
+from conformance.judging.quick_rows import build_order_key
 from conformance.judging.selection import Subjects, is_named, list_area_rows, list_areas, select_profile
 from conformance.plugin import markers
 from conformance.spec import ledger
@@ -124,9 +124,9 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]
-    items.sort(key=_find_turn)
+    items.sort(key=_build_item_order_key)
 
 
-def _find_turn(item: pytest.Item) -> tuple[bool, bool, int]:
-    """Return the sort key of an item; tests of the user run first, in their order."""
-    return find_turn(item.check, item.row) if isinstance(item, CheckItem) else (False, False, -1)
+def _build_item_order_key(item: pytest.Item) -> tuple[bool, bool, int]:
+    """Return the sort key of an item; the user's own tests run first, in their order."""
+    return build_order_key(item.check, item.row) if isinstance(item, CheckItem) else (False, False, -1)

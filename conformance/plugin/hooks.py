@@ -161,7 +161,7 @@ class Hooks:
         """Start the progress line, and tell the run which rows will be judged."""
         if isinstance(self.run, ServerRun):
             rows = [(item.check, item.row) for item in session.items if isinstance(item, collection.CheckItem)]
-            self.run.expect(rows)
+            self.run.expect_rows(rows)
         self.progress = ProgressLine(self.config.pluginmanager.get_plugin("terminalreporter"), session)
 
     @pytest.hookimpl(tryfirst=True)

@@ -217,14 +217,14 @@ class ServerRun(BaseRun):
             is_ahead=True,
         )
 
-    def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
+    def expect_rows(self, rows: Sequence[tuple[Check, Row]]) -> None:
         """Set the rows that will be judged, in order."""
         if self._scheduler is not None:
             self._scheduler.expect(rows)
 
     def describe_target(self) -> dict[str, Any]:
         """Return facts for the report: whether the target never answered, the row that concurrency changed, waits."""
-        suffered = self._scheduler.suffered if self._scheduler else ""
+        suffered = self._scheduler.disturbed_row if self._scheduler else ""
         return {
             **({} if self._started_session.target.has_answered else {"unreachable": True}),
             **({"suffers_from_concurrency": suffered} if suffered else {}),
@@ -276,8 +276,8 @@ class ServerRun(BaseRun):
         """Yield why rows could not be judged, and which models to deploy."""
         yield from terminal.format_unjudged(conclusion, self.survey)
         yield from terminal.describe_waits(conclusion.results, self.waited_s)
-        if self._scheduler is not None and self._scheduler.suffered:
-            yield from terminal.describe_disturbance(self._scheduler.suffered, self.connections)
+        if self._scheduler is not None and self._scheduler.disturbed_row:
+            yield from terminal.describe_disturbance(self._scheduler.disturbed_row, self.connections)
 
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this target, without options that select checks."""
