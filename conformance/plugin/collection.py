@@ -42,7 +42,7 @@ SELECTION_KEY: pytest.StashKey[RunSelection] = pytest.StashKey()
 
 
 class SuiteFolder(pytest.Directory):
-    """The folder of all checks."""
+    """The pytest collector of the whole suite."""
 
     def collect(self) -> Iterable[pytest.Collector]:
         """Return a collector for each judged area."""
@@ -51,7 +51,7 @@ class SuiteFolder(pytest.Directory):
 
 
 class Area(pytest.Directory):
-    """One area of the suite; its node id is the area's name, independent of the installation path."""
+    """The collector of one area of the suite; its node id is the area's name, whatever the installation path is."""
 
     area: str
 
@@ -78,7 +78,7 @@ class Area(pytest.Directory):
 
 
 class CheckItem(pytest.Item):
-    """One row of one check."""
+    """The pytest item of one row."""
 
     def __init__(self, *, check: Check, row: Row, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -90,7 +90,7 @@ class CheckItem(pytest.Item):
             self.add_marker(markers.make_marker(name))
 
     def runtest(self) -> None:
-        """Judge the row and store its result in `result`; failures raise no exception."""
+        """Judge the row and store the result in `result`; a failed row raises no exception."""
         self.result = self.config.stash[SELECTION_KEY].judge(self.check, self.row)
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
