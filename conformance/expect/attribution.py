@@ -22,7 +22,7 @@ GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
 
 
 def to_grpc_requirement(requirement: str | None) -> str | None:
-    """Return the id that a requirement has over gRPC, or the same id if it has no other; None for None."""
+    """Return the gRPC id of a requirement, or `requirement` itself if it has none; None stays None."""
     if requirement is None:
         return None
     return GRPC_SUBSTITUTES.get(requirement) or ledger.find_grpc_id(requirement) or requirement

@@ -33,7 +33,7 @@ def is_offered(check: Check, row: Row, offered: Collection[str], transports: Col
 
 
 def build_applicability_test(survey: DiscoveryResult, transports: Collection[str]) -> Callable[[Check, Row], bool]:
-    """Return a function that returns whether a row applies to a target.
+    """Return a function that decides whether a row applies to a target.
 
     A row applies if `is_offered` is true, the target has the model of the row, and a deployed model has the inputs and
     outputs that the row needs.

@@ -81,7 +81,7 @@ class GateResult:
         known: the rows that fail as an entry states, each as `CHECK [ROW]`.
         new: the rows that fail without an entry; they include advisory rows if the baseline counts advice.
         fixed: the rows that pass although an entry for one check names them.
-        stale: entries that have expired, match no row, or no longer fail, each with the reason.
+        stale: entries that have expired, match no row, or name rows that no longer fail, each with the reason.
     """
 
     known: Sequence[str] = ()

@@ -27,7 +27,7 @@ from conformance.wire.tensor import Tensor, decode
 MAX_ELEMENTS = 1 << 22  # in a control request; a request that claims more is malformed
 HARMLESS_VALUES = {1: 1, 2: 11, 4: 1001, 8: 10_000_001}  # by element size in bytes
 MAX_JSON_ELEMENTS = 1 << 15  # in JSON
-VALUE_DEPENDENT = ("emit", "table")  # computations that need the original values
+VALUE_DEPENDENT = ("emit", "table")  # computations of models that need the original values
 STAND_IN_ROLES = ("identity_fp32", "identity_int32")  # for a model whose tensors cannot be JSON
 
 
@@ -150,7 +150,7 @@ def _read_grpc_request(message: Message, model: Model) -> RequestContent:
 def _build_input(
     name: str, datatype: str, shape: Sequence[int], data: bytes | None, elements: Any, model: Model
 ) -> Tensor:
-    """Return an input with harmless values, or with its original values if the model's output size depends on them."""
+    """Return an input with harmless values, or with the original values if the model is value-dependent."""
     sizes = tuple(shape)
     room = prod(max(1, size) for size in sizes)  # a size of 0 counts as 1, because `enlarge_content` may increase it
     if room > MAX_ELEMENTS or datatype not in DATATYPES:

@@ -38,7 +38,10 @@ class CrashTracker:
     _is_settled: bool = False
 
     def find_violation(self, lost: TargetLostError) -> UnmetError | None:
-        """Return the violation of the row in which the target was lost; None if it did not crash, or did earlier."""
+        """Return the violation of the row in which the target was lost.
+
+        Return None if the server did not crash, or if an earlier row crashed it.
+        """
         if not lost.has_died or self.suspected_row:
             return None
         before = _find_earlier_error(lost)

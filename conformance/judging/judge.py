@@ -271,7 +271,7 @@ class Judge(RowJudge):
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
     def _find_crash_violation(self, lost: TargetLostError) -> UnmetError | None:
-        """Return the violation for which the row fails in which the target was lost, or None."""
+        """Return the violation of a row in which the target was lost; None if the row does not fail for the loss."""
         return self.crashes.find_violation(lost)
 
     # --- unmet requirements ---

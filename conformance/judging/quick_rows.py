@@ -44,7 +44,7 @@ def build_order_key(check: Check, row: Row) -> tuple[bool, bool, int]:
 
 
 def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], bool]) -> list[Case]:
-    """Return the quick rows, and substitutes for checks whose quick rows do not apply to the target.
+    """Return the quick rows, and substitutes for checks without a quick row that applies to the target.
 
     The substitutes are the first rows of such a check that apply. The model roles and each deployed model have
     substitutes of their own, because a check has separate rows for each of them.

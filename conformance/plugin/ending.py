@@ -40,7 +40,7 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
 
 
 def _has_ended_normally(config: pytest.Config, chosen: int) -> bool:
-    """Return whether pytest ended normally; a run of the user's own tests always counts as normal."""
+    """Return whether pytest ended normally; a run with paths from the user always counts as normal."""
     return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
 
 
