@@ -1,7 +1,7 @@
 """Attributes unreadable outputs to the base protocol, so that no other requirement is reported as unmet.
 
-A check about binary data or classes also finds a wrong tensor if the answer is not JSON, has other outputs than
-requested, or has an output without a shape. The report should then name that fault.
+A check about binary data or classes also fails if the answer is not JSON, has other outputs than requested, or has an
+output without a shape. The report then names the requirement of the base protocol that the answer violates.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
 
 
 def to_grpc_requirement(requirement: str | None) -> str | None:
-    """Return the gRPC id of a requirement, for checks that run over both transports."""
+    """Return the gRPC id of a requirement, or `requirement` itself if it has none; None stays None."""
     if requirement is None:
         return None
     return GRPC_SUBSTITUTES.get(requirement) or ledger.find_grpc_id(requirement) or requirement
 
 
 def attribute_call_end(reply: Reply) -> str | None:
-    """Return the requirement that a call without a final status breaks: every call must have one."""
+    """Return the requirement that a gRPC call without a final status breaks; None for any other reply."""
     return "GRPC-STATUS" if reply.has_failed(FailureKind.STATUSLESS) else None
 
 
@@ -39,10 +39,10 @@ def attribute_silence(reply: Reply) -> str:
 
 
 def attribute_broken_request(found: BrokenRequest) -> str:
-    """Return the requirement that a server breaks if it neither answers nor refuses a request outside of rows.
+    """Return the requirement that a server breaks if it neither answers nor refuses a request outside of any check.
 
-    A live server that closes the connection without an answer fails to report an error. In all other cases the server
-    stops answering. Clients may send all of these requests.
+    Discovery sends such requests, for example. A live server that closes the connection without an answer fails to
+    report an error. In all other cases the server stops answering legal requests.
     """
     ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
     return (
@@ -62,11 +62,11 @@ def attribute_json_text(reply: Reply) -> str | None:
 
 
 def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
-    """Return the requirement whose violation makes an output unreadable; None if readable or unknown."""
+    """Return the requirement whose violation makes an output unreadable; None if no such requirement is known."""
     answer = reply.answer
     output = answer.output(name)
     if reply.is_over_grpc:
-        return _attribute_message(reply, output)
+        return _attribute_unreadable_grpc_output(reply, output)
     if (output is None or not output.binary) and (text := attribute_json_text(reply)):
         return text
     document = answer.document or {}
@@ -76,7 +76,9 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
         return "OIP-OUTPUT-MEMBERS"
     if output is None:
         return (
-            "OIP-OUTPUT-MEMBERS" if answer.find_by_kind("output-invalid", "name-missing") else _attribute_outputs(reply)
+            "OIP-OUTPUT-MEMBERS"
+            if answer.find_by_kind("output-invalid", "name-missing")
+            else _attribute_missing_http_output(reply)
         )
     item: dict[str, Any] = (answer.document or {})["outputs"][output.index]
     if not isinstance(item.get("datatype"), str) or not isinstance(item.get("shape"), list):
@@ -86,8 +88,8 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
     return None
 
 
-def _attribute_message(reply: Reply, output: Output | None) -> str | None:
-    """Do as `attribute_unreadable_output` for an answer over gRPC, where only two faults are possible."""
+def _attribute_unreadable_grpc_output(reply: Reply, output: Output | None) -> str | None:
+    """Return the requirement that makes an output unreadable over gRPC: it is missing, or has no valid shape."""
     if output is None:
         return (
             "OIP-OUTPUT-MEMBERS"
@@ -99,13 +101,16 @@ def _attribute_message(reply: Reply, output: Output | None) -> str | None:
 
 
 def attribute_missing_over_grpc(call: Message) -> str:
-    """Return the requirement that a missing output breaks over gRPC: listed outputs, or all outputs."""
+    """Return the requirement that a missing output breaks over gRPC; it depends on whether the call lists outputs."""
     request = grpc_request.parse_request(call)
     return "OIP-OUTPUTS-LISTED" if request is not None and request.outputs else "OIP-OUTPUTS-ALL"
 
 
-def _attribute_outputs(reply: Reply) -> str | None:
-    """Return the requirement that a missing output breaks: listed outputs, all outputs, or outputs of a raw request."""
+def _attribute_missing_http_output(reply: Reply) -> str | None:
+    """Return the requirement that a missing output breaks over HTTP.
+
+    The requirement depends on whether the request is raw, lists outputs, or lists none; None if it is not JSON.
+    """
     message = reply.exchange.message
     if any(name.lower() == INFERENCE_HEADER.lower() and value == "0" for name, value in message.headers):
         return "RAW-OUTPUTS"

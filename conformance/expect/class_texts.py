@@ -1,8 +1,8 @@
-"""Parses classes as texts, `value:index[:label]`, and compares them with the scores that they rank. Sans-I/O.
+"""Parses the texts of a classification, `value:index[:label]`, and compares them with the model's scores. Sans-I/O.
 
 `parse` is strict. `parse_leniently` also accepts malformed texts, so that checks of values or order can judge a server
 whose only fault is the format. A list of classes can have wrong values, wrong indices, or a wrong order.
-`find_scores_by_index` and `find_scores_by_value` use one of these at a time, so that the faults can be told apart.
+`find_scores_by_index` uses only the indices and `find_scores_by_value` only the values, which tells these faults apart.
 Scores are one-dimensional arrays; comparisons are exact in their datatype.
 
 Sources: triton-classification.top-n, triton-classification.format.
@@ -39,7 +39,7 @@ _MALFORMED_CLASS = re.compile(r"\s*([^\s:;,|=]+)[\s:;,|=]+([^\s:;,|=]+)(?:[\s:;,
 
 @dataclass(frozen=True, slots=True)
 class ClassText:
-    """One class.
+    """One parsed class of a classification.
 
     Attributes:
         value: the score, as written.
@@ -70,17 +70,17 @@ def parse(text: str) -> ClassText:
     if not rest:
         raise ClassTextError(f"no colon in {format_value(text)}")
     if not _NUMBER.fullmatch(value):
-        comma = ": a point stands before decimals, not a comma" if _NUMBER.fullmatch(value.replace(",", ".")) else ""
-        raise ClassTextError(f"value {format_value(value)} is no number{comma}")
+        comma = ": the decimal separator is a point, not a comma" if _NUMBER.fullmatch(value.replace(",", ".")) else ""
+        raise ClassTextError(f"value {format_value(value)} is not a number{comma}")
     if not _INDEX.fullmatch(rest[0]):
-        raise ClassTextError(f"index {format_value(rest[0])} is no number of decimal digits")
+        raise ClassTextError(f"index {format_value(rest[0])} is not a decimal integer")
     return ClassText(value, int(rest[0]), rest[1] if len(rest) == 2 else None)
 
 
 def parse_leniently(text: str) -> ClassText | None:
     """Parse a class from a possibly malformed text; None if the text contains no class.
 
-    Also accepts other separators, the index before the value, and a decimal comma.
+    The function also accepts other separators, the index before the value, and a decimal comma.
     """
     text = _DECIMAL_COMMA.sub(r"\1.", text)
     try:
@@ -97,13 +97,13 @@ def parse_leniently(text: str) -> ClassText | None:
 
 
 def to_python_numbers(scores: Scores) -> list[Number]:
-    """Convert scores to Python numbers, which compare exactly like the datatype."""
+    """Convert scores to Python numbers; comparing these numbers gives the same results as comparing the scores."""
     flat = scores.reshape(-1)
     return list((flat if flat.dtype.kind in "iufb" else flat.astype(np.float64)).tolist())
 
 
 def is_same_value(text: str, score: Number) -> bool:
-    """Whether a text equals a score: integers exactly, in any notation, floats within tolerance, NaN as NaN."""
+    """Whether a text means a score: integers exactly, in any notation; floats within a tolerance; NaN equals NaN."""
     if not _NUMBER.fullmatch(text):
         return False
     if isinstance(score, int):
@@ -121,7 +121,7 @@ def is_same(one: ClassText, other: ClassText) -> bool:
 
 
 def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether a text is exactly the score: the same digits, or a float that parses to it.
+    """Whether a text is exactly a score: the digits of an integer, or a text that parses to the same float.
 
     Args:
         text: a number.
@@ -135,20 +135,20 @@ def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
 
 
 def find_highest(scores: Scores, count: int) -> list[int]:
-    """Return the indices of the `count` highest scores, highest first; of equal scores the lowest index first."""
+    """Return the indices of the `count` highest scores, highest first; equal scores are ordered by index."""
     values = to_python_numbers(scores)
     return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:count]
 
 
 def find_scores_by_index(classes: Sequence[ClassText], scores: Scores, *, first: int = 0) -> list[Number] | None:
-    """Return the score at each class's index, counted from `first`; None if an index is out of range."""
+    """Return the score at each class's index, if indices count from `first`; None if an index is out of range."""
     values = to_python_numbers(scores)
     places = [entry.index - first for entry in classes]
     return [values[place] for place in places] if all(0 <= place < len(values) for place in places) else None
 
 
 def find_nearest(entry: ClassText, scores: Scores) -> int:
-    """Return the index of the score nearest to a class's value; of several, the first."""
+    """Return the index of the score nearest to a class's value; the lowest index if several are equally near."""
     number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else float(entry.value)
     values = to_python_numbers(scores)
     return min(range(len(values)), key=lambda place: abs(values[place] - number) if values[place] != number else -1)
@@ -184,9 +184,9 @@ def has_matching_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def is_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether the classes are the highest scores in order, by their indices or otherwise by their values.
+    """Whether the indices of the classes, or else their values, are the highest scores in descending order.
 
-    In a complete list the indices may also start at 1.
+    If the classes cover all scores, the indices may also start at 1.
     """
     return (
         are_highest(find_scores_by_index(classes, scores), scores)
@@ -201,12 +201,15 @@ def is_ordered_without_repeats(classes: Sequence[ClassText], scores: Scores) -> 
 
 
 def has_right_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether values match indices; correct values in correct order also pass: the fault is in the indices."""
+    """Whether the values are correct: each is the score at its index, or all are the highest scores in order.
+
+    In the second case only the indices can be wrong, which another rule detects.
+    """
     return has_matching_indices(classes, scores) or has_highest_values(classes, scores)
 
 
 def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether each value is exactly the nearest score; wrong values pass, because another rule detects them."""
+    """Whether each value is exactly the nearest score; if values are wrong, return true: another rule detects them."""
     if not (has_matching_indices(classes, scores) or has_highest_values(classes, scores)):
         return True
     values = to_python_numbers(scores)
@@ -222,16 +225,19 @@ def has_close_values(classes: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether values match indices; correct indices in correct order also pass: the fault is in the values."""
+    """Whether the indices are correct: each value is the score at its index, or all are those of the highest scores.
+
+    In the second case only the values can be wrong, which another rule detects.
+    """
     return has_matching_indices(classes, scores) or are_highest(find_scores_by_index(classes, scores), scores)
 
 
 def is_ranked_per_item(items: Sequence[Item]) -> bool:
-    """Whether every batch item is ranked separately, with its own scores and with indices that count within the item.
+    """Whether the server ranks every batch item separately, with the scores of the item and indices within the item.
 
-    Indices with the same offset everywhere pass, and so do plain ranks (0, 1, 2, ...): an index that is wrong in every
-    output is no fault of batching. The scores of all items must be at least 1 apart, so that an imprecise value still
-    identifies its score.
+    Other rules detect indices that are wrong without a batch as well. Therefore indices that differ from the correct
+    ones by the same offset in all items pass, and so do ranks (0, 1, 2, ...). The scores of all items must be at least
+    1 apart, so that an imprecise value still identifies its score.
     """
     if any(_is_of_another_item(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
         return False
@@ -244,7 +250,7 @@ def is_ranked_per_item(items: Sequence[Item]) -> bool:
 
 
 def _is_of_another_item(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
-    """Whether a value is a score of another item."""
+    """Whether the value of a class is a score of another batch item, but not of its own."""
     if _find_index_offset(entry, items[place][1]) is not None:
         return False
     others = [scores for other, (_, scores) in enumerate(items) if other != place]
@@ -252,6 +258,6 @@ def _is_of_another_item(entry: ClassText, place: int, items: Sequence[Item]) -> 
 
 
 def _find_index_offset(entry: ClassText, scores: Scores) -> int | None:
-    """Return the difference of an index and the index of the score with its value; None if no score has the value."""
+    """Return a class's index minus the index of the score that its value means; None if no score has this value."""
     place = find_nearest(entry, scores)
     return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

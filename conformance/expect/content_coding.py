@@ -32,7 +32,7 @@ def decode_reply(reply: Reply) -> Reply | None:
     """Return the reply without its Content-Encoding; None if the suite does not support the coding.
 
     Raises:
-        Unmet: the body is not in these codings, is truncated, has trailing bytes, or exceeds the limit.
+        UnmetError: the body is not in these codings, is truncated, has trailing bytes, or exceeds the limit.
     """
     coding = reply.header("Content-Encoding")
     found = codings.decode_body(reply.body, coding, is_text=False, limit=MAX_DECODED_BYTES)
@@ -41,10 +41,10 @@ def decode_reply(reply: Reply) -> Reply | None:
     if found.body is not None:
         return Reply(replace(reply.exchange, body=found.body))
     if codings.are_known(coding):
-        raise UnmetError("an answer of the size that it has uncoded", f"more than {MAX_DECODED_BYTES} bytes", reply)
+        raise UnmetError(f"at most {MAX_DECODED_BYTES} bytes after decoding", "a longer body", reply)
     return None
 
 
 def is_accepted(reply: Reply, coding: str) -> bool:
-    """Return whether the reply uses no coding other than this one; x-gzip equals gzip (RFC 9110, 8.4.1.3)."""
+    """Return whether a reply uses only this content coding, or none; x-gzip equals gzip (RFC 9110, 8.4.1.3)."""
     return {name.removeprefix("x-") for name in codings.parse_codings(reply.header("Content-Encoding"))} <= {coding}

@@ -28,7 +28,7 @@ MAX_CONTEXT_CHARS = 140  # characters for the context of a wrong element
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of an output: expected and actual content, and its offset in the body, if any."""
+    """A difference between an output and the expected tensor; `offset` is the place in the body, or None."""
 
     expected: str
     actual: str
@@ -42,35 +42,38 @@ def find_difference(
 
     Args:
         expected: the expected tensor.
-        output: the output of that name, or None.
+        output: the output with the name of the expected tensor, or None if the answer has none.
         body: the body of the answer.
-        through_json: whether the values were JSON in the request or the answer; None: depends on the output's own form.
+        through_json: whether the values were sent as JSON in the request or the answer, which permits a tolerance.
+            None means: if the output is JSON.
     """
     whole = f"{expected.name} {expected.datatype} {list(expected.shape)}"
     if output is None:
         return Difference(f"output {whole}", "no output of that name")
     if (output.datatype, output.shape) != (expected.datatype, expected.shape):
-        return _describe_kind(expected, output)
+        return _describe_datatype_and_shape(expected, output)
     if output.array is None:
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
-        return Difference(f"{whole} = {format_elements(expected.array)}", f"no values that can be read: {reason}")
+        return Difference(f"{whole} = {format_elements(expected.array)}", f"unreadable values: {reason}")
     is_near = (not output.binary) if through_json is None else through_json
-    index = _find_first(expected, output.array, approximate=is_near or expected.is_approximate)
+    index = _find_first_wrong_element(expected, output.array, approximate=is_near or expected.is_approximate)
     if index is None:
         return None
     wanted, found = _describe_values(whole, expected.array, output.array, index)
-    return Difference(wanted, f"{found}{_describe_cause(expected, output, body)}", _find_offset(output, index, body))
+    return Difference(
+        wanted, f"{found}{_describe_cause(expected, output, body)}", _find_element_offset(output, index, body)
+    )
 
 
 def _describe_cause(expected: Tensor, output: Output, body: bytes) -> str:
-    """Return a hint if the wrong tensor is the expected one, transformed or misplaced; else an empty text."""
+    """Return a hint if the wrong tensor is the expected tensor, transformed or misplaced; otherwise an empty text."""
     if output.array is not None and (words := describe_transform(expected.array, output.array, expected.datatype)):
         return f"; it is the expected tensor {words}"
     place = describe_misplacement(bytes(expected.to_bytes()), body, output.span[0]) if output.span else ""
     return f"; {place}" if place else ""
 
 
-def _describe_kind(expected: Tensor, output: Output) -> Difference:
+def _describe_datatype_and_shape(expected: Tensor, output: Output) -> Difference:
     """Describe a wrong datatype, a wrong shape, or both."""
     wanted, found = [], []
     if output.datatype != expected.datatype:
@@ -85,7 +88,7 @@ def _describe_kind(expected: Tensor, output: Output) -> Difference:
 
 
 def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
-    """Return the expected and the actual elements: all of a small tensor, or those around the first wrong element."""
+    """Return texts of the expected and the actual elements: all of a small tensor, or some near the first wrong one."""
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
     byte = _describe_first_byte(right[0], wrong[0])
@@ -102,22 +105,22 @@ def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> 
 
 
 def _describe_first_byte(right: Any, wrong: Any) -> str:
-    """Return the first different byte of two BYTES elements, unless the displayed part reveals it."""
+    """Return a text about the first different byte of two BYTES elements; empty if the shown beginnings differ."""
     if not isinstance(right, bytes) or right[:MAX_ELEMENT_BYTES] != wrong[:MAX_ELEMENT_BYTES]:
         return ""
     pairs = enumerate(zip(right, wrong, strict=False))
     return f" from byte {next((k for k, (a, b) in pairs if a != b), min(len(right), len(wrong)))} on"
 
 
-def _find_first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
+def _find_first_wrong_element(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
     datatype = lookup(expected.datatype)
     if not approximate or not datatype.is_float:
         return find_first_difference(expected.array, actual, expected.datatype)
-    return _find_first_beyond_tolerance(expected.array, actual, datatype.json_tolerance)
+    return _find_first_element_beyond_tolerance(expected.array, actual, datatype.json_tolerance)
 
 
-def _find_first_beyond_tolerance(expected: Array, actual: Array, tolerance: float) -> int | None:
-    """Return the first element that differs by more than `tolerance` and more than one unit in the last place."""
+def _find_first_element_beyond_tolerance(expected: Array, actual: Array, tolerance: float) -> int | None:
+    """Return the index of the first element that differs by more than `tolerance` and one unit in the last place."""
     with np.errstate(invalid="ignore", over="ignore"):  # widening a signalling NaN is an invalid operation
         unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # an array even for rank 0
         unit[~np.isfinite(unit)] = 0  # undefined for the largest number
@@ -128,7 +131,7 @@ def _find_first_beyond_tolerance(expected: Array, actual: Array, tolerance: floa
     return None if same.all() else int(np.argmin(same))
 
 
-def _find_offset(output: Output, index: int, body: bytes) -> int | None:
+def _find_element_offset(output: Output, index: int, body: bytes) -> int | None:
     if output.span is None:
         return None
     start, end = output.span

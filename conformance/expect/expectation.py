@@ -4,8 +4,8 @@
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
 
 An expectation examines only its subject, so that one fault of a server fails the checks of one requirement. The rest of
-an answer is interpreted as well as possible (`wire.response.parse`). If that fails because the answer violates the
-base protocol, the base protocol is reported as unmet (`attribution`).
+an answer is interpreted as well as possible (`wire.response.parse`). If the answer violates the base protocol so that
+an output is unreadable, the failure is attributed to the base protocol (`attribution`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from conformance.wire.tensor import Tensor
 
 
 def expect(reply: Reply, requirement: str | None = None) -> Expectation:
-    """Start expectations about a reply; a failure concerns `requirement`, or the first requirement of the check."""
+    """Return an object for expectations about a reply; failures concern `requirement`, or the check's first one."""
     return Expectation(reply, requirement)
 
 
 class Expectation:
-    """Expectations about one reply."""
+    """Expectations about one reply; each method raises `UnmetError` if the reply does not fulfil it."""
 
     def __init__(self, reply: Reply, requirement: str | None = None) -> None:
         self.reply = reply
@@ -46,7 +46,7 @@ class Expectation:
         return self
 
     def output(self, name: str) -> Output:
-        """Expect an output of that name, and return it."""
+        """Expect an output with this name, and return the output."""
         self.answered()
         output = self.reply.answer.output(name)
         if output is None:
@@ -67,9 +67,9 @@ class Expectation:
         return self
 
     def forms(self, forms: Mapping[str, str], asked: str = "") -> Expectation:
-        """Expect each named output in its form, `binary` or `json`; ignore outputs with both data and size, or neither.
+        """Expect each named output as binary data (`binary`) or as JSON (`json`).
 
-        `asked` describes how the request selects the forms.
+        Outputs that have both data and a size, or neither, are ignored. `asked` describes the request's choice.
         """
         for name, form in forms.items():
             output = self.output(name)
@@ -80,7 +80,7 @@ class Expectation:
         return self
 
     def free_of(self, *kinds: str) -> Expectation:
-        """Expect that parsing the answer gave no findings of these kinds."""
+        """Expect that the parser found no violations of these kinds in the answer."""
         self.answered()
         for finding in self.reply.answer.find_by_kind(*kinds):
             raise self.unmet(f"{finding.field}: {finding.expected}", finding.actual, finding.offset)
@@ -110,7 +110,7 @@ _FORMS = {"binary": "binary data", "json": "JSON"}
 
 
 def _describe_failed_answer(reply: Reply) -> tuple[str, str]:
-    """Return the expected and the actual outcome for a missing or failed answer."""
+    """Return texts of the expected and the actual outcome of a request that has no successful answer."""
     if reply.is_over_grpc:
         return "an answer with the status OK", escape_text(reply.outcome())
     exchange, status = reply.exchange, reply.status
@@ -121,7 +121,7 @@ def _describe_failed_answer(reply: Reply) -> tuple[str, str]:
 
 
 def _summarize_answer(reply: Reply) -> str:
-    """Summarise the answer to a request that was wrongly accepted."""
+    """Summarize the answer to a request that the server wrongly accepted."""
     outputs = [f"{escape_text(output.name, 60)} {escape_text(output.datatype, 20)}" for output in reply.answer.outputs]
     text = escape_text(reply.body[:120].decode("utf-8", "replace"))
     if reply.is_over_grpc:
@@ -140,7 +140,7 @@ def _describe_outputs(reply: Reply) -> str:
     if reply.is_over_grpc and answer.findings:
         return answer.findings[0].described
     if reply.is_over_grpc:
-        return f"bytes that are no ModelInferResponse: {format_element(reply.body, 24)}"
+        return f"bytes that are not a ModelInferResponse: {format_element(reply.body, 24)}"
     coding = reply.header("Content-Encoding")
-    what = f"a body in the coding {escape_text(coding, 20)}" if coding else "a body that is no JSON object"
+    what = f"a body in the coding {escape_text(coding, 20)}" if coding else "a body that is not a JSON object"
     return f"{what}: {format_element(reply.body, 24) if reply.body else 'nothing'}"

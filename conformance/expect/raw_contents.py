@@ -1,7 +1,7 @@
 """Detects how a server encodes raw contents over gRPC, which the protocol leaves open: byte order, BYTES framing.
 
-The protocol defines neither. The encoding of HTTP's binary tensor data is advised. A server with another byte order in
-both directions violates no sentence, but its values cannot be compared.
+The protocol defines neither. The suite advises the encoding of HTTP's binary tensor data. A server that uses another
+byte order in requests and answers violates no sentence, but the suite cannot compare its values.
 
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
@@ -25,34 +25,34 @@ PROBE_STRINGS = (b"one", b"", b"three")
 
 
 def is_big_endian(target: GrpcTarget, model: Model) -> bool:
-    """Whether raw contents are big-endian, in requests and answers.
+    """Whether a server reads and writes raw contents in big-endian byte order.
 
     Args:
         target: the server.
-        model: converts an INT32 tensor to FP32. An identity model would hide the byte order.
+        model: a model that converts an INT32 tensor to FP32. An identity model would hide the byte order.
     """
     sent = np.array(PROBE_VALUES, "<i4")
-    return _is_byte_swapped(_echo_probe(target, model, "json"), sent) and _is_byte_swapped(
-        _echo_probe(target, model, "binary"), sent.byteswap()
+    return _is_byte_swapped(_send_probe(target, model, "json"), sent) and _is_byte_swapped(
+        _send_probe(target, model, "binary"), sent.byteswap()
     )
 
 
-def _echo_probe(target: GrpcTarget, model: Model, send: Form) -> Output | None:
-    """Send the probe values in this form, and return the output."""
+def _send_probe(target: GrpcTarget, model: Model, send: Form) -> Output | None:
+    """Send the probe values as raw contents (`binary`) or typed contents (`json`), and return the output."""
     reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send=send))
     return reply.answer.output(model.role.outputs[0].name)
 
 
 def _is_byte_swapped(output: Output | None, read: NDArray[np.int32]) -> bool:
-    """Whether an output is the conversion of these integers; raw output is compared with reversed bytes."""
+    """Whether an output contains these integers as FP32; raw contents are compared with reversed bytes."""
     right = read.astype("<f4")
     if output is None or output.array is None or output.array.dtype != right.dtype:
         return False
     return output.array.tobytes() == (right.byteswap() if output.binary else right).tobytes()
 
 
-def is_framed(target: GrpcTarget, model: Model, texts: Sequence[bytes] = PROBE_STRINGS) -> bool:
-    """Whether raw BYTES elements have a length prefix of four bytes; the model must be an identity."""
+def has_length_prefixes(target: GrpcTarget, model: Model, texts: Sequence[bytes] = PROBE_STRINGS) -> bool:
+    """Whether a server returns raw BYTES elements with length prefixes correctly; `model` must be an identity."""
     tensors = [model.tensor(texts)]
     reply = target.infer(model.request(tensors, send="binary"))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors), through_json=False))

@@ -19,8 +19,8 @@ from conformance.wire.tensor import Tensor
 def expect_refusal(target: Peer, model: Model, message: Message, fault: str = "") -> Reply:
     """Expect that a message is refused for its fault, and that the server then answers a valid request.
 
-    The two messages use separate connections. The areas `errors` and `grpc` judge the form of the refusal, with the
-    same messages.
+    The two messages use separate connections. The areas `errors` and `grpc` send the same messages and
+    judge the content of the refusal.
     """
     reply = target.send(message, fresh=True)
     expect(reply).refused(fault)
@@ -55,7 +55,8 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
     Args:
         target: the server.
         model: the requested model.
-        requirement: violated if the model does not answer; depends on the preceding messages, refused or legal.
+        requirement: the requirement that is violated if the model does not answer; it depends on whether the
+            preceding messages were legal.
     """
     try:
         for request in target.build_good_requests(model):
@@ -64,15 +65,15 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
                 return
     except TargetLostError as lost:
         evidence = Reply(target.exchanges[-1])
-        raise UnmetError("a server that goes on answering", str(lost), evidence, requirement=requirement) from lost
-    raise UnmetError("a good request answered afterwards", escape_text(reply.outcome()), reply, requirement=requirement)
+        raise UnmetError("a server that keeps answering", str(lost), evidence, requirement=requirement) from lost
+    raise UnmetError("an answer to a later valid request", escape_text(reply.outcome()), reply, requirement=requirement)
 
 
 def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
-    """Return whether an optional request was refused; in that case the server must keep answering.
+    """Return whether a request that a server may refuse was refused; after a refusal the server must keep answering.
 
     Raises:
-        Unmet: the server does not keep answering, or the call ended with neither an answer nor a status.
+        UnmetError: the server does not keep answering, or the call ended with neither an answer nor a status.
     """
     if attribution.attribute_call_end(reply):
         expect(reply).refused()

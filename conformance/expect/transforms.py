@@ -16,17 +16,17 @@ Array = np.ndarray[Any, Any]
 NARROWER_TYPES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "FP64": (("<f4", "rounded to 32 bits"), ("<f2", "rounded to 16 bits")),
     "FP32": (("<f2", "rounded to 16 bits"),),
-    "INT64": (("<f8", "rounded through a double"), ("<i4", "cut to 32 bits")),
-    "UINT64": (("<f8", "rounded through a double"), ("<u4", "cut to 32 bits"), ("<i8", "read as signed")),
-    "INT32": (("<f4", "rounded through a float"), ("<i2", "cut to 16 bits")),
-    "UINT32": (("<f4", "rounded through a float"), ("<u2", "cut to 16 bits"), ("<i4", "read as signed")),
+    "INT64": (("<f8", "rounded to double precision"), ("<i4", "truncated to 32 bits")),
+    "UINT64": (("<f8", "rounded to double precision"), ("<u4", "truncated to 32 bits"), ("<i8", "read as signed")),
+    "INT32": (("<f4", "rounded to single precision"), ("<i2", "truncated to 16 bits")),
+    "UINT32": (("<f4", "rounded to single precision"), ("<u2", "truncated to 16 bits"), ("<i4", "read as signed")),
 }
 MAX_SHIFT_ELEMENTS = 16  # maximum shift of a tensor, in elements
 MIN_SEARCHED_BYTES = 4  # minimum length of a search in an answer: shorter sequences occur by chance
 
 
 def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
-    """Describe briefly how the expected tensor was transformed into the actual one; empty if unknown.
+    """Return a phrase for the transformation of the expected tensor into the actual one; empty if unknown.
 
     Args:
         expected: the expected elements.
@@ -39,24 +39,24 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
         for words, made in _apply_transforms(expected, datatype):
             if not _is_same(made, expected) and _is_same(made, actual):
                 return words
-    return _describe_zero_tail(expected, actual)
+    return _describe_trailing_zeros(expected, actual)
 
 
 def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
-    """Describe where a misplaced tensor's bytes are in an answer; empty if they are at their place or absent."""
+    """Return a phrase for the place of a tensor's bytes in an answer; empty if they are at `start`, or absent."""
     if len(expected) < MIN_SEARCHED_BYTES:
         return ""
     place = body.find(expected)
-    return "" if place in (-1, start) else f"its bytes stand at byte {place} of the answer, not at {start}"
+    return "" if place in (-1, start) else f"its bytes are at offset {place} of the answer, not at {start}"
 
 
 def _apply_transforms(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
     """Yield possible transformations of a tensor: a description and the result."""
     flat, shape = expected.reshape(-1), expected.shape
     if datatype == "BYTES":
-        yield from ((words, _change_each(flat, change).reshape(shape)) for words, change in _TEXT_TRANSFORMS)
+        yield from ((words, _transform_elements(flat, change).reshape(shape)) for words, change in _TEXT_TRANSFORMS)
     elif expected.dtype.itemsize > 1:
-        yield "with the bytes of each element in reverse (big-endian)", expected.byteswap()
+        yield "with the bytes of each element reversed (big-endian)", expected.byteswap()
     if expected.ndim > 1:
         yield "in column-major order", expected.ravel(order="F").reshape(shape)
     if expected.size > 1:
@@ -74,7 +74,7 @@ def _is_same(a: Array, b: Array) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def _change_each(flat: Array, change: Callable[[bytes], bytes]) -> Array:
+def _transform_elements(flat: Array, change: Callable[[bytes], bytes]) -> Array:
     made = np.empty(flat.shape, dtype=object)
     made[:] = [change(bytes(element)) for element in flat]
     return made
@@ -82,15 +82,15 @@ def _change_each(flat: Array, change: Callable[[bytes], bytes]) -> Array:
 
 # Transformations of strings.
 _TEXT_TRANSFORMS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
-    ("with each string cut at its first NUL", lambda text: text.partition(b"\0")[0]),
-    ("with UTF-8 taken for Latin-1 and encoded again", lambda text: text.decode("latin-1").encode()),
-    ("with what is beyond ASCII replaced", lambda text: text.decode("ascii", "replace").encode("ascii", "replace")),
-    ("without blanks at the ends", lambda text: text.strip()),
+    ("with each string truncated at its first NUL", lambda text: text.partition(b"\0")[0]),
+    ("decoded as Latin-1 instead of UTF-8 and encoded again", lambda text: text.decode("latin-1").encode()),
+    ("with non-ASCII characters replaced", lambda text: text.decode("ascii", "replace").encode("ascii", "replace")),
+    ("without leading and trailing white space", lambda text: text.strip()),
 )
 
 
-def _describe_zero_tail(expected: Array, actual: Array) -> str:
-    """Describe the number of correct elements, if all later elements are zero."""
+def _describe_trailing_zeros(expected: Array, actual: Array) -> str:
+    """Return a phrase with the number of correct elements if all later elements are zero; otherwise an empty text."""
     right, came = expected.reshape(-1), actual.reshape(-1)
     if right.size < 2 or right.dtype.kind == "O":
         return ""
@@ -98,7 +98,7 @@ def _describe_zero_tail(expected: Array, actual: Array) -> str:
     rest_is_zero = same < right.size and not came[same:].any() and bool(right[same:].any())
     if not rest_is_zero:
         return ""
-    return f"cut after {_format_count(same)}, with zeros behind" if same else "with zeros for all of its elements"
+    return f"truncated after {_format_count(same)} and filled with zeros" if same else "with all elements zero"
 
 
 def _format_count(count: int) -> str:

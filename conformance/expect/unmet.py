@@ -1,16 +1,16 @@
-"""The results that a check's body can report, and tools that attribute a failure to the right requirement.
+"""The exceptions that the body of a check raises, and tools that attribute a failure to the right requirement.
 
-A body that returns has passed. `UnmetError` means that one requirement is not met; the ledger defines the severity.
-`BlockedError` means that the check has no verdict, because of a fault that other checks judge; `NotApplicableError`,
-that it does not concern this target.
+A body that returns has passed. It raises `UnmetError` if one requirement is not met; the ledger defines the severity.
+It raises `BlockedError` if a fault that other checks judge prevents a verdict, and `NotApplicableError` if the check
+does not concern this target.
 
-There are three ways to attribute a failure. Each sends a simpler request only if necessary:
+Three tools attribute a failure. Each of them sends a simpler request only if necessary:
 
     is_met(lambda: expect(...))                 return whether an expectation is met, to decide what to send next
     with attribute_to("BIN-SAME-AS-JSON-O"):    attribute every failure inside to this requirement
     with block_if(wrong, why):                  block the check if an expectation inside fails and `wrong()` is true
 
-If none of them fits, `raise BlockedError(why, unmet) from None` in an `except UnmetError` keeps the cause.
+If none of the three fits, `raise BlockedError(why, unmet) from None` in an `except UnmetError` keeps the cause.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class UnmetError(Exception):
 
     Attributes:
         expected: the required behaviour, briefly.
-        actual: the server's behaviour.
-        reply: the exchange that proves it, if any.
+        actual: the behaviour of the server or client.
+        reply: the exchange that proves the failure, or None.
         requirement: the ledger id of the requirement; None means the first requirement of the check.
         offset: the offset of the first wrong byte in the answer's body, or None.
-        since: the number of the first exchange that leads to this one, if known.
+        since: the number of the first exchange that is needed to reproduce the failure; None if unknown.
         tensor: the expected tensor, if values are wrong.
     """
 
@@ -57,10 +57,10 @@ class UnmetError(Exception):
 
 
 class BlockedError(Exception):
-    """A precondition of a check fails, so that it has no verdict; the message is one line that names it.
+    """A check has no verdict, because a precondition fails; the message is one line that names the precondition.
 
     Attributes:
-        cause: the failure that must not be attributed to the check's requirement, if any.
+        cause: the failure of the precondition, which says nothing about the check's requirement; None if unknown.
     """
 
     def __init__(self, reason: str, cause: UnmetError | None = None) -> None:
@@ -86,7 +86,7 @@ def attribute_to(requirement: str | None) -> Iterator[None]:
     """Attribute failures in the context to one requirement; None means the first requirement of the check.
 
     Raises:
-        Unmet: an expectation in the context is unmet.
+        UnmetError: an expectation in the context is unmet.
     """
     try:
         yield
@@ -96,15 +96,18 @@ def attribute_to(requirement: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def block_if(also_wrong: Callable[[], bool], reason: str) -> Iterator[None]:
-    """Block the check if an expectation in the context fails and something simpler is wrong as well.
+def block_if(is_simpler_wrong: Callable[[], bool], reason: str) -> Iterator[None]:
+    """Block the check if an expectation in the context fails and `is_simpler_wrong` returns true.
+
+    `is_simpler_wrong` is called only after a failure; it tests whether a simpler request fails as well.
 
     Raises:
-        Blocked: both are unmet, so that nothing is known about the requirement. `also_wrong` runs only after a failure.
+        BlockedError: both fail, so that nothing is known about the requirement.
+        UnmetError: only the expectation fails.
     """
     try:
         yield
     except UnmetError as unmet:
-        if also_wrong():
+        if is_simpler_wrong():
             raise BlockedError(reason, unmet) from None
         raise

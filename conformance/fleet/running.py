@@ -81,7 +81,7 @@ class _Run:
         self.finished = len(done)
         if done:
             self.say(f"resuming the run of {self.record.started}: {len(done)} of {len(self.every)} targets are done")
-        before = signals.take_as_interrupt()
+        before = signals.interrupt_on_sigterm()
         try:
             stopped, was_interrupted = self._run_units(left, pool or self._create_pool) if left else ("", False)
             with signals.defer_signals():

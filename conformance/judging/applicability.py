@@ -16,7 +16,10 @@ BINARY = "binary_tensor_data"
 
 
 def is_offered(check: Check, row: Row, offered: Collection[str], transports: Collection[str]) -> bool:
-    """Return whether a target offers the extensions and transports of a row, and a data form for its role."""
+    """Return whether a target offers the extensions and transports of a row, and can receive the row's tensors.
+
+    Over HTTP, the models of some roles cannot receive their tensors as JSON and need binary tensor data.
+    """
     own = ledger.get_requirement(check.requirements(row)[0])
     if own.party is Party.CLIENT:
         return True
@@ -29,8 +32,12 @@ def is_offered(check: Check, row: Row, offered: Collection[str], transports: Col
     return has_form and set(check.over) <= set(transports) and {own.extension, *row.needs} <= {PROTOCOL, *offered}
 
 
-def make_test(survey: DiscoveryResult, transports: Collection[str]) -> Callable[[Check, Row], bool]:
-    """Return a function that says whether a row applies: `is_offered` holds, and the row's model exists and fits."""
+def build_applicability_test(survey: DiscoveryResult, transports: Collection[str]) -> Callable[[Check, Row], bool]:
+    """Return a function that decides whether a row applies to a target.
+
+    A row applies if `is_offered` is true, the target has the model of the row, and a deployed model has the inputs and
+    outputs that the row needs.
+    """
     models = {name: deployed_model.from_dict(one) for name, one in survey.models.items()}
 
     def applies(check: Check, row: Row) -> bool:

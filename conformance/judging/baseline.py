@@ -41,25 +41,25 @@ class BaselineEntry:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the entry covers more than one check."""
+        """Whether the entry names a requirement or a pattern of checks, instead of one check."""
         return self.check is None or "*" in self.check or "?" in self.check
 
     @property
     def display_name(self) -> str:
-        """The name of the entry in messages."""
+        """The check with its rows, or the requirement, as messages show it."""
         if self.check is None:
             return str(self.requirement)
         more = f" and {len(self.rows) - MAX_SHOWN_ROWS} more" if len(self.rows) > MAX_SHOWN_ROWS else ""
         return format_label(self.check, ", ".join(self.rows[:MAX_SHOWN_ROWS]) + more)
 
-    def is_about(self, result: CheckResult) -> bool:
-        """Return whether the entry names the row of a result."""
+    def names_row(self, result: CheckResult) -> bool:
+        """Return whether the entry names the row or the requirement of a result."""
         if self.check is None:
-            return self.requirement in _list_requirements(result)
+            return self.requirement in _list_matched_requirements(result)
         return is_match(result.id, self.check) and any(is_match(result.row, pattern) for pattern in self.rows)
 
     def explains(self, result: CheckResult) -> bool:
-        """Return whether an unmet row fails for the reason that the entry states."""
+        """Return whether an unmet row violates the requirement and has the message that the entry states, if any."""
         about = result.failure.requirement if result.failure else None
         return (self.requirement in (None, about) or about is None) and (self.message or "") in result.message
 
@@ -68,20 +68,20 @@ class BaselineEntry:
         return self.expires is not None and today > self.expires
 
 
-def _list_requirements(result: CheckResult) -> Sequence[str]:
-    """Return the requirement that a row does not meet, or all requirements of the row if it has no failure."""
+def _list_matched_requirements(result: CheckResult) -> Sequence[str]:
+    """Return the requirements by which an entry can name a result: the violated one, or else all of the row."""
     return [result.failure.requirement] if result.failure else result.requirements
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The difference between a run and its baseline.
+    """The result of the regression gate: the differences between a run and its baseline.
 
     Attributes:
-        known: labels of rows that fail as an entry states.
-        new: labels of rows that fail without an entry; advisory rows are included if the baseline counts advice.
-        fixed: labels of rows that pass although an entry for one check names them.
-        stale: entries that have expired, match no row, or no longer fail, each with the reason.
+        known: the rows that fail as an entry states, each as `CHECK [ROW]`.
+        new: the rows that fail without an entry; they include advisory rows if the baseline counts advice.
+        fixed: the rows that pass although an entry for one check names them.
+        stale: entries that have expired, match no row, or name rows that no longer fail, each with the reason.
     """
 
     known: Sequence[str] = ()
@@ -96,18 +96,24 @@ class GateResult:
 
     @property
     def color(self) -> str:
-        """The verdict whose color the terminal uses for this result."""
+        """The verdict in whose color the terminal shows the gate result: conformant if passed, else nonconformant."""
         return CONFORMANT if self.is_passed else NONCONFORMANT
 
     def exit_status(self, verdict: Verdict, lost: str | None = None, gate: str | None = None) -> int:
-        """Return the exit status of a run with a baseline: failed gate, incomplete run, or success."""
+        """Return the exit status of a run with a baseline.
+
+        Args:
+            verdict: the verdict of the run.
+            lost: why the target became unreachable, or None.
+            gate: the verdict that the user requires; see `conclude_run`.
+        """
         if not self.is_passed:
             return EXIT_STATUS[NONCONFORMANT]
         is_incomplete = lost or verdict.exit_status(gate) == EXIT_STATUS[INCOMPLETE]
         return EXIT_STATUS[INCOMPLETE if is_incomplete else CONFORMANT]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for the report."""
+        """Return the gate result as JSON data for the report."""
         lists = {name: list(getattr(self, name)) for name in ("known", "new", "fixed", "stale")}
         return {"passed": self.is_passed, **lists}
 
@@ -125,13 +131,13 @@ class Baseline:
     advice: bool = False
 
     @property
-    def unmet(self) -> Sequence[Outcome]:
-        """The outcomes that an entry can explain."""
+    def unmet_outcomes(self) -> Sequence[Outcome]:
+        """The outcomes that count as failures for the gate."""
         return (*UNMET, Outcome.ADVISORY) if self.advice else UNMET
 
     def apply(self, result: CheckResult) -> CheckResult:
-        """Return a row's result with the outcome `known_failure` or `fixed` if an entry covers it."""
-        naming = [entry for entry in self.entries if not entry.has_expired(self.today) and entry.is_about(result)]
+        """Return a row's result, with the outcome changed to `known_failure` or `fixed` if an entry covers the row."""
+        naming = [entry for entry in self.entries if not entry.has_expired(self.today) and entry.names_row(result)]
         exact = next((entry for entry in naming if not entry.is_wide), None)
         if result.outcome in MET and exact is not None:
             return replace(
@@ -142,20 +148,23 @@ class Baseline:
         return result
 
     def wrap_judge(self, judge: Callable[[Check, Row], CheckResult]) -> Callable[[Check, Row], CheckResult]:
-        """Wrap a judge so that the baseline is applied to its results."""
+        """Return a judge that applies the baseline to each result of the given judge."""
         return lambda check, row: self.apply(judge(check, row))
 
     def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> GateResult:
         """Compare the results of a run with the baseline.
 
-        Entries that match no row or no longer fail are reported only for a `whole` run. With the gate `interoperable`,
-        only failures that affect interoperability count as new.
+        Args:
+            results: of the run, with the baseline applied.
+            whole: whether every row ran. Otherwise entries that match no row, or whose rows pass, are not stale.
+            gate: the verdict that the user requires. With `interoperable`, only failures that affect interoperability
+                count as new.
         """
         known, new = [], []
         for result in results:
             if result.outcome is Outcome.KNOWN_FAILURE or self._is_known_advice(result):
                 known.append(result.label)
-            elif result.outcome in self.unmet and result.outcome is not Outcome.BLOCKED:
+            elif result.outcome in self.unmet_outcomes and result.outcome is not Outcome.BLOCKED:
                 if gate == INTEROPERABLE and not counts_for_interoperability(result):
                     continue
                 new.append(result.label)
@@ -163,25 +172,26 @@ class Baseline:
         return GateResult(known, new, fixed, tuple(self._describe_outdated_entries(results, whole)))
 
     def _is_known_advice(self, result: CheckResult) -> bool:
+        """Return whether an entry explains an unmet SHOULD, in a baseline that counts advice."""
         valid = (entry for entry in self.entries if not entry.has_expired(self.today))
         is_counted = self.advice and result.outcome is Outcome.ADVISORY
-        return is_counted and any(entry.is_about(result) and entry.explains(result) for entry in valid)
+        return is_counted and any(entry.names_row(result) and entry.explains(result) for entry in valid)
 
     def _describe_outdated_entries(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
         for entry in self.entries:
             if entry.has_expired(self.today):
                 yield f"{entry.display_name} expired on {entry.expires}: {entry.reason}"
             elif whole:
-                yield from self._describe_unused_parts(entry, results)
+                yield from self._describe_stale_entry(entry, results)
 
-    def _describe_unused_parts(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
-        """Yield a message for each pattern that matches no row, and for a wide entry that no longer fails."""
+    def _describe_stale_entry(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
+        """Yield a message for each pattern that matches no row, and for a wide entry whose rows no longer fail."""
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))
-            if not any(one.is_about(result) for result in results):
+            if not any(one.names_row(result) for result in results):
                 yield f"{one.display_name} matches no check or row of this run"
-        named = [result for result in results if entry.is_about(result)]
-        holds = any(result.outcome in self.unmet and entry.explains(result) for result in named)
+        named = [result for result in results if entry.names_row(result)]
+        holds = any(result.outcome in self.unmet_outcomes and entry.explains(result) for result in named)
         if entry.is_wide and not holds and any(result.outcome in MET for result in named):
             yield f"{entry.display_name} no longer fails: {entry.reason}"
 

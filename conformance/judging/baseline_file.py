@@ -17,9 +17,9 @@ from conformance.spec import data_files, files
 from conformance.spec.result import CheckResult
 
 FILE_HEADER = """\
-# Failures that are known: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
+# Known failures: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
 """
-DEFAULT_REASON = "not looked into yet"
+DEFAULT_REASON = "not investigated yet"
 MAX_ROWS_PER_LINE = 3  # a longer `rows` array is written on several lines
 
 
@@ -63,7 +63,7 @@ def _parse_entry(entry: Mapping[str, Any]) -> BaselineEntry:
 
 
 def _find_schema_violation(document: Mapping[str, Any]) -> str | None:
-    """Return the first schema violation of a document, or None."""
+    """Return a message about the first schema violation of a baseline file, or None."""
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import best_match
 
@@ -78,7 +78,7 @@ def _find_schema_violation(document: Mapping[str, Any]) -> str | None:
         if not {"check", "requirement"} & set(entry):
             return f"known.{index}: give a check, a requirement, or both"
         if "rows" in entry and "check" not in entry:
-            return f"known.{index}.rows: say of which check"
+            return f"known.{index}.rows: name the check of these rows as well"
     dated = [entry["expires"] for entry in entries if "expires" in entry]
     wrong = next((given for given in dated if type(given) is not date), None)
     return f"expires: write a date without quotes, such as 2027-01-31, not {wrong!r}" if wrong else None
@@ -101,13 +101,15 @@ def update_text(text: str, results: Sequence[CheckResult]) -> str:
     except TOMLKitError as error:
         raise BaselineError(f"not TOML: {error}") from error
     tables = document.setdefault("known", tomlkit.aot())
-    unmet = Baseline(advice=bool(document.get("advice", False))).unmet
+    unmet = Baseline(advice=bool(document.get("advice", False))).unmet_outcomes
     failing = [result for result in results if result.outcome in unmet]
     for index in reversed(range(len(tables))):
         _drop_fixed_rows(tables, index, results, failing)
     kept = [_parse_entry(table.unwrap()) for table in tables]
-    new = [result for result in failing if not any(entry.is_about(result) and entry.explains(result) for entry in kept)]
-    for table in _build_tables(new, results):
+    new = [
+        result for result in failing if not any(entry.names_row(result) and entry.explains(result) for entry in kept)
+    ]
+    for table in _build_entry_tables(new, results):
         tables.append(table)
     return tomlkit.dumps(document)
 
@@ -115,8 +117,8 @@ def update_text(text: str, results: Sequence[CheckResult]) -> str:
 def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult]) -> None:
     """Remove the rows of an entry that no longer fail, and the whole entry if no row is left."""
     entry = _parse_entry(tables[index].unwrap())
-    held = [result for result in failing if entry.is_about(result) and entry.explains(result)]
-    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.is_about(result)]
+    held = [result for result in failing if entry.names_row(result) and entry.explains(result)]
+    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.names_row(result)]
     rows = [
         pattern
         for pattern in entry.rows
@@ -128,11 +130,11 @@ def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], fa
     if not rows:
         del tables[index]
     elif len(rows) < len(entry.rows):
-        tables[index]["rows"] = _build_array(rows)
+        tables[index]["rows"] = _build_rows_array(rows)
 
 
-def _build_tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
-    """Yield one entry per check and requirement of the new failures."""
+def _build_entry_tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
+    """Yield a TOML table for each check and requirement of the new failures."""
     together: dict[tuple[str, str | None], list[str]] = {}
     for result in new:
         requirement = result.failure.requirement if result.failure else None
@@ -141,23 +143,23 @@ def _build_tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) ->
     failed = {check for check, requirement in together if requirement}
     for (check, requirement), rows in together.items():
         if requirement:
-            yield _build_table(check, rows if check in met else (), requirement)
+            yield _build_entry_table(check, rows if check in met else (), requirement)
         elif check in met or check not in failed:  # else an entry for all rows includes the blocked ones
-            yield _build_table(check, rows, None)
+            yield _build_entry_table(check, rows, None)
 
 
-def _build_table(check: str, rows: Sequence[str], requirement: str | None) -> Any:
-    """Return an entry; without `rows` it covers every row of the check."""
+def _build_entry_table(check: str, rows: Sequence[str], requirement: str | None) -> Any:
+    """Return the TOML table of an entry; without `rows` the entry covers every row of the check."""
     rows = [row for row in rows if row]  # the only row of a check may have no name
     table = tomlkit.table()
     table["check"] = check
     if rows:
-        table["rows"] = _build_array(rows) if len(rows) > 1 else rows[0]
+        table["rows"] = _build_rows_array(rows) if len(rows) > 1 else rows[0]
     if requirement:
         table["requirement"] = requirement
     table["reason"] = DEFAULT_REASON
     return table
 
 
-def _build_array(rows: Sequence[str]) -> Any:
+def _build_rows_array(rows: Sequence[str]) -> Any:
     return tomlkit.item(list(rows)).multiline(len(rows) > MAX_ROWS_PER_LINE)

@@ -5,7 +5,7 @@ CHECK-ROW/ for a client with an adapter, CHECK-CLIENT/ for a watched client:
   request.txt answer.txt   request line or status, and headers
   bytes.txt                annotated bytes around the first wrong byte
 Further files for a client with an adapter:
-  asked.jsonl          the lines sent to the adapter, hello first: `python adapter.py < asked.jsonl` repeats them
+  asked.jsonl          the lines sent to the adapter; `python adapter.py < asked.jsonl` repeats them
   said.jsonl           the results that the client returned, one line per request line
   check.json           the check and the row, for `oip-conformance replay`
 """
@@ -27,9 +27,9 @@ from conformance.transport.exchange import Reply
 
 
 def write_row(
-    folder: Path, check: Check, row: Row, failure: Failure, reply: Reply | None, asked: Sequence[AdapterCall]
+    folder: Path, check: Check, row: Row, failure: Failure, reply: Reply | None, calls: Sequence[AdapterCall]
 ) -> None:
-    """Write the evidence of one row of a client with an adapter.
+    """Write the evidence files for one failed row of a client with an adapter.
 
     Args:
         folder: the evidence folder of the run; a subfolder for the row is created in it.
@@ -37,14 +37,14 @@ def write_row(
         row: the row on which it failed.
         failure: the failure.
         reply: the exchange that shows the failure, or None.
-        asked: the calls made to the adapter in this row.
+        calls: the calls that the suite made to the adapter in this row.
     """
     own = folder / build_folder_name(check.id, row.id)
     own.mkdir(parents=True, exist_ok=True)
     about = {"party": str(Party.CLIENT), "check": check.id, "row": row.id, "requirement": failure.requirement}
     texts = {"check.json": json.dumps(about, indent=1)}
     lines, said = [adapter_lines.make_hello(1)], []
-    for place, one in enumerate(asked, 2):
+    for place, one in enumerate(calls, 2):
         asks = one.transport, one.address, one.inferences
         lines.append(adapter_lines.make_infer(place, *asks, at_once=one.at_once, timeout=one.timeout))
         said += [adapter_lines.make_results_line(place, one.results)] if one.results else []
@@ -61,7 +61,7 @@ def write_row(
 
 
 def write_request(folder: Path, check: str, client: str, recorded: RecordedExchange, failure: Failure) -> None:
-    """Write the first request of a watched client that violates a requirement.
+    """Write the evidence files for the first request of a watched client that violates a requirement.
 
     Args:
         folder: the evidence folder of the run; a subfolder for the request is created in it.

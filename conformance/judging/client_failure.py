@@ -13,7 +13,7 @@ from conformance.clients.inference import Inference
 from conformance.clients.recording.records import RecordedExchange, to_exchange
 from conformance.clients.rules.rule import Violation
 from conformance.expect.unmet import UnmetError
-from conformance.judging.failure import MAX_MESSAGE_ROWS, build_failure, label_row, render_answer_bytes
+from conformance.judging.failure import MAX_MESSAGE_ROWS, build_failure, label_dump_line, render_answer_bytes
 from conformance.judging.message_rendering import render_answer, shorten_json, summarize_call
 from conformance.spec.result import Failure
 from conformance.spec.text import format_shape
@@ -27,15 +27,15 @@ SENDING_PREFIX = "CLIENT-SENDS-"  # prefix of the ledger ids about requests that
 MAX_INPUTS = 4  # shown inputs of an inference
 
 
-def describe_call(unmet: UnmetError, requirement: str, asked: Sequence[AdapterCall]) -> Failure:
-    """Describe an `UnmetError` of a client with an adapter.
+def describe_call(unmet: UnmetError, requirement: str, calls: Sequence[AdapterCall]) -> Failure:
+    """Return the `Failure` for an `UnmetError` of a client with an adapter.
 
     Args:
         unmet: the error raised by the body of the check.
         requirement: the ledger id; it decides whether bytes of the request or of the answer are shown.
-        asked: the calls made to the adapter in this row.
+        calls: the calls that the suite made to the adapter in this row.
     """
-    words = _summarize_call(asked[-1]) if asked else ""
+    words = _summarize_call(calls[-1]) if calls else ""
     if unmet.reply is None:
         return build_failure(unmet, requirement, None, asked=words)
     exchange = unmet.reply.exchange
@@ -53,7 +53,7 @@ def describe_call(unmet: UnmetError, requirement: str, asked: Sequence[AdapterCa
 def describe_violation(
     recorded: RecordedExchange, violation: Violation, url_of: Callable[[RecordedExchange], str]
 ) -> Failure:
-    """Describe a violation of a watched client.
+    """Return the `Failure` for a violation of a watched client.
 
     Args:
         recorded: the request, and its answer if there was one.
@@ -81,12 +81,13 @@ def describe_violation(
 # --- adapter calls ----------------------------------------------------------------------------------------------------
 
 
-def _summarize_call(asked: AdapterCall) -> str:
-    """Return an adapter call on one line."""
-    first, count = _format_inference(asked.inferences[0]), len(asked.inferences)
+def _summarize_call(call: AdapterCall) -> str:
+    """Return one line about an adapter call: its transport and its first inference."""
+    first, count = _format_inference(call.inferences[0]), len(call.inferences)
     if count == 1:
-        return f"over {asked.transport}: {first}"
-    return f"over {asked.transport}, {count} inferences {'at once' if asked.at_once else 'in turn'}, the first: {first}"
+        return f"over {call.transport}: {first}"
+    order = "at the same time" if call.at_once else "one after another"
+    return f"over {call.transport}, {count} inferences {order}; the first: {first}"
 
 
 def _format_inference(inference: Inference) -> str:
@@ -131,19 +132,19 @@ def _describe_request(exchange: Exchange, received: ClientRequest) -> str:
 
 
 def _render_bytes(received: ClientRequest, parsed: ParsedRequest | None, offset: int | None) -> list[str]:
-    """Return a hex dump around an offset of the body, with a label on the row that begins there.
+    """Return a hex dump around an offset of the body, with a label on the line that begins there.
 
     Without an offset, a gRPC message is shown from its beginning, because it has no readable text.
     """
     if parsed is None:
         rows = body_layout.format_hex_window(received.body, offset or 0, rows=MAX_MESSAGE_ROWS).splitlines()
-        return rows if offset is None else label_row(rows, offset, f"byte {offset} of the message")
+        return rows if offset is None else label_dump_line(rows, offset, f"byte {offset} of the message")
     if offset is None:
         return []
     label = (
         f"byte {offset} of the tensor" if parsed.is_raw else body_layout.find_field_label(_build_layout(parsed), offset)
     )
-    return label_row(body_layout.format_hex_window(parsed.body, offset).splitlines(), offset, label)
+    return label_dump_line(body_layout.format_hex_window(parsed.body, offset).splitlines(), offset, label)
 
 
 def _build_layout(parsed: ParsedRequest) -> body_layout.Layout:

@@ -19,11 +19,11 @@ from conformance.judging.client_failure import describe_call
 from conformance.judging.row_judge import (
     RowJudge,
     RowOutcome,
-    add_lines,
+    append_output_lines,
+    conclude_exception,
     conclude_met,
-    conclude_stopped,
     conclude_unmet,
-    grade,
+    grade_unmet,
     name_requirement,
     no_verdict,
 )
@@ -60,7 +60,7 @@ class ClientJudge(RowJudge):
 
         Args:
             adapter: the adapter of the client.
-            client: the client's description of itself.
+            client: the introduction of the client by its adapter.
             peer: the server that answers the client.
             strict: whether an unmet SHOULD fails.
             evidence: the folder for the request and answer of failed rows, or None.
@@ -82,14 +82,14 @@ class ClientJudge(RowJudge):
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
         adapter, transport = LoggingAdapter(self._adapter, self._peer), check.over[0]
         client = Client(adapter, self._peer, transport, self._liveness[transport])
-        found = self._find_absence(transport) or self._run_check(check, row, client, adapter)
+        found = self._find_missing_transport(transport) or self._run_check(check, row, client, adapter)
         if self._journal is not None:
             for index, asked in enumerate(adapter.calls):
                 self._journal(*calls.build_entries(format_key(check.id, row.id), index, asked))
         return found, len(client.requests)
 
-    def _find_absence(self, transport: str) -> RowOutcome | None:
-        """Return a not-applicable outcome if the client does not speak the transport, else None."""
+    def _find_missing_transport(self, transport: str) -> RowOutcome | None:
+        """Return the outcome `not_applicable` if the client does not speak the transport, else None."""
         if transport in self._client.transports:
             return None
         message = f"{escape_text(self._client.name, 60)} does not speak {transport}"
@@ -100,34 +100,34 @@ class ClientJudge(RowJudge):
             return conclude_met(check, row, check.body(client, *row.values))
         except UnmetError as unmet:
             if adapter.hung is not None and not HANG_REQUIREMENTS & {*check.requirements(row)}:
-                return _conclude_broken(adapter.hung)
+                return _conclude_adapter_error(adapter.hung)
             return self._conclude_unmet(check, row, unmet, adapter)
         except AdapterError as error:
-            return _conclude_broken(error)
+            return _conclude_adapter_error(error)
         except Exception as error:
-            return conclude_stopped(error, MAX_TEXT_CHARS)
+            return conclude_exception(error, MAX_TEXT_CHARS)
 
     def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError, adapter: LoggingAdapter) -> RowOutcome:
         requirement = name_requirement(check, row, unmet)
         failure = describe_call(unmet, requirement, adapter.calls)
         if self._evidence is not None:
             client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.calls)
-        return conclude_unmet(failure, grade(requirement, strict=self._strict))
+        return conclude_unmet(failure, grade_unmet(requirement, strict=self._strict))
 
 
-def _conclude_broken(error: AdapterError) -> RowOutcome:
-    """Return the outcome of a row in which the adapter failed."""
+def _conclude_adapter_error(error: AdapterError) -> RowOutcome:
+    """Return the outcome of a row in which the adapter of the client failed."""
     text = escape_text(str(error), MAX_TEXT_CHARS)
     if isinstance(error, AdapterLostError):
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, text, text)
-    return no_verdict(Outcome.ERROR, ReasonKind.ADAPTER_BROKE, add_lines(text, error.stderr))
+    return no_verdict(Outcome.ERROR, ReasonKind.ADAPTER_BROKE, append_output_lines(text, error.stderr))
 
 
 class ClientSession:
     """A client and the peer started for it.
 
     Attributes:
-        client: the description that the adapter gives of the client.
+        client: the introduction of the client by its adapter.
         settings: the addresses to which the client sends its requests.
     """
 
@@ -147,7 +147,7 @@ class ClientSession:
             client: the introduction from an earlier session, or None.
             strict: see `ClientJudge`.
             evidence: see `ClientJudge`; the recording of all exchanges is written there as well.
-            process: identifies this process among the processes of a run.
+            process: the pytest-xdist id of this process; empty without workers.
 
         Raises:
             AdapterError: the adapter does not answer.
@@ -182,7 +182,7 @@ def _make_settings(peer: Peer, client: Introduction) -> Settings:
 
 
 def describe_client(client: Introduction, results: Sequence[CheckResult]) -> DiscoveryResult:
-    """Return the name and version of a client, and the extensions that it supports at least in part."""
+    """Return the name and version of a client, and the extensions of the rows that apply to the client."""
     judged = [result for result in results if result.outcome is not Outcome.NOT_APPLICABLE]
     can = set[str]().union(*map(find_extensions, judged))
     offered = {name: "works" for name in EXTENSIONS if name in can}

@@ -1,4 +1,4 @@
-"""The conclusion of a run: sorted results, missing rows, the verdict, and the result of the baseline gate."""
+"""Concludes a run: sorts results, finds missing rows, and determines the verdict and the gate result."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ RowKey = tuple[str, str]  # the ids of a check and of its row
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The conclusion of a run.
+    """The verdict of a run, and the results and missing rows on which the verdict is based.
 
     Attributes:
-        results: in the order of the suite, with the baseline applied if there is one.
+        results: of every row that ran, in the order of the suite, with the baseline applied if there is one.
         missing: the rows that did not run although they belong to the run, by extension.
-        lost: why the target is gone, or None.
+        lost: why the target became unreachable, or None.
         gate: how the run differs from the baseline, or None without a baseline.
         robustness: the results of hostile requests, which do not affect the verdict.
-        judged_nothing: whether no row ran because the run found nothing to judge.
+        judged_nothing: whether the run judged no rows, because it found nothing to judge.
         coverage: the requirements that the run did not judge.
-        is_narrowed: whether the missing rows are those that the user deselected.
+        is_narrowed: whether rows are missing because the user deselected them.
     """
 
     verdict: Verdict
@@ -68,7 +68,7 @@ def sort_results(results: Sequence[CheckResult], subjects: Subjects) -> list[Che
 
 
 def index_rows(subjects: Subjects) -> dict[RowKey, int]:
-    """Return the index of each row in the suite."""
+    """Return the position of each row in the order of the suite, by check and row id."""
     rows = list_profile_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
     return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
 
@@ -94,7 +94,7 @@ def find_missing_rows(
 
 
 def conclude_run(
-    every: Sequence[CheckResult],
+    all_results: Sequence[CheckResult],
     missing: Mapping[str, Sequence[str]],
     baseline: Baseline | None,
     stopped: str,
@@ -103,19 +103,19 @@ def conclude_run(
     coverage: Coverage = FULL_COVERAGE,
     is_narrowed: bool = False,
 ) -> Conclusion:
-    """Return the conclusion of a run; robustness results are kept apart from the verdict.
+    """Return the conclusion of a run; the results of robustness rows do not affect the verdict.
 
     Args:
-        every: all results, in the order of the suite.
+        all_results: of every row that ran, in the order of the suite.
         missing: see `find_missing_rows`.
         baseline: the known failures, or None.
         stopped: why the run was stopped early; empty if it was not.
         gate: the verdict that the user requires, `conformant` or `interoperable`; None requires that nothing fails.
         coverage: the requirements that the run did not judge.
-        is_narrowed: whether the missing rows are those that the user deselected.
+        is_narrowed: whether rows are missing because the user deselected them.
     """
-    results = [result for result in every if result.extension != ROBUSTNESS]
-    hostile = [result for result in every if result.extension == ROBUSTNESS]
+    results = [result for result in all_results if result.extension != ROBUSTNESS]
+    hostile = [result for result in all_results if result.extension == ROBUSTNESS]
     lost = next((r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.TARGET_LOST), None)
     absent = [label for labels in missing.values() for label in labels]
     verdict = conclude(results, absent, lost, stopped, coverage=coverage, is_narrowed=is_narrowed)
@@ -134,7 +134,7 @@ NO_REQUEST = "no inference request came"
 def conclude_watch(
     results: Sequence[CheckResult], baseline: Baseline | None, stopped: str, gate: str | None = None
 ) -> Conclusion:
-    """Return the conclusion of watching clients.
+    """Return the conclusion of a command that watched the traffic of clients.
 
     Args:
         results: of every client, with the baseline applied if there is one.

@@ -1,6 +1,6 @@
-"""Control requests: plain requests with the same shapes, number of elements and id length as a request of a row.
+"""Control requests: simple requests with the same shapes, number of elements and id length as a request of a row.
 
-A control request is JSON (typed contents over gRPC) with harmless values. It requests no specific outputs and uses no
+A control request consists of JSON (over gRPC: of typed contents) with harmless values. It lists no outputs and uses no
 extension. A server that refuses both a row's request and its control request refuses the request for its size.
 """
 
@@ -27,8 +27,8 @@ from conformance.wire.tensor import Tensor, decode
 MAX_ELEMENTS = 1 << 22  # in a control request; a request that claims more is malformed
 HARMLESS_VALUES = {1: 1, 2: 11, 4: 1001, 8: 10_000_001}  # by element size in bytes
 MAX_JSON_ELEMENTS = 1 << 15  # in JSON
-VALUE_DEPENDENT = ("emit", "table")  # computations that need the original values
-STAND_IN_ROLES = ("identity_fp32", "identity_int32")  # for a model that has no JSON form
+VALUE_DEPENDENT = ("emit", "table")  # computations of models that need the original values
+STAND_IN_ROLES = ("identity_fp32", "identity_int32")  # for a model whose tensors cannot be JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,48 +37,49 @@ class RequestContent:
 
     Attributes:
         tensors: the inputs, with harmless values.
-        classified: the outputs requested as classifications, each with the number of classes.
+        class_counts: the outputs requested as classifications, each with the number of classes.
         size: the size of the body in bytes.
-        yields: the number of elements that the inputs tell the model to return; 0 if it returns as many as it receives.
-        yields_none: whether the inputs tell the model to return a tensor without elements.
-        texts: the BYTES inputs sent as JSON, with their original values.
+        returned_elements: the number of elements that the inputs tell the model to return; 0 if the model returns as
+            many elements as it receives.
+        returns_empty: whether the inputs tell the model to return a tensor without elements.
+        json_strings: the BYTES inputs sent as JSON, with their original values.
     """
 
     tensors: tuple[Tensor, ...]
     id: str
-    classified: Mapping[str, int]
+    class_counts: Mapping[str, int]
     size: int
-    yields: int = 0
-    yields_none: bool = False
-    texts: tuple[Tensor, ...] = ()
+    returned_elements: int = 0
+    returns_empty: bool = False
+    json_strings: tuple[Tensor, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether an input has no elements, or the request asks for an output without elements."""
-        return self.yields_none or any(not tensor.elements for tensor in self.tensors)
+        return self.returns_empty or any(not tensor.elements for tensor in self.tensors)
 
     @property
-    def elements(self) -> int:
+    def max_elements(self) -> int:
         """The number of elements of the largest tensor."""
-        return max((self.yields, *(tensor.elements for tensor in self.tensors)))
+        return max((self.returned_elements, *(tensor.elements for tensor in self.tensors)))
 
     @property
-    def dimension(self) -> int:
-        """The largest dimension."""
+    def max_dimension(self) -> int:
+        """The largest dimension of a tensor."""
         return max((size for tensor in self.tensors for size in tensor.shape), default=0)
 
     @property
-    def batch(self) -> int:
-        """The largest first dimension."""
+    def max_batch_size(self) -> int:
+        """The largest first dimension of a tensor, which is the batch size of models with batches."""
         return max((tensor.shape[0] for tensor in self.tensors if tensor.shape), default=0)
 
     @property
-    def string(self) -> int:
+    def max_string_bytes(self) -> int:
         """The number of bytes of the longest BYTES element."""
-        return max(map(_find_longest_string, self.tensors), default=0)
+        return max(map(_measure_longest_string, self.tensors), default=0)
 
 
-def _find_longest_string(tensor: Tensor) -> int:
+def _measure_longest_string(tensor: Tensor) -> int:
     return max(map(len, tensor.array.reshape(-1).tolist()), default=0) if tensor.datatype == "BYTES" else 0
 
 
@@ -88,11 +89,13 @@ def _find_longest_string(tensor: Tensor) -> int:
 def read_request_content(message: Message, model: Model) -> RequestContent | None:
     """Parse the contents of a request to a model; return None if its bytes cannot be parsed."""
     try:
-        found = _read_call(message, model) if message.method == GRPC_METHOD else _read_message(message, model)
+        found = (
+            _read_grpc_request(message, model) if message.method == GRPC_METHOD else _read_http_request(message, model)
+        )
         if model.role.compute != "emit":
             return found
         counts = [int(count) for tensor in found.tensors for count in tensor.array.reshape(-1)]
-        return replace(found, yields=max(counts, default=0), yields_none=0 in counts)
+        return replace(found, returned_elements=max(counts, default=0), returns_empty=0 in counts)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, zlib.error):
         return None
 
@@ -102,7 +105,7 @@ def _decompress_body(message: Message) -> bytes:
     return zlib.decompress(message.body, 47) if coding in ("gzip", "deflate") else message.body
 
 
-def _read_message(message: Message, model: Model) -> RequestContent:
+def _read_http_request(message: Message, model: Model) -> RequestContent:
     body = _decompress_body(message)
     if message.header(INFERENCE_HEADER) == "0":
         return RequestContent((_build_raw_input(body, model),), "", {}, len(message.body))
@@ -124,11 +127,11 @@ def _read_message(message: Message, model: Model) -> RequestContent:
     }
     classified = {name: int(count) for name, count in counts.items() if count is not None}
     return RequestContent(
-        tuple(tensors), str(document.get("id") or ""), classified, len(message.body), texts=tuple(texts)
+        tuple(tensors), str(document.get("id") or ""), classified, len(message.body), json_strings=tuple(texts)
     )
 
 
-def _read_call(message: Message, model: Model) -> RequestContent:
+def _read_grpc_request(message: Message, model: Model) -> RequestContent:
     request: Any = parse_request(message)
     raw = list(request.raw_input_contents)
     tensors = []
@@ -147,9 +150,9 @@ def _read_call(message: Message, model: Model) -> RequestContent:
 def _build_input(
     name: str, datatype: str, shape: Sequence[int], data: bytes | None, elements: Any, model: Model
 ) -> Tensor:
-    """Return an input with harmless values, or with its original values if the model depends on them."""
+    """Return an input with harmless values, or with the original values if the model is value-dependent."""
     sizes = tuple(shape)
-    room = prod(max(1, size) for size in sizes)  # a size of 0 counts as 1, because `enlarge` may increase it
+    room = prod(max(1, size) for size in sizes)  # a size of 0 counts as 1, because `enlarge_content` may increase it
     if room > MAX_ELEMENTS or datatype not in DATATYPES:
         raise ValueError(f"{room} elements of {datatype}")
     if model.role.compute in VALUE_DEPENDENT:
@@ -216,26 +219,26 @@ def _build_raw_input(body: bytes, model: Model) -> Tensor:
 # --- making control requests ------------------------------------------------------------------------------------------
 
 
-def build_control_request(asked: RequestContent, target: Target, model: Model) -> InferRequest | None:
+def build_control_request(content: RequestContent, target: Target, model: Model) -> InferRequest | None:
     """Return the control request of a request to a model, or None if no model can receive one."""
     if not model.is_json_capable:
-        return None if isinstance(model, DeployedModel) else _make_control_for_another_model(asked, target)
-    inputs = tuple(Input(tensor, binary=False) for tensor in asked.tensors)
-    return InferRequest(model.infer_path, inputs, id=asked.id or None, model=model.name, version=model.version)
+        return None if isinstance(model, DeployedModel) else _build_control_for_another_model(content, target)
+    inputs = tuple(Input(tensor, binary=False) for tensor in content.tensors)
+    return InferRequest(model.infer_path, inputs, id=content.id or None, model=model.name, version=model.version)
 
 
-def _make_control_for_another_model(asked: RequestContent, target: Target) -> InferRequest | None:
-    """Return a request with the same number of elements to another model, which accepts JSON."""
+def _build_control_for_another_model(content: RequestContent, target: Target) -> InferRequest | None:
+    """Return a JSON request with the same number of elements to another model; None without such a model."""
     for role in STAND_IN_ROLES:
         if model := target.model(role):
-            return model.request([model.tensor([1] * asked.elements)], send="json", request_id=asked.id or None)
+            return model.request([model.tensor([1] * content.max_elements)], send="json", request_id=content.id or None)
     return None
 
 
-def enlarge(asked: RequestContent, model: Model) -> RequestContent:
-    """Return slightly larger contents; if the server accepts them, the original contents exceed no limit."""
-    tensors = tuple(_enlarge_tensor(tensor, model) for tensor in asked.tensors)
-    return replace(asked, tensors=tensors, id=asked.id and asked.id + "a")
+def enlarge_content(content: RequestContent, model: Model) -> RequestContent:
+    """Return slightly larger contents; if a server accepts these, the original contents exceed no limit."""
+    tensors = tuple(_enlarge_tensor(tensor, model) for tensor in content.tensors)
+    return replace(content, tensors=tensors, id=content.id and content.id + "a")
 
 
 def _enlarge_tensor(tensor: Tensor, model: Model) -> Tensor:
@@ -245,26 +248,32 @@ def _enlarge_tensor(tensor: Tensor, model: Model) -> Tensor:
     shape = (tensor.shape[0] + 1, *tensor.shape[1:]) if is_open and tensor.shape else tensor.shape
     if isinstance(model, DeployedModel):
         return _build_accepted_tensor(tensor.name, tensor.datatype, shape, model)
-    return _build_harmless_tensor(tensor.name, tensor.datatype, shape, [_find_longest_string(tensor) + 1] * prod(shape))
+    return _build_harmless_tensor(
+        tensor.name, tensor.datatype, shape, [_measure_longest_string(tensor) + 1] * prod(shape)
+    )
 
 
-def shrink(asked: RequestContent, model: Model) -> RequestContent:
+def shrink_content(content: RequestContent, model: Model) -> RequestContent:
     """Return contents with about `MAX_JSON_ELEMENTS` elements at most, which can quickly be written as JSON.
 
-    Small contents are returned unchanged, as are those of deployed models and of models that depend on the values.
+    Smaller contents are returned unchanged, and so are contents for deployed models and value-dependent models.
     """
-    if asked.elements <= MAX_JSON_ELEMENTS or model.role.compute in VALUE_DEPENDENT or isinstance(model, DeployedModel):
-        return asked
+    if (
+        content.max_elements <= MAX_JSON_ELEMENTS
+        or model.role.compute in VALUE_DEPENDENT
+        or isinstance(model, DeployedModel)
+    ):
+        return content
     tensors = []
-    for tensor in asked.tensors:
+    for tensor in content.tensors:
         first, *others = tensor.shape or (1,)
         rows = max(1, min(first, MAX_JSON_ELEMENTS // max(1, prod(others))))
         tensors.append(
             _build_harmless_tensor(
-                tensor.name, tensor.datatype, (rows, *others), [_find_longest_string(tensor)] * rows * prod(others)
+                tensor.name, tensor.datatype, (rows, *others), [_measure_longest_string(tensor)] * rows * prod(others)
             )
         )
-    return replace(asked, tensors=tuple(tensors))
+    return replace(content, tensors=tuple(tensors))
 
 
 def pad_message(message: Message, size: int) -> Message:

@@ -23,7 +23,7 @@ from conformance.spec.verdict import conclude_requirements
 
 @dataclass(frozen=True, slots=True)
 class _ApplicableRequirements:
-    """The ids of the requirements that apply to a target, in order, and of those among them that a row judged."""
+    """The ids of the requirements that apply to a target, in order, and of the requirements that a row judged."""
 
     applying: dict[str, None]
     judged: Collection[str]
@@ -45,7 +45,7 @@ def find_coverage(
         survey: the extensions that the target offers, and the roles that its models fill.
         profile: the profile of the run.
         transports: the judged transports.
-        asked: the extensions that the user named; empty if none.
+        asked: the extensions that the user requested; empty if none.
         party: the judged party.
     """
     known = _find_requirements(results, survey.offered, asked, party)
@@ -60,8 +60,8 @@ def find_coverage(
         (check.id, row.id)
         for check, row in list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
     }
-    rows = [*_iterate_unjudged_run_rows(results), *_iterate_rows_not_run(others, survey.roles, chosen)]
-    return _build_coverage(list(_limit_to_applicable(rows, known)), known, profile)
+    rows = [*_iterate_rows_without_verdict(results), *_iterate_rows_not_run(others, survey.roles, chosen)]
+    return _build_coverage(list(_limit_to_applicable_requirements(rows, known)), known, profile)
 
 
 def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]) -> Coverage:
@@ -87,8 +87,8 @@ def _find_requirements(
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _iterate_unjudged_run_rows(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
-    """Yield the rows that ran without a verdict: a model is missing, or the client lacks an ability."""
+def _iterate_rows_without_verdict(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
+    """Yield the rows that ran but have no verdict: a model is missing, or the client cannot send the request."""
     for result in results:
         if result.outcome is not Outcome.NOT_APPLICABLE:
             continue
@@ -102,7 +102,13 @@ def _iterate_unjudged_run_rows(results: Iterable[CheckResult]) -> Iterator[Unjud
 def _iterate_rows_not_run(
     rows: Iterable[tuple[Check, Row]], filled: Collection[str], chosen: Collection[tuple[str, str]]
 ) -> Iterator[UnjudgedRow]:
-    """Yield the rows that did not run; for example, the rows of model roles if only deployed models are judged."""
+    """Yield the rows that did not run, each with the reason.
+
+    Args:
+        rows: the rows that did not run.
+        filled: the roles for which the target has a model.
+        chosen: the ids of the rows that belong to the profile of the run.
+    """
     for check, row in rows:
         names, role = check.requirements(row), check.find_role(row)
         if role is not None and role not in filled:
@@ -111,8 +117,10 @@ def _iterate_rows_not_run(
             yield UnjudgedRow(names, GapReason.NOT_RUN if (check.id, row.id) in chosen else GapReason.LEFT_OUT)
 
 
-def _limit_to_applicable(rows: Sequence[UnjudgedRow], known: _ApplicableRequirements) -> Iterator[UnjudgedRow]:
-    """Yield the rows, limited to the requirements that apply.
+def _limit_to_applicable_requirements(
+    rows: Sequence[UnjudgedRow], known: _ApplicableRequirements
+) -> Iterator[UnjudgedRow]:
+    """Yield the rows, each with only those of its requirements that apply to the target.
 
     A row that needs an optional role, or that a client cannot run, counts only if no other row covers its requirement.
     """
@@ -126,10 +134,11 @@ def _limit_to_applicable(rows: Sequence[UnjudgedRow], known: _ApplicableRequirem
 
 
 def _is_fallback_row(row: UnjudgedRow) -> bool:
-    return row.why is GapReason.CANNOT or _is_optional(row.role)
+    """Return whether a row needs an optional role, or a client cannot run it."""
+    return row.why is GapReason.CANNOT or _is_optional_role(row.role)
 
 
-def _is_optional(role: str) -> bool:
+def _is_optional_role(role: str) -> bool:
     return role in roles.load() and roles.load()[role].is_optional
 
 
@@ -165,7 +174,7 @@ def _build_gap(rows: Sequence[UnjudgedRow]) -> Gap:
 
 
 def _choose_deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iterator[Deployment]:
-    """Yield few roles that together cover each unjudged MUST, most useful first; then other roles by row count."""
+    """Yield few roles that together cover each unjudged MUST, the most useful first; then other roles by row count."""
     waiting = Counter(row.role for row in rows)
     musts: dict[str, set[str]] = {role: set() for role in waiting}
     for row in rows:
@@ -175,7 +184,7 @@ def _choose_deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) 
         role = max(musts, key=lambda name: (len(musts[name] & left), waiting[name]))
         yield Deployment(role, tuple(name for name in unjudged if name in musts[role] & left), waiting.pop(role))
         left -= musts.pop(role)
-    yield from (Deployment(role, (), count) for role, count in waiting.most_common() if not _is_optional(role))
+    yield from (Deployment(role, (), count) for role, count in waiting.most_common() if not _is_optional_role(role))
 
 
 def _is_must(name: str) -> bool:

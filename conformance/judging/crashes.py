@@ -1,4 +1,4 @@
-"""Crashes of the server: finds the single row that fails for a crash, and explains why later rows are not judged.
+"""Tracks crashes of the server: one row fails for a crash, and later rows get no verdict, with an explanation.
 
 The suite assumes that a request crashed the server if its connection closes and later connections are refused. Usually
 the row of this request has already failed its own requirement. Otherwise the row in which the suite notices the crash
@@ -28,17 +28,21 @@ class CrashTracker:
 
     Attributes:
         is_one_of_several: whether other processes send requests as well, so that the cause of a crash is unknown.
-        since: the failed row that crashed the server, or that may have done so because its last request got no answer.
+        suspected_row: the failed row that crashed the server, or that may have crashed it: its last request got no
+            answer. Empty if there is none.
     """
 
     target: Target
     is_one_of_several: bool = False
-    since: str = ""
+    suspected_row: str = ""
     _is_settled: bool = False
 
     def find_violation(self, lost: TargetLostError) -> UnmetError | None:
-        """Return the violation of the row that lost the target, or None if another row caused the crash."""
-        if not lost.has_died or self.since:
+        """Return the violation of the row in which the target was lost.
+
+        Return None if the server did not crash, or if an earlier row crashed it.
+        """
+        if not lost.has_died or self.suspected_row:
             return None
         before = _find_earlier_error(lost)
         if before is not None:
@@ -48,7 +52,7 @@ class CrashTracker:
         is_own = own is not None and own.status is None and not self.is_one_of_several
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
         named = None if is_own else self._choose_requirement(last)
-        return UnmetError(f"a server that goes on answering{after}", str(lost), last, requirement=named)
+        return UnmetError(f"a server that keeps answering{after}", str(lost), last, requirement=named)
 
     def _choose_requirement(self, last: Reply | None) -> str:
         """Return the requirement that a crash violates; it depends on whether the last request succeeded."""
@@ -57,25 +61,28 @@ class CrashTracker:
 
     def explain_loss(self, lost: TargetLostError) -> str:
         """Return one line that says why the target is unreachable."""
-        return f"{lost}, since {self.since}" if lost.has_died and self.since else str(lost)
+        return f"{lost}, since {self.suspected_row}" if lost.has_died and self.suspected_row else str(lost)
 
-    def limit_to_crash(self, unmet: UnmetError) -> UnmetError:
-        """Return the error; attribute it to the crash if the server is gone and other processes sent requests."""
+    def attribute_to_crash(self, unmet: UnmetError) -> UnmetError:
+        """Return the error, attributed to a crash if its request got no answer and the server is unreachable.
+
+        Only a run with other processes needs this: there the cause of the crash is unknown.
+        """
         if not self.is_one_of_several or unmet.reply is None or unmet.reply.status is not None:
             return unmet
-        return unmet if self._find_loss(unmet.reply) is None else self._attribute_to_any_process(unmet)
+        return unmet if self._find_target_loss(unmet.reply) is None else self._attribute_to_any_process(unmet)
 
-    def find_crash(self, unmet: UnmetError | None) -> TargetLostError | None:
-        """Return the loss of the target if the server crashed on the request that blocks a row, else None.
+    def find_crash_behind_block(self, unmet: UnmetError | None) -> TargetLostError | None:
+        """Return why the target is unreachable if the server crashed on the request that blocks a row, else None.
 
-        A server that stops slowly may still accept this request, so the row is blocked before the crash is visible.
+        A server that stops slowly may still accept this request. Then the row is blocked before the crash is visible.
         """
         if unmet is None or unmet.reply is None or not unmet.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
             return None
-        return self._find_loss(unmet.reply)
+        return self._find_target_loss(unmet.reply)
 
-    def _find_loss(self, reply: Reply) -> TargetLostError | None:
-        """Return why the target is unreachable after a request without an answer, or None if it still answers."""
+    def _find_target_loss(self, reply: Reply) -> TargetLostError | None:
+        """Return why the target is unreachable after a request without an answer; None if the target still answers."""
         is_call = reply.is_over_grpc
         try:
             with self.target.scope("whether the target is still there"):
@@ -84,24 +91,25 @@ class CrashTracker:
             return lost
         return None
 
-    def note(self, row: str, *, has_failed: bool) -> None:
+    def record_row(self, row: str, *, has_failed: bool) -> None:
         """Record whether a judged row crashed the server, or may have crashed it."""
         if self._is_settled:
             return
         if has_failed and self.target.lost:
-            self.since, self._is_settled = self.since or row, True
+            self.suspected_row, self._is_settled = self.suspected_row or row, True
         elif self.target.exchanges:
             is_open = has_failed and self.target.exchanges[-1].status is None
-            self.since = row if is_open else ""
+            self.suspected_row = row if is_open else ""
 
     def _attribute_to_any_process(self, unmet: UnmetError) -> UnmetError:
+        """Attribute an error without an answer to `OIP-ALIVE`, because any process may have crashed the server."""
         if unmet.reply is None or unmet.reply.status is None:
             unmet.requirement = ALIVE
         return unmet
 
 
 def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:
-    """Return the first of the unanswered exchanges at the end, or the last exchange if that was answered.
+    """Return the first of the unanswered exchanges at the end, or the last exchange if it was answered.
 
     A server that is stopping may still accept several requests.
     """

@@ -43,7 +43,7 @@ def build_folder_name(check: str, row: str) -> str:
 
 
 def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Reproduction, settings: Settings) -> None:
-    """Write the evidence of one row.
+    """Write the evidence files of one failed row of a server.
 
     Args:
         folder: the folder of the row; created if it does not exist.
@@ -129,7 +129,7 @@ class SavedBodies:
     _files: dict[str, Path] = field(default_factory=dict)
     _room: int = MAX_SAVED_BYTES
 
-    def keep(self, body: bytes) -> str | None:
+    def save(self, body: bytes) -> str | None:
         """Save a body and return the path of its file, or None if the limits are reached or writing fails."""
         name = hashlib.sha256(body).hexdigest()[:16]
         if name in self._files:

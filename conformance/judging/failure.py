@@ -30,8 +30,8 @@ MAX_JSON_CHARS = 500  # characters of a request or an answer
 MAX_COMMAND_CHARS = 16 * 1024  # characters; longer than any command with an inline body
 
 
-class Fault(Protocol):
-    """An expectation and the actual value: an `UnmetError`, or a `Violation` of a watched client."""
+class ExpectedAndActual(Protocol):
+    """The expected and the actual value of a failure: an `UnmetError`, or a `Violation` of a watched client."""
 
     @property
     def expected(self) -> str:
@@ -43,7 +43,7 @@ class Fault(Protocol):
 
 
 def build_failure(
-    fault: Fault,
+    unmet: ExpectedAndActual,
     requirement: str,
     reply: Reply | None,
     *,
@@ -54,17 +54,17 @@ def build_failure(
     asked: str = "",
     secrets: Collection[str] = (),
 ) -> Failure:
-    """Return a failure of a server or a client, with all texts escaped and without secrets.
+    """Return the `Failure` of a server or a client, with all texts escaped and without secrets.
 
     Args:
-        fault: the expected and the actual value.
+        unmet: the expected and the actual value or behavior.
         requirement: the ledger id of the unmet requirement.
         reply: the exchange that shows the failure, or None.
         sent: a short description of the request.
         rows: a hex dump around the first wrong byte.
         texts: the JSON of the request and of the answer; None takes both from the reply.
         repeat: the command that sends the request again.
-        asked: the adapter call that told a client what to send.
+        asked: a description of the adapter call that made the client send the request; empty for a server.
         secrets: texts that must not be shown.
     """
     entry = ledger.get_requirement(requirement)
@@ -76,8 +76,8 @@ def build_failure(
         level=str(entry.level),
         statement=entry.statement,
         source=entry.source,
-        expected=escape_text(hide(fault.expected, secrets), MAX_TEXT_CHARS),
-        actual=escape_text(hide(fault.actual, secrets), MAX_TEXT_CHARS),
+        expected=escape_text(hide(unmet.expected, secrets), MAX_TEXT_CHARS),
+        actual=escape_text(hide(unmet.actual, secrets), MAX_TEXT_CHARS),
         sent=escape_text(sent, MAX_TEXT_CHARS),
         bytes=list(rows),
         repeat=escape_text(repeat, MAX_COMMAND_CHARS),
@@ -90,7 +90,7 @@ def build_failure(
 
 
 def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
-    """Describe an `UnmetError` of a server.
+    """Return the `Failure` for an `UnmetError` of a server.
 
     Args:
         unmet: the error raised by the body of the check.
@@ -152,11 +152,11 @@ def render_answer_bytes(reply: Reply, offset: int, secrets: Collection[str] = ()
     """Return a hex dump around an offset of the answer's body, with the name of the field that begins there."""
     label = hide(body_layout.find_field_label(reply.answer, offset), secrets)
     rows = body_layout.format_hex_window(hide_bytes(reply.body, secrets), offset).splitlines()
-    return label_row(rows, offset, label)
+    return label_dump_line(rows, offset, label)
 
 
-def label_row(rows: Sequence[str], offset: int, label: str) -> list[str]:
-    """Append a label to the hex dump row that begins at an offset."""
+def label_dump_line(rows: Sequence[str], offset: int, label: str) -> list[str]:
+    """Append a label to the line of a hex dump that begins at an offset."""
     return [f"{row}   <- {escape_text(label)}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
@@ -164,7 +164,7 @@ def label_row(rows: Sequence[str], offset: int, label: str) -> list[str]:
 
 
 def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
-    """Return the lines that the terminal shows for a result with a failure.
+    """Return the lines with which the terminal shows a result that did not pass.
 
     Args:
         result: the result of a row.
@@ -179,7 +179,7 @@ def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list
     lines = [f"{head}{right:>{max(len(right) + 2, LINE_WIDTH - len(head))}}", f"      {result.claim}"]
     lines += [_format_line("Requires", failure.statement), _format_line("Source", failure.source)]
     if links:
-        lines += [*(_format_line("", url) for url in failure.source_urls), _explain_line(failure.requirement)]
+        lines += [*(_format_line("", url) for url in failure.source_urls), _format_explain_line(failure.requirement)]
     lines += [_format_line("Asked", failure.asked)] if failure.asked else []
     lines += [_format_line("Sent", failure.sent)] if failure.sent else []
     lines += [_format_line("Expected", failure.expected), _format_line("Actual", failure.actual)]
@@ -188,7 +188,7 @@ def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list
     return [*lines, _format_line("Rerun", f"{rerun} -k {result.id}")]
 
 
-def _explain_line(requirement: str) -> str:
+def _format_explain_line(requirement: str) -> str:
     return _format_line("Explain", ledger.get_requirement(requirement).explain)
 
 
@@ -215,13 +215,13 @@ def find_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str
     number = unmet.reply.exchange.number
     before = [exchange for exchange in exchanges if exchange.number < number and exchange.status]
     for exchange in reversed(before[-MAX_EARLIER_ANSWERS:]):
-        if wrong is not None and _is_same(wrong, Reply(exchange).answer.output(name)):
+        if wrong is not None and _is_same_tensor(wrong, Reply(exchange).answer.output(name)):
             behind = number - exchange.number
             return f"; it is the tensor of the answer {'before' if behind == 1 else f'{behind} requests before'}"
     return ""
 
 
-def _is_same(one: Output, other: Output | None) -> bool:
+def _is_same_tensor(one: Output, other: Output | None) -> bool:
     if other is None or one.array is None or other.array is None or not one.array.size:
         return False
     if (one.datatype, one.shape) != (other.datatype, other.shape):

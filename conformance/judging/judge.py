@@ -17,14 +17,14 @@ from conformance.judging.failure import describe, find_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
 from conformance.judging.repeat_command import is_long
 from conformance.judging.reproduction import build_reproduction
-from conformance.judging.request_features import collect_answered, collect_failed
+from conformance.judging.request_features import collect_answered_features, collect_failed_features
 from conformance.judging.row_judge import (
     RowJudge,
     RowOutcome,
+    conclude_exception,
     conclude_met,
-    conclude_stopped,
     conclude_unmet,
-    grade,
+    grade_unmet,
     name_requirement,
     no_verdict,
 )
@@ -58,7 +58,7 @@ _TRIALS_UNDER_OTHER_NAME = (True, True, False, False, True, False, True, False)
 
 
 class Judge(RowJudge):
-    """Judges the rows whose outcomes decide the verdict; `RobustnessJudge` judges the others.
+    """Judges the rows of a server that decide the verdict; `RobustnessJudge` judges the robustness rows.
 
     Attributes:
         models: the models of the target, with its discovery result.
@@ -85,9 +85,9 @@ class Judge(RowJudge):
             strict: whether an unmet SHOULD fails.
             evidence: the folder for the request and answer of failed rows, or None.
             is_one_of_several: see `CrashTracker.is_one_of_several`.
-            bodies: saves bodies that are too long for a repeat command if no evidence is written; None saves nothing.
+            bodies: saves request bodies that are too long for a repeat command, if no evidence is written; or None.
             seed: decides which client name (User-Agent) each row sends; None sends the suite's own name in all rows.
-            is_ahead: whether rows that do not pass are judged again, by another judge.
+            is_ahead: whether another judge judges again the rows that do not pass here; see `ConcurrentScheduler`.
         """
         self.target = target
         self.models = RowModels(target, survey)
@@ -101,16 +101,19 @@ class Judge(RowJudge):
         self._short_waits = ShortWaits(target, is_ahead=is_ahead)
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        may_be_short = self._short_waits.may_be_short(check, row)
-        if may_be_short and not self._short_waits.find():
+        allows_short_wait = self._short_waits.allows_short_wait(check, row)
+        if allows_short_wait and not self._short_waits.find_short_wait():
             with suppress(HungError):
-                return self._judge_whole(check, row, raises_when_hung=True)
-        short_wait = self._short_waits.find() if may_be_short else None
+                return self._judge_with_whole_timeout(check, row, raises_when_hung=True)
+        short_wait = self._short_waits.find_short_wait() if allows_short_wait else None
         if short_wait is not None and (judged := self._judge_once(check, row, short_wait=short_wait)):
             return judged
-        return self._judge_whole(check, row)
+        return self._judge_with_whole_timeout(check, row)
 
-    def _judge_whole(self, check: Check, row: Row, *, raises_when_hung: bool = False) -> tuple[RowOutcome, int]:
+    def _judge_with_whole_timeout(
+        self, check: Check, row: Row, *, raises_when_hung: bool = False
+    ) -> tuple[RowOutcome, int]:
+        """Return the outcome and the number of exchanges; `raises_when_hung` is an option of `Target.scope`."""
         judged = self._judge_once(check, row, raises_when_hung=raises_when_hung)
         assert judged is not None  # noqa: S101 - only a row with short waits is repeated
         return judged
@@ -118,22 +121,25 @@ class Judge(RowJudge):
     def _judge_once(
         self, check: Check, row: Row, *, short_wait: float | None = None, raises_when_hung: bool = False
     ) -> tuple[RowOutcome, int] | None:
+        """Return the outcome and the number of exchanges; None if the row must be repeated with the whole timeout."""
         client = self._choose_client_names(check, row)[0]
         name = format_key(check.id, row.id)
         with self.target.scope(name, client=client, short_wait=short_wait, raises_when_hung=raises_when_hung):
             try:
-                found = self.models.find_absence(check, row) or self._run_check(check, row)
+                found = self.models.find_missing_prerequisite(check, row) or self._run_check(check, row)
             except HungError:
                 self.target.discard_calls()
                 raise
             if short_wait is not None and self._short_waits.must_repeat(found):
                 self.target.discard_calls()
                 return None
-            self._short_waits.note(found)
-            found = self._add_broken_request(check, row, found)
-            self.crashes.note(format_label(check.id, row.id), has_failed=self._has_failed(found))
+            self._short_waits.record_outcome(found)
+            found = self._fail_for_broken_request(check, row, found)
+            self.crashes.record_row(format_label(check.id, row.id), has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
-            sent = found.sent or collect_answered(self.target.exchanges if found.outcome is Outcome.PASS else ())
+            sent = found.sent or collect_answered_features(
+                self.target.exchanges if found.outcome is Outcome.PASS else ()
+            )
         secrets = self.target.settings.secrets
         hidden = replace(
             found,
@@ -154,11 +160,11 @@ class Judge(RowJudge):
         try:
             return self._run_body(check, row)
         except (UnmetError, BlockedError) as error:
-            if self.models.is_unsteady(check, row):
+            if self.models.is_model_unsteady(check, row):
                 return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             if isinstance(error, BlockedError):
                 return self._conclude_blocked(check, row, error)
-            found = self.crashes.limit_to_crash(error)
+            found = self.crashes.attribute_to_crash(error)
             self._attribute_to_client_name(check, row, found)
             return self._conclude_unmet(check, row, found)
         except NotRecordedError as missing:
@@ -171,28 +177,28 @@ class Judge(RowJudge):
         except HungError:
             raise
         except Exception as error:
-            return conclude_stopped(error)
+            return conclude_exception(error)
 
     def _run_body(self, check: Check, row: Row) -> RowOutcome:
         if self.target.lost and not check.judges_discovery:
             raise TargetLostError(self.target.lost, has_died=self.target.has_died)
-        model = self.models.make(check, row)
+        model = self.models.build_model(check, row)
         if isinstance(model, DeployedModel) and model.control is not None:
             model.control.begin_row()
-        if model and check.infers and (silence := self.models.find_silence(check, model)):
+        if model and check.infers and (silence := self.models.explain_unusable_model(check, model)):
             return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
-        with self._short_waits.detect(check, row):
+        with self._short_waits.raise_for_short_waits(check, row):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
-        if lost := self.crashes.find_crash(blocked.cause):
+        if lost := self.crashes.find_crash_behind_block(blocked.cause):
             return self._conclude_lost(check, row, lost)
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
         if self._attribute_to_client_name(check, row, cause, is_blocked=True):
             return self._conclude_unmet(check, row, cause)
         # A blocked row does not apply if its cause is a request beyond a limit of the target.
-        return self._find_limit(check, row, blocked.cause) or conclude_stopped(blocked)
+        return self._find_exemption(check, row, blocked.cause) or conclude_exception(blocked)
 
     # --- the client name that a row sends ---
 
@@ -201,11 +207,11 @@ class Judge(RowJudge):
         return client_names.choose_names(self.seed, format_key(check.id, row.id))
 
     def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
-        """Attribute the error to the client name if only the row's own name fails; return whether this is the case.
+        """Attribute an error to the client name if the row passes with another client name; return whether it does.
 
         Only an unmet MUST is attributed: a server may follow a SHOULD for one client only. A row with an unanswered
-        request is not repeated, because it may hang again. Each repetition must pass under the other name and fail
-        under the own name; their order excludes servers that fail every second or third request, or at random.
+        request is not repeated, because it may hang again. Each repetition must pass with the other name and fail
+        with the own name. Their order excludes servers that fail every second or third request, or at random.
         """
         is_must = is_blocked or ledger.get_requirement(self._name_requirement(check, row, unmet)).level == "MUST"
         is_open = any(one.status is None for one in self.target.exchanges)
@@ -219,8 +225,8 @@ class Judge(RowJudge):
                     return False
         is_call = unmet.reply.is_over_grpc if unmet.reply else check.is_over_grpc
         ours, theirs = (client.grpc if is_call else client.http for client in (own, other))
-        unmet.expected = f"what the same request gets as {theirs}, where it is met: {unmet.expected}"
-        unmet.actual = f"as {ours}: {unmet.actual}"
+        unmet.expected = f"the same outcome as with the User-Agent {theirs}: {unmet.expected}"
+        unmet.actual = f"with the User-Agent {ours}: {unmet.actual}"
         unmet.requirement = _CLIENT_NAME
         return True
 
@@ -236,8 +242,11 @@ class Judge(RowJudge):
 
     # --- broken requests and crashes ---
 
-    def _add_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
-        """Fail a row for a broken auxiliary request, such as the request that tests whether the model answers."""
+    def _fail_for_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, which fails if an auxiliary request of the suite got no valid answer.
+
+        An auxiliary request tests whether the model answers, for example.
+        """
         broken = [one for one in self.target.broken if not one.is_deliberate]
         if not broken or found.outcome not in _OUTCOMES_WITH_REQUESTS:
             return found
@@ -245,7 +254,7 @@ class Judge(RowJudge):
         first, more = broken[0], f" (and {len(broken) - 1} more)" if broken[1:] else ""
         named = attribute_broken_request(first)
         unmet = UnmetError(
-            f"{first.expected}, to a request beside this row, for {first.scope}",
+            f"{first.expected}, to an auxiliary request of the suite ({first.scope})",
             f"{escape_text(first.outcome)}{more}",
             first.reply,
             requirement=to_grpc_requirement(named) if first.reply.is_over_grpc else named,
@@ -253,8 +262,8 @@ class Judge(RowJudge):
         return self._conclude_unmet(check, row, unmet)
 
     def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
-        """Fail the row if it crashed the server; otherwise return an outcome without a verdict."""
-        unmet = self._find_blamed(lost)
+        """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
+        unmet = self._find_crash_violation(lost)
         if unmet is not None:
             entry = ledger.get_requirement(unmet.requirement or check.requirements(row)[0])
             if entry.level != "MUST":  # a crash always violates a MUST
@@ -263,47 +272,50 @@ class Judge(RowJudge):
         why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
-    def _find_blamed(self, lost: TargetLostError) -> UnmetError | None:
-        """Return the unmet requirement of the row in which the target was lost, or None."""
+    def _find_crash_violation(self, lost: TargetLostError) -> UnmetError | None:
+        """Return the violation of a row in which the target was lost; None if the row does not fail for the loss."""
         return self.crashes.find_violation(lost)
 
     # --- unmet requirements ---
 
-    def _find_limit(self, check: Check, row: Row, unmet: UnmetError | None) -> RowOutcome | None:
-        """Return a not-applicable outcome if the request exceeds a limit of the target, else None."""
+    def _find_exemption(self, check: Check, row: Row, unmet: UnmetError | None) -> RowOutcome | None:
+        """Return the outcome `not_applicable` if the documents allow the failure, else None.
+
+        The request may exceed a limit of the target, or raw contents may have a byte order that cannot be compared.
+        """
         self._limits.is_spelling_refused = False
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
             return None
-        model, named = self.models.make(check, row), unmet.requirement or check.requirements(row)[0]
+        model, named = self.models.build_model(check, row), unmet.requirement or check.requirements(row)[0]
         if reading := self._raw_interpretation.find_exemption(unmet.reply, named, model):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
         limit = self._limits.find_limit(unmet.reply, model)
         return conclude_not_applicable(ReasonKind.TOO_LARGE, limit) if limit else None
 
     def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
-        if limit := self._find_limit(check, row, unmet):
+        if limit := self._find_exemption(check, row, unmet):
             return limit
         requirement = self._name_requirement(check, row, unmet)
         unmet.actual += find_earlier_answer(unmet, self.target.exchanges)
         found = conclude_unmet(
             self._describe_failure(check, row, unmet, requirement), self._grade_requirement(requirement)
         )
-        return replace(found, sent=collect_failed(unmet, requirement))
+        return replace(found, sent=collect_failed_features(unmet, requirement))
 
     def _name_requirement(self, check: Check, row: Row, unmet: UnmetError) -> str:
-        """Return the id of the unmet requirement."""
+        """Return the id of the requirement that the report names as unmet."""
         if self._limits.is_spelling_refused:
             return _SPELLING
         return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
 
     def _grade_requirement(self, requirement: str) -> Outcome:
-        return grade(requirement, strict=self._strict)
+        return grade_unmet(requirement, strict=self._strict)
 
     def _describe_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
-        """Describe the failure, and write its evidence if the user requested evidence."""
+        """Return the description of a failure, and write the evidence of the row if the user requested evidence."""
         settings = self.target.settings
         if self._evidence is None or unmet.reply is None:
-            return describe(unmet, requirement, settings, self._keep_body(unmet))
+            return describe(unmet, requirement, settings, self._save_body(unmet))
         folder = self._evidence / evidence.build_folder_name(check.id, row.id)
         failure = describe(unmet, requirement, settings, str(folder / "request.bin"))
         placements = {role: placement.to_dict() for role, placement in self.target.placements.items()}
@@ -317,43 +329,43 @@ class Judge(RowJudge):
             **({} if self.seed is None else {"seed": self.seed}),
             "failure": {name: value for name, value in asdict(failure).items() if value is not None},
         }
-        is_of_state = requirement in STATE_REQUIREMENTS
+        is_about_state = requirement in STATE_REQUIREMENTS
         steps = build_reproduction(
-            unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_of_state=is_of_state
+            unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_about_state=is_about_state
         )
         evidence.write(folder, about, failure, steps, settings)
         return failure
 
-    def _keep_body(self, unmet: UnmetError) -> str | None:
+    def _save_body(self, unmet: UnmetError) -> str | None:
         """Save the body of a request that is too long for a command; return its file, or None."""
         message = unmet.reply.exchange.message if unmet.reply else None
-        return self.bodies.keep(message.body) if self.bodies and message and is_long(message) else None
+        return self.bodies.save(message.body) if self.bodies and message and is_long(message) else None
 
 
 class RobustnessJudge(Judge):
-    """Judges robustness rows: every failure is advisory, and broken auxiliary requests are ignored.
+    """Judges robustness rows: every failure is advisory, and failed auxiliary requests are ignored.
 
     Each robustness row tests by itself whether the server is healthy before and after its requests. The judge writes
     no evidence, because the programs in the evidence cannot send half a request.
     """
 
-    def __init__(self, usual: Judge) -> None:
-        """Share the models and the crash tracker with the judge of the other rows."""
-        super().__init__(usual.target, usual.models.survey, bodies=usual.bodies)
-        self.models = usual.models
-        self.crashes = usual.crashes
+    def __init__(self, main_judge: Judge) -> None:
+        """Create a judge that shares the models and the crash tracker of `main_judge`, which judges the other rows."""
+        super().__init__(main_judge.target, main_judge.models.survey, bodies=main_judge.bodies)
+        self.models = main_judge.models
+        self.crashes = main_judge.crashes
 
     def _has_failed(self, found: RowOutcome) -> bool:
         return found.failure is not None
 
-    def _add_broken_request(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_broken_request(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
         self.target.broken = []
         return found
 
-    def _find_blamed(self, *_: object) -> None:
+    def _find_crash_violation(self, *_: object) -> None:
         """Return None: a crash caused by a hostile request says nothing about other requirements."""
 
-    def _find_limit(self, *_: object) -> None:
+    def _find_exemption(self, *_: object) -> None:
         """Return None: a hostile request may be too large for any server, so limits are not considered."""
 
     def _name_requirement(self, check: Check, row: Row, *_: object) -> str:

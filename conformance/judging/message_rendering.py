@@ -84,7 +84,7 @@ def _shorten(value: Any, depth: int = 0) -> Any:
 
 
 def summarize_call(exchange: Exchange) -> str:
-    """Return a gRPC call on one line."""
+    """Return one line about a gRPC call: its method, its size and its message."""
     message = exchange.message
     method = message.path.removeprefix(f"/{SERVICE}/")
     form = format_message(parse_request(message), len(message.body))
@@ -92,7 +92,7 @@ def summarize_call(exchange: Exchange) -> str:
 
 
 def summarize_answer(exchange: Exchange) -> str:
-    """Return the answer to a gRPC call on one line; empty if it has no body."""
+    """Return the answer to a gRPC call on one line; empty if the answer has no body."""
     method = exchange.message.path.removeprefix(f"/{SERVICE}/")
     return format_message(parse_message(exchange.body, method), len(exchange.body)) if exchange.body else ""
 

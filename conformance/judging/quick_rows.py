@@ -21,33 +21,35 @@ Case = tuple[Check, Row]
 
 
 @cache
-def _load_places() -> dict[tuple[str, str], int]:
+def _load_positions() -> dict[tuple[str, str], int]:
+    """Return the position of each quick row, by check and row id."""
     return {(check, row): place for place, (check, row) in enumerate(json.loads(FILE.read_text(encoding="utf-8")))}
 
 
-def find_place(check: Check, row: Row) -> int | None:
-    """Return the index of a row in the set of quick rows; None if the row is not in the set."""
+def find_quick_position(check: Check, row: Row) -> int | None:
+    """Return the position of a row in the set of quick rows; None if the row is not in the set."""
     name = row.id if row.model is None else row.id.removesuffix(f"@{row.model}")
-    return _load_places().get((check.id, name))
+    return _load_positions().get((check.id, name))
 
 
 def sort_for_run(cases: Iterable[Case]) -> list[Case]:
     """Sort rows into the order in which they run; rows outside the set of quick rows keep their order."""
-    return sorted(cases, key=lambda case: find_turn(*case))
+    return sorted(cases, key=lambda case: build_order_key(*case))
 
 
-def find_turn(check: Check, row: Row) -> tuple[bool, bool, int]:
-    """Return a sort key: rows of the set first, rows that have crashed servers late, and hostile rows last."""
-    place = find_place(check, row)
-    return check.area == ROBUSTNESS, row.dangerous, len(_load_places()) if place is None else place
+def build_order_key(check: Check, row: Row) -> tuple[bool, bool, int]:
+    """Return a key that sorts quick rows first, rows that have crashed servers late, and hostile rows last."""
+    place = find_quick_position(check, row)
+    return check.area == ROBUSTNESS, row.dangerous, len(_load_positions()) if place is None else place
 
 
 def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], bool]) -> list[Case]:
-    """Return the rows of the set, and substitutes: the first applicable rows of checks without such a row in the set.
+    """Return the quick rows, and substitutes for checks without a quick row that applies to the target.
 
-    The roles and each deployed model count separately, because a check has other rows for each of them.
+    The substitutes are the first rows of such a check that apply. The model roles and each deployed model have
+    substitutes of their own, because a check has separate rows for each of them.
     """
-    own = [case for case in cases if find_place(*case) is not None]
+    own = [case for case in cases if find_quick_position(*case) is not None]
     served = {_build_subject_key(*case) for case in own if applies(*case)}
     substitutes: set[tuple[str, str]] = set()
     taken: Counter[tuple[str, str | None]] = Counter()
@@ -57,7 +59,9 @@ def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], b
             taken[subject] += 1
             substitutes.add((check.id, row.id))
     return [
-        (check, row) for check, row in cases if find_place(check, row) is not None or (check.id, row.id) in substitutes
+        (check, row)
+        for check, row in cases
+        if find_quick_position(check, row) is not None or (check.id, row.id) in substitutes
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from conformance.discovery.control_oracle import as_tensor
 from conformance.discovery.deployed_model import DeployedModel
-from conformance.expect.raw_contents import is_big_endian, is_framed
+from conformance.expect.raw_contents import has_length_prefixes, is_big_endian
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -26,26 +26,28 @@ ORDER, FRAMING, CONTENTS = "GRPC-RAW-LITTLE-ENDIAN", "GRPC-RAW-BYTES", "GRPC-RAW
 
 
 class RawInterpretation:
-    """The interpretation of raw contents by one target."""
+    """Finds how one target interprets raw contents, and adjusts failures accordingly."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
     def find_exemption(self, reply: Reply, requirement: str | None, model: Model | None) -> str:
-        """Return a short reason why the values of a gRPC answer must not be judged; empty if they are judged."""
+        """Return the reason why the values of a gRPC answer cannot be judged; empty if the values are judged."""
         if not reply.is_over_grpc or not reply.succeeded or requirement == ORDER:
             return ""
-        is_turned = self._ask_once("big-endian", "cast_int32_fp32", is_big_endian) or self._is_big_endian_model(model)
-        return f"raw contents are in the other byte order: see {ORDER}" if is_turned else ""
+        is_turned = self._test_encoding_once(
+            "big-endian", "cast_int32_fp32", is_big_endian
+        ) or self._is_big_endian_model(model)
+        return f"raw contents are big-endian: see {ORDER}" if is_turned else ""
 
     def adjust_requirement(self, requirement: str) -> str:
-        """Return the requirement to report: wrong elements with the advised framing violate `GRPC-RAW`."""
-        if requirement == FRAMING and self._ask_once("framed", "identity_bytes", is_framed):
+        """Return the requirement to report: `GRPC-RAW` if a server uses length prefixes but returns wrong elements."""
+        if requirement == FRAMING and self._test_encoding_once("framed", "identity_bytes", has_length_prefixes):
             return CONTENTS
         return requirement
 
     def _is_big_endian_model(self, model: Model | None) -> bool:
-        """Whether a deployed model reads and writes its values in the other byte order."""
+        """Whether a deployed model reads and writes raw contents in big-endian byte order."""
         if not isinstance(model, DeployedModel) or "cast_int32_fp32" in self._target.roles:
             return False
         try:
@@ -56,23 +58,32 @@ class RawInterpretation:
             return False
 
     def _is_right_when_swapped(self, model: DeployedModel) -> bool:
-        """Whether answers are correct only in the other byte order; those of an identity model are in both."""
+        """Whether answers are correct only if the bytes of inputs and outputs are reversed.
+
+        The answers of an identity model are correct in both byte orders, so the result is false.
+        """
         plain = replace(model, salt=1)
         straight, turned = plain.sample(), [_swap_bytes(tensor) for tensor in plain.sample()]
         right = plain.expected(straight)
-        wrong = not _has_all(self._request_raw_outputs(plain, straight), right)
-        return wrong and _has_all([_swap_bytes(tensor) for tensor in self._request_raw_outputs(plain, turned)], right)
+        wrong = not _contains_all_tensors(self._request_raw_outputs(plain, straight), right)
+        return wrong and _contains_all_tensors(
+            [_swap_bytes(tensor) for tensor in self._request_raw_outputs(plain, turned)], right
+        )
 
     def _request_raw_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> list[Tensor]:
         reply = self._target.send(make_infer_message(model.request(tensors, send="binary")))
         return [tensor for output in reply.answer.outputs if (tensor := as_tensor(output)) and output.binary]
 
-    def _ask_once(self, what: str, role: str, ask: Callable[[GrpcTarget, Model], bool]) -> bool:
+    def _test_encoding_once(self, name: str, role: str, test: Callable[[GrpcTarget, Model], bool]) -> bool:
+        """Return the result of a test with the model of a role; False without such a model or without an answer.
+
+        The requests of the test are sent once in a run, in a scope with this name.
+        """
         model = self._target.model(role)
         if model is None:
             return False
         try:
-            return self._target.probe_once(f"raw contents {what}", lambda: ask(GrpcTarget(self._target), model))
+            return self._target.probe_once(f"raw contents {name}", lambda: test(GrpcTarget(self._target), model))
         except (TargetLostError, NotRecordedError):
             return False  # no answer: the failure stands
 
@@ -82,10 +93,10 @@ def _swap_bytes(tensor: Tensor) -> Tensor:
     return tensor if tensor.datatype == "BYTES" else replace(tensor, array=tensor.array.byteswap())
 
 
-def _has_all(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
-    return bool(found) and all(any(_is_same(one, tensor) for one in found) for tensor in right)
+def _contains_all_tensors(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
+    return bool(found) and all(any(_is_same_tensor(one, tensor) for one in found) for tensor in right)
 
 
-def _is_same(one: Tensor, other: Tensor) -> bool:
+def _is_same_tensor(one: Tensor, other: Tensor) -> bool:
     is_alike = (one.name, one.datatype, one.shape) == (other.name, other.datatype, other.shape)
     return is_alike and find_first_difference(one.array, other.array, one.datatype) is None

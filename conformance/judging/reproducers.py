@@ -1,8 +1,8 @@
-"""Programs that reproduce a failure by sending one request, or a course (a sequence of several requests).
+"""Builds programs that reproduce a failure by sending one request, or a sequence of several requests.
 
-A course contains earlier and concurrent requests, each with its send options. Each request is a file beside the
-program, with its head and body as sent, but without headers that the user supplied. The program adds these headers, and
-reads the values of secret headers from the environment.
+A sequence contains earlier and concurrent requests, each with its send options. Each request is a file in the folder
+`course` beside the program, with its head and body as sent, but without headers that the user supplied. The program
+adds these headers, and reads the values of secret headers from the environment.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _format_comment(about: Mapping[str, Any], failure: Failure, exchange: Exchan
         f"# {about['check']} [{about['row']}]: {failure.requirement} ({failure.level})",
         f"# Expected: {escape_text(failure.expected, 300)}",
         f"# Actual:   {escape_text(failure.actual, 300)}",
-        *([f"# The suite sent it otherwise: {exchange.note}."] if exchange.note else []),
+        *([f"# The suite sent the request with other options: {exchange.note}."] if exchange.note else []),
     ]
 
 
@@ -110,7 +110,7 @@ def _build_http_script(about: Mapping[str, Any], failure: Failure, exchange: Exc
 
 
 _PYTHON_SHELL = """#!/bin/sh
-exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio, where it is over gRPC
+exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # for gRPC, set PYTHON to an interpreter with grpcio
 """
 
 _GRPC_PROGRAM = """
@@ -144,7 +144,7 @@ def _build_grpc_script(about: Mapping[str, Any], failure: Failure, exchange: Exc
     return "\n".join([*_format_comment(about, failure, exchange), program.strip()])
 
 
-# --- courses ----------------------------------------------------------------------------------------------------------
+# --- sequences -------------------------------------------------------------------------------------------------------
 
 _HTTP_REPRODUCTION = """
 import contextlib
@@ -162,19 +162,20 @@ COURSE = Path(__file__).with_name("course")
 URL = urlsplit(os.environ.get("URL", {url!r}))
 HEADERS = {headers!r}
 {secret}
-# What stands together is in flight at once, each on a connection of its own; the rest shares one, as long as it lasts,
-# or opens another. The last step begins with the request whose answer is wrong.
+# The requests of one step are sent at the same time, each on its own connection. Steps with one request share a
+# connection until the server closes it. The last step begins with the request whose answer is wrong.
 STEPS = {steps!r}
+# Requests before which a new connection is opened.
 OPENS = {opens!r}
-# Steps that go out on one connection, in one write, before an answer is read.
+# Steps whose requests are sent on one connection in one write, before an answer is read.
 PIPELINED = {pipelined!r}
-# Where TCP cuts what is sent, beside the end of its head.
+# Offsets in a body at which a new TCP segment begins; the first segment also contains the head.
 CUTS = {cuts!r}
 TIMEOUT_S = {timeout!r}
 
 
 class Stream(io.BufferedReader):
-    # What comes on a connection. http.client would drop what follows an answer; here the next answer begins with it.
+    # The bytes received on a connection. http.client drops bytes after an answer; here they begin the next answer.
     def makefile(self, *_):
         return self
 
@@ -223,7 +224,7 @@ def pipeline(names):
     return {{name: receive(stream, name) for name in names}}
 
 
-def together(names):
+def send_together(names):
     answers, start = {{}}, Barrier(len(names))
 
     def one(name):
@@ -241,7 +242,7 @@ def together(names):
 kept = None
 for names in STEPS:
     if len(names) > 1:
-        answers = pipeline(sorted(names)) if names in PIPELINED else together(names)
+        answers = pipeline(sorted(names)) if names in PIPELINED else send_together(names)
     else:
         kept = connect() if kept is None or names[0] in OPENS else kept
         send(kept[0], cut(names[0]))
@@ -251,8 +252,8 @@ for names in STEPS:
     for name in sorted(names):
         answer, body = answers[name]
         line = read(name)[0].splitlines()[0].decode()
-        said = f"HTTP {{answer.status}}, {{len(body)}} bytes" if answer else "no whole answer: " + body.decode()
-        print(f"{{name}}: {{line}}: {{said}}")
+        outcome = f"HTTP {{answer.status}}, {{len(body)}} bytes" if answer else "no whole answer: " + body.decode()
+        print(f"{{name}}: {{line}}: {{outcome}}")
 
 answer, body = answers[STEPS[-1][0]]
 print(*[f"{{key}}: {{value}}" for key, value in (answer.getheaders() if answer else ())], "", sep="\\n", flush=True)
@@ -270,7 +271,7 @@ metadata = []
 {secret}
 address = os.environ.get("ADDRESS", {address!r})
 channel = {channel}
-# What stands together is in flight at once; name of the message -> method.
+# The calls of one step are made at the same time. Each step maps names of message files to methods.
 STEPS = {steps!r}
 
 for step in STEPS:
@@ -292,7 +293,7 @@ print(first)
 
 
 def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
-    """Write the requests of a course into the evidence folder of the row."""
+    """Write the requests of a sequence into the folder `course` in the evidence folder of a row."""
     (folder / FOLDER).mkdir(exist_ok=True)
     for name, exchange in _iterate_named_exchanges(steps):
         data = exchange.message.body if Reply(exchange).is_over_grpc else _encode_request(exchange, settings)
@@ -300,7 +301,7 @@ def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
 
 
 def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
-    """Return a program that sends a course again; `secret` maps secret headers to environment variables."""
+    """Return a program that sends a sequence of requests; `secret` maps secret headers to environment variables."""
     names = _choose_file_names(steps)
     return _HTTP_REPRODUCTION.format(
         url=settings.url,
@@ -321,7 +322,7 @@ def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[
 
 
 def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
-    """Return a program that makes the gRPC calls of a course again; see `build_http_program` for `secret`."""
+    """Return a program that makes a sequence of gRPC calls; see `build_http_program` for `secret`."""
     names, address = _choose_file_names(steps), settings.grpc_address
     paths = {name: exchange.message.path for name, exchange in _iterate_named_exchanges(steps)}
     return _GRPC_REPRODUCTION.format(

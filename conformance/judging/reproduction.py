@@ -14,22 +14,24 @@ MAX_EARLIER_REQUESTS = 50
 
 
 def build_reproduction(
-    exchange: Exchange, sent: Sequence[Exchange], *, since: int | None = None, is_of_state: bool = False
+    exchange: Exchange, sent: Sequence[Exchange], *, since: int | None = None, is_about_state: bool = False
 ) -> Reproduction:
-    """Return the steps (requests sent together) that lead to an exchange; the last step contains the exchange.
+    """Return the steps that lead to an exchange; a step is a list of requests sent at the same time.
+
+    The last step begins with the exchange.
 
     Args:
         exchange: the exchange that shows the failure.
         sent: all exchanges of the check, in order.
         since: the number of the first exchange to repeat; None if the check does not name one.
-        is_of_state: whether the failure is about state left by an earlier request, on any connection.
+        is_about_state: whether an earlier request, on any connection, may have left state that causes the failure.
     """
     earlier = [one for one in sent if one.number < exchange.number and one.call != exchange.call]
     if since is not None:
         before = [one for one in earlier if one.number >= since]
     else:
         before = [one for one in earlier if exchange.connection and one.connection == exchange.connection]
-    if is_of_state and not before:
+    if is_about_state and not before:
         before = earlier[-MAX_EARLIER_REQUESTS:]
     of_its_call = [one for one in sent if one.call == exchange.call and one.number != exchange.number]
     in_turn = [one for one in of_its_call if _is_sequential(one, exchange)]
@@ -54,6 +56,6 @@ def is_single_request(steps: Reproduction) -> bool:
 
 
 def _is_sequential(one: Exchange, other: Exchange) -> bool:
-    """Whether two exchanges of one call were sent one after the other, on one HTTP/1 connection."""
+    """Whether two exchanges were sent one after the other on one HTTP/1 connection, without pipelining."""
     is_shared = one.connection == other.connection != 0 and not Reply(one).is_over_grpc
     return is_shared and not one.send_options.pipelined

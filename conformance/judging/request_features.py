@@ -35,7 +35,7 @@ IGNORED_HEADERS = frozenset({"user-agent", INFERENCE_HEADER.lower()})
 
 
 class SentTensor(NamedTuple):
-    """An input as the request declares it; `form` is a key of `FORM_REQUIREMENTS`."""
+    """An input as a request declares it; `form` says how its values are sent: a key of `FORM_REQUIREMENTS`."""
 
     datatype: str
     shape: tuple[int, ...]
@@ -44,7 +44,7 @@ class SentTensor(NamedTuple):
 
 
 # Features of an input, each with its condition; the simplest first.
-OF_INPUTS: tuple[tuple[str, Callable[[SentTensor], bool]], ...] = (
+INPUT_FEATURES: tuple[tuple[str, Callable[[SentTensor], bool]], ...] = (
     ("with inputs {form}", lambda _: True),
     ("with {datatype} {form}", lambda _: True),
     ("with {datatype}", lambda _: True),
@@ -68,13 +68,13 @@ FLAGS = {
 }
 
 
-def collect_answered(exchanges: Sequence[Exchange]) -> SentRequests | None:
+def collect_answered_features(exchanges: Sequence[Exchange]) -> SentRequests | None:
     """Return the features of the successful inference requests of a row that passed."""
     return _list_features([exchange for exchange in exchanges if Reply(exchange).succeeded], AnswerKind.RIGHT)
 
 
-def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
-    """Return the features of the failing inference request; None if the server had to refuse it."""
+def collect_failed_features(unmet: UnmetError, requirement: str) -> SentRequests | None:
+    """Return the features of the failed inference request; None if the server had to refuse this request."""
     reply = unmet.reply
     if reply is None:
         return None
@@ -89,7 +89,7 @@ def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
 
 
 def _list_features(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
-    """Return the features of the inference requests that use the same transport as the first of them."""
+    """Return the features of all inference requests that use the transport of the first one; None if there are none."""
     sent = [exchange for exchange in exchanges if _is_inference(exchange)]
     if not sent:
         return None
@@ -162,7 +162,7 @@ def _list_input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
 
 @lru_cache(maxsize=4096)
 def _list_tensor_features(one: SentTensor) -> tuple[Feature | None, ...]:
-    """Return a feature for each template of `OF_INPUTS`; None for a template whose condition is false."""
+    """Return a feature for each template of `INPUT_FEATURES`; None for a template whose condition is false."""
     return tuple(
         (
             template.format(form=one.form, datatype=one.datatype),
@@ -170,7 +170,7 @@ def _list_tensor_features(one: SentTensor) -> tuple[Feature | None, ...]:
         )
         if holds(one)
         else None
-        for template, holds in OF_INPUTS
+        for template, holds in INPUT_FEATURES
     )
 
 
@@ -190,7 +190,7 @@ def _list_id_features(identity: Any) -> Iterator[Feature]:
 
 
 def _list_transport_features(exchange: Exchange) -> Iterator[Feature]:
-    """Yield the headers, the body size, and the send options of a request."""
+    """Yield features for the headers, the body size and the send options of a request."""
     if exchange.is_chunked:
         yield "in chunks", "HTTP-CHUNKED"
     for name, value in exchange.message.headers:
@@ -203,7 +203,7 @@ def _list_transport_features(exchange: Exchange) -> Iterator[Feature]:
 
 
 def _parse_object(text: bytes) -> dict[str, Any]:
-    """Return the JSON object of a request; empty if the text is no JSON object or is too long."""
+    """Return the JSON object of a request; empty if the text is not a JSON object or is too long."""
     try:
         value = json.loads(text) if len(text) <= MAX_PARSED_BYTES else None
     except (ValueError, RecursionError):

@@ -21,7 +21,7 @@ MAX_MESSAGE_CHARS = 300  # characters of the reason why a row has no verdict
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """The outcome of a row, before it becomes a `CheckResult` with the same fields."""
+    """The outcome of a row, with the fields that `CheckResult` takes over."""
 
     outcome: Outcome
     message: str = ""
@@ -62,12 +62,12 @@ class RowJudge(ABC):
 
 
 def find_requirement(check: Check, row: Row) -> ledger.Requirement:
-    """Return the primary requirement of a row; the body of the check may report another requirement as unmet."""
+    """Return the first requirement of a row; the body of the check may report another requirement as unmet."""
     return ledger.get_requirement(check.requirements(row)[0])
 
 
 def name_requirement(check: Check, row: Row, unmet: UnmetError) -> str:
-    """Return the id of the unmet requirement."""
+    """Return the id of the requirement that an `UnmetError` is about; by default the first of the row."""
     named = to_grpc_requirement(unmet.requirement) if check.is_over_grpc else unmet.requirement
     return named or check.requirements(row)[0]
 
@@ -79,12 +79,12 @@ def conclude_met(check: Check, row: Row, observation: str | None) -> RowOutcome:
 
 
 def conclude_unmet(failure: Failure, outcome: Outcome) -> RowOutcome:
-    """Return the outcome of a row with a failure."""
+    """Return the outcome of a row with a failure; `outcome` is the result of `grade_unmet`."""
     message = f"expected {failure.expected}, got {failure.actual}"
     return RowOutcome(outcome, message, failure.actual if outcome is Outcome.OBSERVED else "", failure)
 
 
-def grade(requirement: str, *, strict: bool) -> Outcome:
+def grade_unmet(requirement: str, *, strict: bool) -> Outcome:
     """Return the outcome of an unmet requirement; with `strict`, an unmet SHOULD fails."""
     outcome = UNMET_OUTCOMES[ledger.get_requirement(requirement).level]
     return Outcome.FAIL if strict and outcome is Outcome.ADVISORY else outcome
@@ -95,8 +95,11 @@ def no_verdict(outcome: Outcome, kind: ReasonKind, message: str, subject: str = 
     return RowOutcome(outcome, message, reason=Reason(kind, subject))
 
 
-def conclude_stopped(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
-    """Return the outcome of a row whose check body raised an error; a bug in the suite does not stop the run."""
+def conclude_exception(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
+    """Return the outcome of a row whose check raised an exception other than `UnmetError`.
+
+    An unknown exception is a bug in the suite, which gives the row the outcome `error` and does not stop the run.
+    """
     text = escape_text(str(error), limit)
     match error:
         case NotApplicableError():
@@ -104,10 +107,10 @@ def conclude_stopped(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOut
         case BlockedError():
             return no_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, text)
     lines = map(escape_text, "".join(traceback.format_exception(error)).splitlines())
-    message = add_lines(f"the suite failed: {escape_text(f'{type(error).__name__}: {error}')}", list(lines))
+    message = append_output_lines(f"the suite failed: {escape_text(f'{type(error).__name__}: {error}')}", list(lines))
     return no_verdict(Outcome.ERROR, ReasonKind.SUITE_FAILED, message)
 
 
-def add_lines(text: str, lines: Sequence[str]) -> str:
+def append_output_lines(text: str, lines: Sequence[str]) -> str:
     """Return a message followed by the output lines of a program."""
     return "".join([text, *(f"\n| {line}" for line in lines)])

@@ -1,4 +1,4 @@
-"""Prerequisites of a row: the extensions, the transports and the model that the target must offer."""
+"""Decides whether a target offers the extensions, transports and model of a row, and builds the model."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class RowModels:
 
     # --- whether a row applies ---
 
-    def find_absence(self, check: Check, row: Row) -> RowOutcome | None:
-        """Return a not-applicable outcome if a row does not apply to the target, else None."""
+    def find_missing_prerequisite(self, check: Check, row: Row) -> RowOutcome | None:
+        """Return the outcome `not_applicable` if the target lacks an extension, transport or model of a row."""
         offered, transports = self.survey.offered, self._target.settings.transports
         entry = find_requirement(check, row)
         broke = check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
@@ -52,10 +52,10 @@ class RowModels:
                     return conclude_not_applicable(ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
         if missing:
             return conclude_not_applicable(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
-        return self._find_absent_model(check, row)
+        return self._find_missing_model(check, row)
 
-    def _find_absent_model(self, check: Check, row: Row) -> RowOutcome | None:
-        """Return a not-applicable outcome if the row's model is missing or unsuitable, else None."""
+    def _find_missing_model(self, check: Check, row: Row) -> RowOutcome | None:
+        """Return the outcome `not_applicable` if the row's model is missing or unsuitable, else None."""
         if row.model is not None:
             return self._find_unsuitable_model(check, row)
         role = check.find_role(row)
@@ -70,7 +70,7 @@ class RowModels:
         )
 
     def _find_unsuitable_model(self, check: Check, row: Row) -> RowOutcome | None:
-        """Return a not-applicable outcome if a deployed model does not fit the row, else None."""
+        """Return the outcome `not_applicable` if a deployed model lacks inputs or outputs of the row, else None."""
         model, fit = self._find_model(check, row), check.find_fit(row)
         if fit is None or model.trouble:
             return None
@@ -83,24 +83,24 @@ class RowModels:
 
     # --- the model of a row ---
 
-    def make(self, check: Check, row: Row) -> Model | None:
-        """Return the model of a row, with input values that differ from those of other rows; None without a model."""
+    def build_model(self, check: Check, row: Row) -> Model | None:
+        """Return the model of a row, with input values of its own; None if the row has no model."""
         salt = crc32(format_key(check.id, row.id).encode()) % 256
         if row.model is not None:
             return replace(self._find_model(check, row), salt=salt)
         role = check.find_role(row)
         return None if role is None else self._target.model(role, salt)
 
-    def is_unsteady(self, check: Check, row: Row) -> bool:
-        """Return whether a deployed model now answers the row's control requests differently."""
+    def is_model_unsteady(self, check: Check, row: Row) -> bool:
+        """Return whether a deployed model, sent the control requests of the row again, gives other answers."""
         model = self._find_model(check, row) if row.model is not None else None
         if model is None or model.control is None:
             return False
         with self._target.scope(f"{format_key(check.id, row.id)}, control"):
             return model.control.has_changed(model)
 
-    def find_silence(self, check: Check, model: Model) -> str:
-        """Return why the model cannot be used at all; empty if the model works."""
+    def explain_unusable_model(self, check: Check, model: Model) -> str:
+        """Return why no check can use the model, which may refuse simple requests; empty if the model works."""
         if isinstance(model, DeployedModel) and model.trouble:
             return escape_text(model.trouble, 800)
         for transport in sorted(check.over):
@@ -110,7 +110,7 @@ class RowModels:
         return ""
 
     def _find_model(self, check: Check, row: Row) -> DeployedModel:
-        """Return a model described by the discovery result; the cache keeps its control requests between checks."""
+        """Return a deployed model of a row; the cache keeps the answers to its control requests between checks."""
         found = str(row.model), check.over == (GRPC,)
         if found not in self._deployed:
             control = ControlOracle(self._target, is_over_grpc=found[1])

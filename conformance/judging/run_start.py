@@ -48,7 +48,7 @@ PYTHON_NAMES = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...
 
 
 class MissingKind(StrEnum):
-    """What a target may lack, so that nothing can be judged; comments give `NothingToJudge.details` in brackets."""
+    """What a target may lack, so that nothing can be judged; comments show `NothingToJudge.details` in parentheses."""
 
     ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
     METADATA = "metadata"  # no server metadata and no model (the actual answer)
@@ -100,7 +100,7 @@ class NothingToJudge:
     details: tuple[str, ...] = ()
 
     def text(self, names: ArgumentNames = COMMAND_LINE_NAMES) -> str:
-        """Return one line with the reason and advice."""
+        """Return one line with the reason, and with options or arguments that may help."""
         choices = (*(escape_text(name, 100) for name in self.details[:1]), *((ALL_MODELS,) if self.details[1:] else ()))
         return _SENTENCES[self.lack].format(
             url=self.url,
@@ -142,7 +142,7 @@ def discover_subjects(
         wanted: the extensions to judge, whether offered or not; empty selects the offered ones.
         given: inputs that the user supplies instead of guessed ones, by model.
         progress: receives the progress of discovery.
-        lenient: whether to describe unusable models instead of failing; always the case for listed models.
+        lenient: whether to describe unusable models instead of failing; with `ALL_MODELS` this is always so.
     """
     settings = session.target.settings
     try:
@@ -160,7 +160,7 @@ def resolve_models(session: Session, subjects: Subjects) -> Subjects | None:
     """Replace `ALL_MODELS` by the names of the models; return None if the target lists no models.
 
     Raises:
-        TargetLost: the target does not answer.
+        TargetLostError: the target does not answer.
     """
     if ALL_MODELS not in subjects.models:
         return subjects
@@ -232,7 +232,7 @@ def start_run(
 
 
 def _judge_discovery_rows(session: Session, subjects: Subjects) -> list[CheckResult]:
-    """Judge the rows about the discovery requests, and return their failures."""
+    """Judge the rows about discovery requests, and return the results of those that fail."""
     rows = list_profile_rows("quick", subjects=subjects, transports=session.target.settings.transports)
     results = [session.judge(check, row) for check, row in rows if check.judges_discovery]
     return [result for result in results if result.outcome is Outcome.FAIL]

@@ -1,7 +1,7 @@
 """Runs rows ahead of their turn on several connections, so that the latencies of rows overlap.
 
     scheduler = ConcurrentScheduler(session, others)
-    scheduler.expect(rows)
+    scheduler.expect_rows(rows)
     results = [scheduler.judge(check, row) for check, row in rows]
 
 The results are the same as those of a sequential run. Several sessions, which share only the discovery result, run rows
@@ -39,11 +39,11 @@ _Judgement = tuple[CheckResult, list[Call]]
 
 @dataclass(slots=True)
 class _PendingRow:
-    """A row whose turn has not come; `done` is None until the row is started ahead of its turn."""
+    """A row that the run has not reached yet; `judgement` is None until another session starts the row."""
 
     check: Check
     row: Row
-    done: Future[_Judgement] | None = None
+    judgement: Future[_Judgement] | None = None
 
 
 @dataclass(slots=True)
@@ -51,54 +51,54 @@ class ConcurrentScheduler:
     """Judges the rows of a run in order, and runs rows ahead of their turn in other sessions.
 
     Attributes:
-        alone: the main session; the journal of its target records the exchanges that count.
-        others: sessions with the same target and discovery result, which record nothing.
-        suffered: the first row whose concurrent outcome differed from its outcome alone; empty if there is none.
+        main_session: runs rows alone; the journal of its target records the exchanges that count.
+        other_sessions: sessions with the same target and discovery result, which record nothing.
+        disturbed_row: the first row whose outcome differed when the row ran again alone; empty if there is none.
     """
 
-    alone: Session
-    others: Sequence[Session]
-    suffered: str = ""
+    main_session: Session
+    other_sessions: Sequence[Session]
+    disturbed_row: str = ""
     _pending: deque[_PendingRow] = field(default_factory=deque)
     _tasks: SimpleQueue[_PendingRow | None] = field(default_factory=SimpleQueue)
     _threads: list[Thread] = field(default_factory=list)
 
-    def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
+    def expect_rows(self, rows: Sequence[tuple[Check, Row]]) -> None:
         """Set the rows that will be judged, in order."""
         self._pending = deque(_PendingRow(check, row) for check, row in rows)
 
     def judge(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row."""
-        pending = self._take_pending(check, row)
-        if pending is None or self.suffered or not self.others or not is_concurrency_safe(check, row):
+        pending = self._pop_pending_row(check, row)
+        if pending is None or self.disturbed_row or not self.other_sessions or not is_concurrency_safe(check, row):
             self._wait_for_other_sessions()
-            return self.alone.judge(check, row)
+            return self.main_session.judge(check, row)
         self._queue_rows(pending)
-        assert pending.done is not None  # noqa: S101 - it was just sent
-        result, calls = pending.done.result()
+        assert pending.judgement is not None  # noqa: S101 - it was just queued
+        result, calls = pending.judgement.result()
         if not _is_unaffected(result):
             return self._judge_alone(check, row, result)
         for call in calls:
-            self.alone.target.record(call)
+            self.main_session.target.record(call)
         return result
 
     @property
     def waited_s(self) -> float:
         """The number of seconds that the other sessions waited for answers that never arrived completely."""
-        return sum(session.target.waited_s for session in self.others)
+        return sum(session.target.waited_s for session in self.other_sessions)
 
     def close(self) -> None:
         """Close the other sessions without waiting for their unfinished rows."""
         for _ in self._threads:
             self._tasks.put(None)
         self._threads.clear()
-        for session in self.others:
+        for session in self.other_sessions:
             session.close()
 
     # --- sequential ---
 
-    def _take_pending(self, check: Check, row: Row) -> _PendingRow | None:
-        """Return the pending entry of a row, and drop the skipped entries before it."""
+    def _pop_pending_row(self, check: Check, row: Row) -> _PendingRow | None:
+        """Remove and return the pending entry of a row; also remove the entries before it, whose rows were skipped."""
         wanted = format_key(check.id, row.id)
         while self._pending:
             pending = self._pending.popleft()
@@ -106,21 +106,22 @@ class ConcurrentScheduler:
                 return pending
         return None
 
-    def _judge_alone(self, check: Check, row: Row, beside_others: CheckResult) -> CheckResult:
+    def _judge_alone(self, check: Check, row: Row, concurrent_result: CheckResult) -> CheckResult:
+        """Run a row again alone and return this result; note whether it differs from the concurrent result."""
         self._wait_for_other_sessions()
-        alone = self.alone.judge(check, row)
-        is_short = alone.is_for(ReasonKind.SHORT_WAIT) or beside_others.is_for(ReasonKind.SHORT_WAIT)
-        if alone.outcome is not beside_others.outcome and not is_short:
-            self.suffered = format_key(check.id, row.id)
+        alone = self.main_session.judge(check, row)
+        is_short = alone.is_for(ReasonKind.SHORT_WAIT) or concurrent_result.is_for(ReasonKind.SHORT_WAIT)
+        if alone.outcome is not concurrent_result.outcome and not is_short:
+            self.disturbed_row = format_key(check.id, row.id)
         return alone
 
     def _wait_for_other_sessions(self) -> None:
-        """Wait for unfinished rows and close the other connections: some servers accept few, or one."""
-        unfinished = [pending.done for pending in self._pending if pending.done]
+        """Wait for unfinished rows and close the other connections, because some servers accept only one or a few."""
+        unfinished = [pending.judgement for pending in self._pending if pending.judgement]
         if unfinished:
             wait(unfinished)
         if self._threads:
-            for session in self.others:
+            for session in self.other_sessions:
                 session.close()
 
     # --- concurrent ---
@@ -128,36 +129,39 @@ class ConcurrentScheduler:
     def _queue_rows(self, first: _PendingRow) -> None:
         """Queue a row and its successors, up to the next row that must run alone."""
         self._start_threads()
-        wanted = ROWS_PER_CONNECTION * len(self.others)
+        wanted = ROWS_PER_CONNECTION * len(self.other_sessions)
         for place, pending in enumerate([first, *self._pending]):
             if place >= wanted or not is_concurrency_safe(pending.check, pending.row):
                 break
-            if pending.done is None:
-                pending.done = Future()
+            if pending.judgement is None:
+                pending.judgement = Future()
                 self._tasks.put(pending)
 
     def _start_threads(self) -> None:
         if not self._threads:
-            self._threads += [Thread(target=self._run_worker, args=(session,), daemon=True) for session in self.others]
+            self._threads += [
+                Thread(target=self._run_worker, args=(session,), daemon=True) for session in self.other_sessions
+            ]
             for thread in self._threads:
                 thread.start()
 
     def _run_worker(self, session: Session) -> None:
         """Judge queued rows until the queue is closed."""
-        while (pending := self._tasks.get()) is not None and pending.done is not None:
+        while (pending := self._tasks.get()) is not None and pending.judgement is not None:
             calls: list[Call] = []
             session.target.journal = calls.append
             try:
-                pending.done.set_result((session.judge(pending.check, pending.row), calls))
+                pending.judgement.set_result((session.judge(pending.check, pending.row), calls))
             except BaseException as error:  # re-raised in the thread that waits for the row
-                pending.done.set_exception(error)
+                pending.judgement.set_exception(error)
 
 
 def is_concurrency_safe(check: Check, row: Row) -> bool:
     """Return whether a row may run concurrently.
 
-    Rows about one connection may: each session has connections of its own. Rows that test what earlier requests leave
-    behind, or discovery, draw from Hypothesis, are hostile, or have crashed servers must run alone.
+    Rows about one connection may run concurrently, because each session has its own connections. The following rows
+    must run alone: rows about discovery or about state that earlier requests leave, rows with requests from Hypothesis,
+    hostile rows, and rows that have crashed servers.
     """
     requirement = check.requirements(row)[0]
     is_about_state = requirement in STATE_REQUIREMENTS
@@ -175,7 +179,7 @@ def choose_connections(latency: float | None) -> int:
 
 
 def _is_unaffected(result: CheckResult) -> bool:
-    """Return whether concurrent rows cannot have influenced a result."""
+    """Return whether a result counts without running the row again alone: it passed, or no request was sent."""
     if result.outcome is Outcome.NOT_APPLICABLE:
         return not result.exchanges
     return result.failure is None and result.outcome in (Outcome.PASS, Outcome.OBSERVED)

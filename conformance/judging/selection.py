@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.applicability import make_test
-from conformance.judging.quick_rows import find_place, select_quick_rows
+from conformance.judging.applicability import build_applicability_test
+from conformance.judging.quick_rows import find_quick_position, select_quick_rows
 from conformance.spec.check import Check, Row, format_key, list_rows
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, find_transport
 from conformance.spec.ledger import Party
@@ -54,7 +54,7 @@ def list_profile_rows(
     transports: Sequence[str] = (HTTP,),
     survey: DiscoveryResult | None = None,
 ) -> list[tuple[Check, Row]]:
-    """Return all rows of a profile in the order of the suite; see `select_profile` for the arguments."""
+    """Return all rows of a profile in the order of the suite; see `select_profile` for the other arguments."""
     found = [case for area in list_areas(subjects, transports) for case in list_area_rows(area, subjects)]
     return select_profile(found, profile, dangerous=dangerous, transports=transports, survey=survey)
 
@@ -80,11 +80,11 @@ def select_profile(
     if profile != "quick" or survey is None:
         return found
     others = [(check, row) for check, row in cases if is_in_profile(check, row, "certify", dangerous)]
-    return select_quick_rows(others, make_test(survey, transports))
+    return select_quick_rows(others, build_applicability_test(survey, transports))
 
 
 def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
-    """Return the areas of a run over the transports `http`, `grpc`, or both."""
+    """Return the names of the areas (packages of checks) that a run over these transports judges."""
     if subjects.party is Party.CLIENT:
         return tuple(area for area in checks.CLIENT_AREAS if find_transport(area) in transports)
     http = tuple(area for area in checks.AREAS if area != checks.GRPC) if HTTP in transports else ()
@@ -93,7 +93,7 @@ def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]
 
 
 def list_area_rows(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
-    """Return the rows of an area: those for roles or without a model, then those for each deployed model."""
+    """Return the rows of an area: first rows for roles or without a model, then the rows for each deployed model."""
     cases = list_rows(checks.list_area_checks(area))
     if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases
@@ -125,7 +125,9 @@ def is_in_profile(check: Check, row: Row, profile: str, dangerous: bool) -> bool
     """Return whether a row is part of a profile, whatever the target offers."""
     if row.dangerous and not dangerous:
         return False
-    return profile == "explore" or not (check.explores or (profile == "quick" and find_place(check, row) is None))
+    return profile == "explore" or not (
+        check.explores or (profile == "quick" and find_quick_position(check, row) is None)
+    )
 
 
 def is_named(check: Check, row: Row, patterns: Iterable[str]) -> bool:

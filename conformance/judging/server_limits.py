@@ -1,11 +1,12 @@
-"""Finds the limits of a server: a request that is refused for such a limit violates no requirement.
+"""Finds the limits of a server. A server that refuses a request for such a limit violates no requirement.
 
 The documents set no minimum for the number of elements, the batch size or the length of an id, and do not say which
 characters an id may contain. JSON lets a parser limit the characters of strings (RFC 8259, 9). If a server refuses a
 request larger than every example in the documents, control requests decide: the server has a size limit if it also
-refuses a plain request of the same size and a slightly larger one. The same applies to tensors without elements, which
-no example contains. A server that refuses only one form or one size has no such limit, and is judged. The documents
-name no datatype whose outputs must support classification: a server may classify some datatypes and decline others.
+refuses a control request of the same size and a slightly larger one. The same applies to tensors without elements,
+which no example contains. A server that refuses only one encoding or one size has no such limit, and is judged. The
+documents name no datatype whose outputs must support classification: a server may classify some datatypes and decline
+others.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from zlib import crc32
 from conformance.judging.control_request import (
     RequestContent,
     build_control_request,
-    enlarge,
+    enlarge_content,
     pad_message,
     read_request_content,
-    shrink,
+    shrink_content,
 )
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text
@@ -42,9 +43,9 @@ SIZE_CODES = {"RESOURCE_EXHAUSTED": MIN_LARGE_BYTES, "OUT_OF_RANGE": 4 * 1024 * 
 
 # Sizes that every server must accept: no example in the documents is larger. A server may have a limit above them.
 ORDINARY_SIZES: Mapping[str, tuple[int, Callable[[RequestContent], int]]] = {
-    "elements": (64, lambda found: found.elements),
-    "dimension": (64, lambda found: found.dimension),
-    "string": (64, lambda found: found.string),
+    "elements": (64, lambda found: found.max_elements),
+    "dimension": (64, lambda found: found.max_dimension),
+    "string": (64, lambda found: found.max_string_bytes),
     "id": (36, lambda found: len(found.id)),  # a UUID
     "body": (MIN_LARGE_BYTES - 1, lambda found: found.size),
 }
@@ -61,8 +62,8 @@ class ServerLimits:
     """Finds the limits of one target. Each control request is sent only once.
 
     Attributes:
-        is_spelling_refused: whether the last request was refused for letters that the server accepts as JSON escapes.
-            A parser may limit the characters of strings (RFC 8259, 9), but not how JSON writes them.
+        is_spelling_refused: whether the last request was refused for characters that the server accepts if escaped.
+            A parser may limit the characters of strings (RFC 8259, 9), but must accept them escaped and unescaped.
     """
 
     def __init__(self, target: Target) -> None:
@@ -71,7 +72,7 @@ class ServerLimits:
         self._answers: dict[str, Reply] = {}
 
     def find_limit(self, reply: Reply, model: Model | None) -> str:
-        """Return a short description of the limit for which the server refused a request; empty if there is none."""
+        """Return a message about the limit for which the server refused a request; empty if there is none."""
         self.is_spelling_refused = False
         if _is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
@@ -97,28 +98,35 @@ class ServerLimits:
     def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         if not _is_large(found, model):
             return ""
-        for plain in self._send_equally_large(found, reply, model):
+        for plain in self._build_equally_large_requests(found, reply, model):
             if all(_is_declined(self._send_control_request(message)) for message in plain):
                 outcome = escape_text(self._send_control_request(plain[0]).outcome())
-                return f"too large for the target, which also refuses a plain request of the same size: {outcome}"
+                return f"too large for the target, which also refuses a simple request of the same size: {outcome}"
         return ""
 
-    def _send_equally_large(self, found: RequestContent, reply: Reply, model: Model) -> Iterator[list[Message]]:
-        """Yield control requests: one with the same number of elements and a larger one; then one of the same length.
+    def _build_equally_large_requests(
+        self, found: RequestContent, reply: Reply, model: Model
+    ) -> Iterator[list[Message]]:
+        """Yield lists of control requests: with the same and a larger number of elements; then with the same length.
 
-        If the number of elements is slow to write as JSON, smaller requests come first: a server that refuses them
-        would refuse larger ones as well.
+        Many elements are slow to write as JSON. Then requests with fewer elements come first: a server that refuses
+        these would refuse larger ones as well.
         """
-        quick = shrink(found, model)
+        quick = shrink_content(found, model)
         for one in (found,) if quick is found else (quick, found):
-            controls = [build_control_request(asked, self._target, model) for asked in (one, enlarge(one, model))]
+            controls = [
+                build_control_request(asked, self._target, model) for asked in (one, enlarge_content(one, model))
+            ]
             if controls[0] is not None:
                 yield [_encode_request(request, reply) for request in controls if request is not None]
         if found.size >= MIN_LARGE_BYTES and not reply.is_over_grpc and model.role.is_json_capable:
             yield [pad_message(model.request(send="json").message(), found.size)]
 
     def _send_control_request(self, message: Message) -> Reply:
-        """Send a control request once, in a separate scope, because other processes of the run send it as well."""
+        """Send a control request once and return its reply.
+
+        The exchange has a scope of its own in the recording, because other processes of the run send the same request.
+        """
         name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
         if name not in self._answers:
             with self._target.scope(name):
@@ -128,30 +136,30 @@ class ServerLimits:
     # --- ids ---
 
     def _find_id_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a plain request with the id, and accepts it without the id."""
+        """Return a message if the server refuses a control request with the id, and accepts it without the id."""
         plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
         if plain is None:
             return ""
         named, unnamed = (_encode_request(replace(plain, id=identity), reply) for identity in (found.id, None))
         is_limit = self._is_character_limit(named, unnamed)
-        return f"the target takes no ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
+        return f"the target refuses ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
-        """Return whether the server refuses a plain request for its characters, escaped in JSON or not."""
+        """Return whether the server refuses `unusual` for its characters, even if they are escaped in JSON."""
         if not (_is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
             return False
-        escaped = _escape_letters(unusual)
+        escaped = _escape_non_ascii(unusual)
         self.is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
         return not self.is_spelling_refused
 
     # --- strings ---
 
     def _find_character_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a plain request with the strings, and accepts it without them.
+        """Return a message if the server refuses a control request with the strings, and accepts it without them.
 
         The strings are written with as few JSON escapes as possible: inability to parse escapes is not a limit.
         """
-        unusual = {one.name: one for one in found.texts if not all(map(USUAL_TEXT.fullmatch, one.array.flat))}
+        unusual = {one.name: one for one in found.json_strings if not all(map(USUAL_TEXT.fullmatch, one.array.flat))}
         plain = build_control_request(found, self._target, model) if unusual else None
         if plain is None:
             return ""
@@ -159,10 +167,10 @@ class ServerLimits:
         is_limit = self._is_character_limit(
             *(_encode_request(one, reply) for one in (replace(plain, inputs=inputs), plain))
         )
-        return f"the target takes no strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
+        return f"the target refuses strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_empty_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a plain request with empty tensors, and accepts others."""
+        """Return a message if the server refuses a control request with empty tensors, and accepts other requests."""
         plain = build_control_request(found, self._target, model) if found.is_empty else None
         if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
             return ""
@@ -170,20 +178,21 @@ class ServerLimits:
             self._send_control_request(self._target.message(request)).succeeded
             for request in self._target.build_good_requests(model)
         )
-        return f"the target takes no tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
+        return f"the target refuses tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
 
     # --- classes ---
 
     def _find_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server returns one class, but refuses the requested number and one class more."""
-        count = max(found.classified.values(), default=0)
+        count = max(found.class_counts.values(), default=0)
         plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
         if plain is None:
             return ""
         one, as_many, more = (
             self._send_control_request(
                 _encode_request(
-                    replace(plain, outputs=tuple(RequestedOutput(n, classification=k) for n in found.classified)), reply
+                    replace(plain, outputs=tuple(RequestedOutput(n, classification=k) for n in found.class_counts)),
+                    reply,
                 )
             )
             for k in (1, count, count + 1)
@@ -192,9 +201,9 @@ class ServerLimits:
         return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_datatype_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server classifies outputs of other datatypes, but not those of a requested one."""
+        """Return a message if the server classifies outputs of other datatypes, but not of the requested datatype."""
         ours = {model.names.outputs.get(spec.name, spec.name): spec.datatype for spec in model.role.outputs}
-        datatypes = {ours[name] for name in found.classified if name in ours}
+        datatypes = {ours[name] for name in found.class_counts if name in ours}
         for datatype in sorted(datatypes & DATATYPES.keys()):
             probe = self._target.model(f"identity_{datatype.lower()}") or model
             if self._test_classification(probe, reply) is not False:
@@ -213,7 +222,7 @@ class ServerLimits:
                 yield model
 
     def _test_classification(self, model: Model, like: Reply) -> bool | None:
-        """Return whether the server classifies a model's first output: True; False if it declines; None otherwise."""
+        """Return True if the server classifies a model's first output, False if it refuses, and None otherwise."""
         name = model.role.outputs[0].name
         send: Form = "json" if model.role.is_json_capable else "binary"
         plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
@@ -231,11 +240,11 @@ def _encode_request(request: InferRequest, like: Reply) -> Message:
 
 def _is_large(found: RequestContent, model: Model) -> bool:
     sizes = any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
-    return sizes or (model.role.batching and found.batch > ORDINARY_BATCH)
+    return sizes or (model.role.batching and found.max_batch_size > ORDINARY_BATCH)
 
 
-def _escape_letters(message: Message) -> Message | None:
-    """Return a request with the non-ASCII letters of its JSON escaped; None if it has none or is not UTF-8."""
+def _escape_non_ascii(message: Message) -> Message | None:
+    """Return a request with the non-ASCII characters of its JSON escaped; None if the JSON has none or is not UTF-8."""
     head = message.body[: message.json_length]
     if head.isascii():
         return None
@@ -247,7 +256,7 @@ def _escape_letters(message: Message) -> Message | None:
 
 
 def _is_declined(reply: Reply) -> bool:
-    """Whether the server refused a request without a server error."""
+    """Whether the server refused a request with a status other than 5xx."""
     return reply.is_refusal and reply.status is not None and reply.status < 500
 
 

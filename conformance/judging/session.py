@@ -91,7 +91,7 @@ class Session:
         lenient: bool = False,
         progress: Progress = ignore_progress,
     ) -> DiscoveryResult:
-        """Discover what the target offers; secrets that the target echoes are removed from the result.
+        """Discover what the target offers, and return the result without secrets that the target echoes.
 
         Args:
             wanted: the extensions to judge, whether offered or not; empty selects the offered ones.
@@ -101,7 +101,7 @@ class Session:
             progress: receives the progress of discovery.
 
         Raises:
-            TargetLost: the target does not answer.
+            TargetLostError: the target does not answer.
             SettingsError: a model does not exist or cannot be used.
         """
         found = DiscoveryResult()
@@ -115,7 +115,7 @@ class Session:
                     )
                     found = found.merge(of_models) if subjects.with_roles else of_models
         except TargetLostError as lost:
-            self._note_end(lost)
+            self._record_crash(lost)
             raise
         finally:
             found.broken = [one.to_dict() for one in self.target.broken]
@@ -123,7 +123,7 @@ class Session:
             self._set_survey(found.hide_secrets(self.target.settings.secrets))
         return self.survey
 
-    def _note_end(self, lost: TargetLostError) -> None:
+    def _record_crash(self, lost: TargetLostError) -> None:
         """Record the last request as broken if the server crashed after it."""
         if lost.has_died and self.target.last is not None:
             last = Reply(self.target.last)

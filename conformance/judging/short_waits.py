@@ -1,10 +1,12 @@
 """Judges rows with short waits after a few requests to the target took the whole timeout.
 
 A row that gets no answer in a short wait is repeated with the whole timeout, so that no server fails for being slow.
-After a row of a requirement got no answer in the whole timeout, later rows of this requirement are not repeated: they
-fail, which cannot change the verdict of the requirement, or are blocked if they cannot be judged without an answer.
-After a row was blocked because its control request got no answer in the whole timeout, later rows of the requirement
-that a control request of the same kind blocks are not repeated either: the requirement is blocked already.
+Two kinds of rows are not repeated:
+
+* Another row of the same requirement already got no answer in the whole timeout. The later row fails, which cannot
+  change the verdict of the requirement. It is blocked if it cannot be judged without an answer.
+* Another row of the same requirement was already blocked, because its control request got no answer in the whole
+  timeout. The later row is blocked as well if its control request is of the same kind.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class ShortWaitError(Exception):
     """A short wait ended without a whole answer, so that the row has no verdict yet; the message is one line.
 
     Attributes:
-        requirement: the requirement that the row would not meet.
+        requirement: the requirement that the row would violate if the answer never comes.
     """
 
     def __init__(self, message: str, requirement: str) -> None:
@@ -44,16 +46,16 @@ class ShortWaitError(Exception):
         self.requirement = requirement
 
     def conclude(self) -> RowOutcome:
-        """Return the outcome of the row for the case that it is not repeated."""
+        """Return the outcome of the row if the row is not repeated."""
         return no_verdict(Outcome.BLOCKED, ReasonKind.SHORT_WAIT, str(self), self.requirement)
 
 
 class ShortWaits:
-    """Decides how long the rows of one judge wait, and which of them are repeated.
+    """Decides how long the rows of one judge wait for answers, and which rows are repeated.
 
     Args:
         target: the server.
-        is_ahead: whether rows that do not pass are judged again, by another judge.
+        is_ahead: whether another judge judges again the rows that do not pass here.
     """
 
     def __init__(self, target: Target, *, is_ahead: bool = False) -> None:
@@ -63,12 +65,12 @@ class ShortWaits:
         self._silent_controls: set[tuple[object, ...]] = set()
         self._control: tuple[object, ...] | None = None  # the control request that blocks the current row
 
-    def may_be_short(self, check: Check, row: Row) -> bool:
+    def allows_short_wait(self, check: Check, row: Row) -> bool:
         """Return whether a row may wait for less than the timeout."""
         return not (check.explores or find_requirement(check, row).is_of_robustness)
 
-    def find(self) -> float | None:
-        """Return the short wait in seconds that rows use instead of the timeout, or None to use the timeout."""
+    def find_short_wait(self) -> float | None:
+        """Return the short wait in seconds that replaces the timeout, or None if rows wait for the whole timeout."""
         settings = self._target.settings
         return settings.wait.find_short_wait(settings.timeout)
 
@@ -79,8 +81,11 @@ class ShortWaits:
             return False
         return self._unanswered[reason.subject] < MAX_UNANSWERED_ROWS and self._control not in self._silent_controls
 
-    def note(self, found: RowOutcome) -> None:
-        """Count a row that fails or is blocked because of a request without an answer; call it in the row's scope."""
+    def record_outcome(self, found: RowOutcome) -> None:
+        """Record whether a row failed or was blocked because of a request without an answer.
+
+        The judge calls this in the scope of the row, where the target lists the exchanges of the row.
+        """
         last = self._target.exchanges[-1:]
         if self._control is not None and last and not last[0].is_short_wait:
             self._silent_controls.add(self._control)
@@ -89,8 +94,8 @@ class ShortWaits:
             self._unanswered[found.failure.requirement] += 1
 
     @contextmanager
-    def detect(self, check: Check, row: Row) -> Iterator[None]:
-        """Detect short waits of a check body.
+    def raise_for_short_waits(self, check: Check, row: Row) -> Iterator[None]:
+        """Run a check body in this context, which raises an exception if a short wait may have decided the result.
 
         A body that passes does not depend on the unanswered requests: it judges other answers, which are correct.
 
@@ -104,27 +109,29 @@ class ShortWaits:
         except UnmetError as error:
             named = name_requirement(check, row, error)
             if self._is_ahead or self._unanswered[named] < MAX_UNANSWERED_ROWS:
-                self._expect_whole_waits(named)
+                self._raise_if_short_wait(named)
             raise
         except (BlockedError, NotApplicableError) as error:
             if isinstance(error, BlockedError) and self._target.exchanges:
-                self._control = _identify_control(requirement, self._target.exchanges[-1])
-            self._expect_whole_waits(requirement)
+                self._control = _identify_control_request(requirement, self._target.exchanges[-1])
+            self._raise_if_short_wait(requirement)
             raise
         if find_requirement(check, row).level == Level.OBSERVE:
-            self._expect_whole_waits(requirement)
+            self._raise_if_short_wait(requirement)
 
-    def _expect_whole_waits(self, requirement: str) -> None:
+    def _raise_if_short_wait(self, requirement: str) -> None:
+        """Raise `ShortWaitError` if a short wait of the row ended without a whole answer."""
         short = next((one.failure for one in self._target.exchanges if one.is_short_wait), None)
         if short is not None:
-            message = f"{short}; not repeated, because a row of {requirement} had no answer in the whole timeout"
+            message = f"{short}; not repeated, because a row of {requirement} got no answer in the whole timeout"
             raise ShortWaitError(escape_text(message), requirement)
 
 
-def _identify_control(requirement: str, exchange: Exchange) -> tuple[object, ...] | None:
-    """Return what identifies the kind of a control request without an answer; None for any other exchange.
+def _identify_control_request(requirement: str, exchange: Exchange) -> tuple[object, ...] | None:
+    """Return a key that control requests of one kind share; None if the exchange got an answer or is a gRPC call.
 
-    The values of tensors differ between rows, so the body is no part of it. A gRPC call names its model in the body.
+    The key does not contain the body, because the values of tensors differ between rows. A gRPC call has no key,
+    because only its body names the model.
     """
     message = exchange.message
     if not is_wait(exchange) or message.method == GRPC_METHOD:

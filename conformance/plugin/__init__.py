@@ -60,7 +60,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """
     if not options.has_target(config.option, config.getini):
         return
-    options.quieten(config.option)
+    options.hide_pytest_failures(config.option)
     is_needed = config.option.conformance_profile == "explore" or config.args != [SUITE]  # user tests may need it
     if not is_needed and config.pluginmanager.has_plugin("hypothesispytest"):
         config.pluginmanager.unregister(name="hypothesispytest")

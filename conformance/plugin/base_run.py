@@ -30,11 +30,11 @@ class BaseRun(ABC):
     Attributes:
         party: the judged party.
         options: the options of the user.
-        extensions: the extensions that the user names; empty if none.
-        never: patterns of rows that must not be sent.
-        seed: the Hypothesis seed of an exploring run; otherwise the seed that chooses client names, or None.
-        results: in order of arrival.
-        conclusion: None until the run is finished, or nothing can be judged.
+        extensions: the extensions that the user requests; empty if none.
+        never: patterns of rows that must not run, from `never` in the target file.
+        seed: with the profile `explore` the seed of Hypothesis; otherwise the seed that chooses client names, or None.
+        results: the results of rows, in order of arrival.
+        conclusion: the conclusion of the run; None until the run has finished, or has found nothing to judge.
         stopped: pytest's reason for stopping the run early; empty if it was not stopped.
         was_cut_short: whether an option such as `-x` stopped the run, rather than a person.
         output: writes the output files, and records whether all of them were written.
@@ -120,7 +120,7 @@ class BaseRun(ABC):
 
     @abstractmethod
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield why rows could not be judged."""
+        """Yield lines that explain why rows could not be judged."""
 
     @abstractmethod
     def build_rerun_command(self) -> str:
@@ -128,10 +128,10 @@ class BaseRun(ABC):
 
     @abstractmethod
     def list_report_options(self) -> dict[str, Any]:
-        """Return the report's options that affect the verdict."""
+        """Return the options that the report shows, because they affect the verdict."""
 
     def describe_target(self) -> dict[str, Any]:
-        """Return further members of the report's object `target`, beside the discovery result."""
+        """Return members of the report's object `target` that the discovery result does not contain."""
         return {}
 
     def describe_client(self) -> dict[str, Any] | None:
@@ -145,7 +145,7 @@ class BaseRun(ABC):
     # --- for subclasses ---
 
     def _store_selection(self, judge: Callable[[Check, Row], CheckResult]) -> None:
-        """Store the selection of rows and their judge for collection; apply the baseline if there is one."""
+        """Store the selected rows and their judge, which applies the baseline if there is one, for `collection`."""
         options = self.options
         applied = judge if options.baseline is None else options.baseline.wrap_judge(judge)
         self._config.stash[SELECTION_KEY] = RunSelection(

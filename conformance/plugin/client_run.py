@@ -31,17 +31,17 @@ class ClientOptions(CommonOptions):
 
     Attributes:
         command: the command of the adapter, unchanged.
-        words: the program and the arguments of the command.
-        introduction_timeout: the number of seconds within which the adapter must introduce itself.
+        arguments: the program and the arguments of the command.
+        timeout: the number of seconds within which the adapter must introduce itself.
     """
 
     command: str
-    words: tuple[str, ...]
-    introduction_timeout: float
+    arguments: tuple[str, ...]
+    timeout: float
 
 
 def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
-    """Read the options.
+    """Read the options of a run that judges a client.
 
     Args:
         option: the parsed command line, as a namespace.
@@ -58,9 +58,9 @@ def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
         raise pytest.UsageError("--conformance-profile explore is only for servers: use certify")
     return ClientOptions(
         command=command,
-        words=_split_command(command),
-        introduction_timeout=option.client_timeout,
-        **common_options.read_fields(option),
+        arguments=_split_command(command),
+        timeout=option.client_timeout,
+        **common_options.read_common_fields(option),
     )
 
 
@@ -75,7 +75,7 @@ def _split_command(command: str) -> tuple[str, ...]:
 
 
 def _expect_no_server(option: Any) -> None:
-    """Reject options for servers.
+    """Raise an exception if the command line has an option that is only for servers.
 
     Raises:
         pytest.UsageError: there is such an option.
@@ -90,7 +90,7 @@ MAX_SHOWN_ROWS = 3  # lines of standard error from an adapter that does not star
 
 
 class ClientRun(BaseRun):
-    """The state of one run.
+    """The state of one run that judges a client.
 
     Attributes:
         session: the session of the client; None until the run has started, or if the adapter fails to introduce itself.
@@ -116,7 +116,7 @@ class ClientRun(BaseRun):
 
     @property
     def has_started(self) -> bool:
-        """Whether the introduction of the adapter was requested."""
+        """Whether the run has asked the adapter to introduce the client, or has found nothing to judge."""
         return self.session is not None or self.conclusion is not None
 
     @property
@@ -157,9 +157,9 @@ class ClientRun(BaseRun):
     def start(self, progress: Progress = ignore_progress) -> None:
         """Start the adapter and request its introduction; a worker receives the introduction from its controller."""
         options = self.options
-        adapter = AdapterProcess(options.words, introduction_timeout=options.introduction_timeout)
+        adapter = AdapterProcess(options.arguments, introduction_timeout=options.timeout)
         known = Introduction.from_dict(self._from_controller["client"]) if self._from_controller else None
-        progress("asking the adapter which client it has")
+        progress("asking the adapter for the name of the client")
         try:
             self.session = ClientSession(
                 adapter,
@@ -190,7 +190,7 @@ class ClientRun(BaseRun):
         return client_terminal.format_header(self.client, self.options.command, self.transports, self.options.profile)
 
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield the reasons of the client why rows were not judged."""
+        """Yield lines with the reasons, given by the client, why rows were not judged."""
         return client_terminal.format_unjudged(conclusion.results)
 
     def build_rerun_command(self) -> str:
@@ -198,15 +198,12 @@ class ClientRun(BaseRun):
         return shlex.join(["pytest", f"--client-adapter={self.options.command}"])
 
     def list_report_options(self) -> dict[str, Any]:
-        """Return the report's options that affect the verdict."""
+        """Return the options that the report shows, because they affect the verdict."""
         options = self.options
         from conformance.report import json_report  # lazy: not needed before the end
 
         return json_report.describe_client_options(
-            profile=options.profile,
-            dangerous=options.dangerous,
-            strict=options.strict,
-            timeout=options.introduction_timeout,
+            profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.timeout
         )
 
     def describe_target(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pytest
 
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.quick_rows import find_turn
+from conformance.judging.quick_rows import build_order_key
 from conformance.judging.selection import Subjects, is_named, list_area_rows, list_areas, select_profile
 from conformance.plugin import markers
 from conformance.spec import ledger
@@ -42,7 +42,7 @@ SELECTION_KEY: pytest.StashKey[RunSelection] = pytest.StashKey()
 
 
 class SuiteFolder(pytest.Directory):
-    """The folder of all checks."""
+    """The pytest collector of the whole suite."""
 
     def collect(self) -> Iterable[pytest.Collector]:
         """Return a collector for each judged area."""
@@ -51,7 +51,7 @@ class SuiteFolder(pytest.Directory):
 
 
 class Area(pytest.Directory):
-    """One area of the suite; its node id is the area's name, independent of the installation path."""
+    """The collector of one area of the suite; its node id is the area's name, whatever the installation path is."""
 
     area: str
 
@@ -78,7 +78,7 @@ class Area(pytest.Directory):
 
 
 class CheckItem(pytest.Item):
-    """One row of one check."""
+    """The pytest item of one row."""
 
     def __init__(self, *, check: Check, row: Row, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -90,7 +90,7 @@ class CheckItem(pytest.Item):
             self.add_marker(markers.make_marker(name))
 
     def runtest(self) -> None:
-        """Judge the row and store its result in `result`; failures raise no exception."""
+        """Judge the row and store the result in `result`; a failed row raises no exception."""
         self.result = self.config.stash[SELECTION_KEY].judge(self.check, self.row)
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
@@ -124,9 +124,9 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]
-    items.sort(key=_find_turn)
+    items.sort(key=_build_item_order_key)
 
 
-def _find_turn(item: pytest.Item) -> tuple[bool, bool, int]:
-    """Return the sort key of an item; tests of the user run first, in their order."""
-    return find_turn(item.check, item.row) if isinstance(item, CheckItem) else (False, False, -1)
+def _build_item_order_key(item: pytest.Item) -> tuple[bool, bool, int]:
+    """Return the sort key of an item; the user's own tests run first, in their order."""
+    return build_order_key(item.check, item.row) if isinstance(item, CheckItem) else (False, False, -1)

@@ -18,8 +18,8 @@ class CommonOptions:
 
     Attributes:
         gate: the verdict required for exit status 0, `conformant` or `interoperable`; None requires that nothing fails.
-        shows_all: whether every unmet requirement is shown in full.
-        shows_no_failures: whether no failures are shown, as with `--tb=no`.
+        shows_all: whether the summary shows every unmet requirement in full.
+        shows_no_failures: whether the summary shows no failures, as with `--tb=no`.
         baseline: the known failures, or None.
         baseline_file: the file that lists the known failures, or None.
         junit: the test cases in pytest's JUnit file: `requirements` or `rows`.
@@ -39,8 +39,8 @@ class CommonOptions:
     junit: str
 
 
-def read_fields(option: Any) -> dict[str, Any]:
-    """Return the values of all fields, by name.
+def read_common_fields(option: Any) -> dict[str, Any]:
+    """Return the values of all fields of `CommonOptions`, by name.
 
     Args:
         option: the parsed command line, as a namespace.

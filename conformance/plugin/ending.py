@@ -28,7 +28,7 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
     """Conclude the run, write its output files, and return the exit status and the JSON report (None if not built)."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
-    conclusion = run.conclusion or _conclude_run(run, is_content=_has_ended_normally(config, exitstatus))
+    conclusion = run.conclusion or _conclude_run(run, has_ended_normally=_has_ended_normally(config, exitstatus))
     run.conclusion = conclusion
     report = _write_reports(run, conclusion)
     if run.options.evidence is not None:
@@ -40,7 +40,7 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
 
 
 def _has_ended_normally(config: pytest.Config, chosen: int) -> bool:
-    """Return whether pytest ended normally; this includes a run in which the user's own tests fail."""
+    """Return whether pytest ended normally; a run with paths from the user always counts as normal."""
     return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
 
 
@@ -59,8 +59,8 @@ def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Con
         chosen: the exit status that pytest has chosen.
     """
     verdict, gate = conclusion.verdict, conclusion.gate
-    asked = run.options.gate
-    own = verdict.exit_status(asked) if gate is None else gate.exit_status(verdict, conclusion.lost, asked)
+    required = run.options.gate
+    own = verdict.exit_status(required) if gate is None else gate.exit_status(verdict, conclusion.lost, required)
     if conclusion.judged_nothing and chosen != pytest.ExitCode.INTERRUPTED:
         return own
     if chosen not in (0, 1) and not run.was_cut_short:
@@ -73,7 +73,7 @@ def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Con
     return own
 
 
-def _conclude_run(run: BaseRun, *, is_content: bool) -> Conclusion:
+def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
     options = run.options
     results: Sequence[CheckResult] = sort_results(run.results, run.subjects)
     missing = find_missing_rows(
@@ -99,7 +99,7 @@ def _conclude_run(run: BaseRun, *, is_content: bool) -> Conclusion:
         party=run.party,
     )
     absent = (label for labels in missing.values() for label in labels)
-    is_narrowed = is_content and not all(_is_excluded(label, run.never) for label in absent)
+    is_narrowed = has_ended_normally and not all(_is_excluded(label, run.never) for label in absent)
     return conclude_run(
         results, missing, baseline, run.stopped, options.gate, coverage=coverage, is_narrowed=is_narrowed
     )

@@ -47,7 +47,7 @@ class Hooks:
         self.run = _create_run(config)
         self.report: dict[str, Any] | None = None
         self.progress: ProgressLine | None = None
-        self._sigterm = signals.take_as_interrupt()
+        self._sigterm = signals.interrupt_on_sigterm()
         self._interrupt: KeyboardInterrupt | None = None
         self._has_only_rows = False
 
@@ -87,7 +87,7 @@ class Hooks:
             printing.print_header(self.run, reporter)
 
     def _defer_interrupt(self, interrupt: KeyboardInterrupt) -> None:
-        """Defer an interrupt to the collection; an earlier one would end the run without reports and a verdict.
+        """Store an interrupt, for `pytest_collection` to raise; raised now, it would prevent reports and a verdict.
 
         Raises:
             KeyboardInterrupt: the run has not started, so there is nothing to report.
@@ -95,7 +95,7 @@ class Hooks:
         if not self.run.has_started:
             raise interrupt
         self._interrupt = interrupt
-        self.run.conclusion = conclude_nothing_judged(f"interrupted before the suite knew {self.run.name}")
+        self.run.conclusion = conclude_nothing_judged(f"interrupted during the discovery of {self.run.name}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
@@ -110,7 +110,7 @@ class Hooks:
             pytest_reports.begin_junit(self.config)
         if self.run.conclusion is None:
             if self.config.args == [str(collection.FOLDER)]:  # `-k` for users' own tests stays unchanged
-                markers.make_exact(self.config, self.run.party)
+                markers.make_keywords_exact(self.config, self.run.party)
             return None
         if self.config.pluginmanager.has_plugin("dsession"):
             self.config.pluginmanager.unregister(name="dsession")  # no workers were started
@@ -119,7 +119,7 @@ class Hooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Resume garbage collection, without the objects loaded so far."""
+        """Resume garbage collection, which excludes the objects created so far."""
         self._has_only_rows = all(isinstance(item, collection.CheckItem) for item in session.items)
         startup.resume_garbage_collection()
 
@@ -148,7 +148,7 @@ class Hooks:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Put the result of a check into pytest's report."""
+        """Attach the result of a row to pytest's report."""
         report = yield
         if isinstance(item, collection.CheckItem):
             pytest_reports.mark_report(report)
@@ -161,12 +161,12 @@ class Hooks:
         """Start the progress line, and tell the run which rows will be judged."""
         if isinstance(self.run, ServerRun):
             rows = [(item.check, item.row) for item in session.items if isinstance(item, collection.CheckItem)]
-            self.run.expect(rows)
+            self.run.expect_rows(rows)
         self.progress = ProgressLine(self.config.pluginmanager.get_plugin("terminalreporter"), session)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Count and show a row by its outcome."""
+        """Return the category, letter and word with which pytest counts and shows a row."""
         result = _read_result(report)
         if result is None:
             return None
@@ -183,7 +183,7 @@ class Hooks:
             if self.progress:
                 self.progress.show(result)
             if not self.is_worker:
-                pytest_reports.explain(report, result, self.run.build_rerun_command())
+                pytest_reports.explain_failure(report, result, self.run.build_rerun_command())
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Store the reason why the run stops early: Ctrl-C, or the reason of a plugin."""

@@ -57,7 +57,7 @@ def _find_level_and_extension(names: tuple[str, ...]) -> tuple[str, str]:
 
 @cache
 def make_marker(name: str) -> pytest.MarkDecorator:
-    """Return the pytest mark of a name; cached, because thousands of rows share a few marks."""
+    """Return the pytest mark with a name; the result is cached, because thousands of rows share a few marks."""
     decorator: pytest.MarkDecorator = getattr(pytest.mark, name)
     return decorator
 
@@ -74,7 +74,7 @@ def register(config: pytest.Config) -> None:
     asked = _NAME.findall(_ARGUMENTS.sub("", config.option.markexpr))
     unknown = [name for name in asked if name not in _OPERATORS and name not in registered]
     if unknown:
-        raise pytest.UsageError(f"-m: there is no marker {unknown[0]!r}, but {', '.join(describe_markers())}")
+        raise pytest.UsageError(f"-m: unknown marker {unknown[0]!r}; the markers are {', '.join(describe_markers())}")
 
 
 # --- names for -k -----------------------------------------------------------------------------------------------------
@@ -91,18 +91,18 @@ def list_keywords(check: Check, row: Row) -> Iterator[str]:
     yield from (check.id, check.name, *check.requirements(row))
 
 
-def make_exact(config: pytest.Config, party: Party) -> None:
-    """Replace words of `-k` that are an area, or the id of a check of the judged party, by exact keywords."""
+def make_keywords_exact(config: pytest.Config, party: Party) -> None:
+    """Replace each word of `-k` that is an area or the id of a check by a keyword that selects only these rows."""
     if not config.option.keyword:
         return
     areas = [area for area in checks.PACKAGES if (area in checks.CLIENT_AREAS) == (party is Party.CLIENT)]
     ids = (check.id for area in areas for check in checks.list_area_checks(area))
     names = {name.lower() for name in (*areas, *ids)}
 
-    def replaced(word: re.Match[str]) -> str:
+    def replace_word(word: re.Match[str]) -> str:
         return _build_exact_keyword(word[0].lower()) if word[0].lower() in names else word[0]
 
-    config.option.keyword = _WORD.sub(replaced, config.option.keyword)
+    config.option.keyword = _WORD.sub(replace_word, config.option.keyword)
 
 
 def _build_exact_keyword(name: str) -> str:

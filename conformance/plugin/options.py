@@ -23,10 +23,10 @@ JUNIT_CASES = ("requirements", "rows")
 # Options that the environment (in capitals) and pytest's ini file can set as well.
 SETTING_OPTIONS = {
     "target_url": "the server to judge",
-    "target_grpc": "where it listens for gRPC",
-    "target_config": "a file about the target",
-    "target_ca": "certificates to verify TLS with",
-    "target_timeout": "seconds to wait",
+    "target_grpc": "the gRPC address to judge",
+    "target_config": "the target file",
+    "target_ca": "the file of certificates that verify TLS",
+    "target_timeout": "seconds to wait for a connection and for the next byte",
     "client_adapter": "the adapter of the client to judge",
 }
 
@@ -118,8 +118,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "conformance_seed",
         "metavar": "N",
         "type": int,
-        "help": "seed that assigns a User-Agent to each row under certify (default: 0; `oip-conformance certify` draws "
-        "one); a User-Agent in --target-header replaces them all",
+        "help": "seed that assigns a User-Agent to each row under certify (default: 0; `oip-conformance certify` "
+        "chooses one at random); a User-Agent in --target-header replaces them all",
     },
     "--conformance-dangerous": {
         "dest": "conformance_dangerous",
@@ -138,7 +138,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "conformance_robustness",
         "action": "store_true",
         "help": "at the end, also send hostile requests and report how many the server withstands; they do not affect "
-        "the verdict. Use it on your own server only: it may be slow or gone afterwards",
+        "the verdict. Use it on your own server only: it may be slow or down afterwards",
     },
     "--conformance-baseline": {
         "dest": "conformance_baseline",
@@ -205,11 +205,11 @@ def add_options(parser: pytest.Parser) -> None:
     for name, details in OPTIONS.items():
         group.addoption(name, **details)
     for name, meaning in SETTING_OPTIONS.items():
-        parser.addini(f"oip_{name}", f"{meaning}, where --{name.replace('_', '-')} is not given")
+        parser.addini(f"oip_{name}", f"{meaning}, used without --{name.replace('_', '-')}")
 
 
 def expect_known(unknown: Sequence[str]) -> None:
-    """Reject unknown options.
+    """Raise an exception if there is an unknown option.
 
     Args:
         unknown: the arguments that pytest's parser does not know.
@@ -261,8 +261,8 @@ def has_client(options: Any, ini: Callable[[str], Any]) -> bool:
     return not is_of_server and read_setting("client_adapter", options.client_adapter, ini) is not None
 
 
-def quieten(option: Any) -> None:
-    """Turn off pytest's output for each failure unless the user requests it; the suite's summary shows failures."""
+def hide_pytest_failures(option: Any) -> None:
+    """Turn off pytest's own output of failures unless the user requests it, because the suite's summary shows them."""
     option.conformance_tb = option.tbstyle
     if option.reportchars in ("fE", ""):
         option.reportchars = "N"

@@ -62,7 +62,7 @@ def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, expl
     """Yield the sections of the summary.
 
     A run with a baseline shows only the differences from it; a run with `-q` shows only unmet requirements. With `-v`
-    the words of the summary are explained as well.
+    a section explains the words of the summary.
     """
     from conformance.report import failure_patterns, robustness, terminal_findings  # lazy: needed at the end only
 
@@ -131,7 +131,7 @@ class ProgressLine:
     """The progress line of a run; `is_live` is true while the line replaces pytest's dots."""
 
     def __init__(self, reporter: Any, session: pytest.Session) -> None:
-        self.is_live = is_wanted(reporter, session.config)
+        self.is_live = wants_progress_line(reporter, session.config)
         self._reporter, self._session = reporter, session
         self._started, self._shown = time.monotonic(), 0.0
         self._done = self._failed = 0
@@ -139,7 +139,7 @@ class ProgressLine:
             reporter.showfspath = False  # rows of all areas take turns, and each turn would begin a line
 
     def show(self, result: CheckResult) -> None:
-        """Count a result and update the line."""
+        """Count a result, and update the line unless it was updated a moment ago."""
         if not self.is_live:
             return
         now = time.monotonic()
@@ -150,7 +150,9 @@ class ProgressLine:
         if now - self._shown < MIN_INTERVAL_S and not (is_first_failure or is_last):
             return
         self._shown = now
-        text = format_line(result.area, self._done, self._session.testscollected, self._failed, now - self._started)
+        text = format_progress_line(
+            result.area, self._done, self._session.testscollected, self._failed, now - self._started
+        )
         self._reporter.rewrite(text[: self._reporter._tw.fullwidth - 1], erase=True)
         self._reporter.flush()
 
@@ -159,13 +161,13 @@ class ProgressLine:
         self.is_live = False
 
 
-def is_wanted(reporter: Any, config: pytest.Config) -> bool:
+def wants_progress_line(reporter: Any, config: pytest.Config) -> bool:
     """Return whether to show the progress line: on a terminal, with default verbosity and output style."""
     is_plain = config.get_verbosity() == 0 and config.getini("console_output_style") != "classic"
     return bool(is_plain and reporter is not None and reporter.isatty)
 
 
-def format_line(area: str, done: int, total: int, failed: int, seconds: float) -> str:
+def format_progress_line(area: str, done: int, total: int, failed: int, seconds: float) -> str:
     """Format the progress line.
 
     Args:

@@ -39,7 +39,7 @@ _PYTEST_OUTCOME = {
 
 
 def find_status(result: CheckResult) -> tuple[str, str, str]:
-    """Return pytest's status of a result: category, letter, word."""
+    """Return the category, letter and word with which pytest counts and shows a result."""
     if result.is_for(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
     return (*_CATEGORY_AND_LETTER[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
@@ -50,8 +50,8 @@ def mark_report(report: pytest.TestReport) -> None:
     report.of_conformance = True  # type: ignore[attr-defined]
 
 
-def is_of_row(report: pytest.TestReport) -> bool:
-    """Return whether a report is about a row, and contains nothing but the row's result."""
+def is_row_report(report: pytest.TestReport) -> bool:
+    """Return whether a pytest report is about a row and contains no error beside the row's result."""
     return hasattr(report, "of_conformance") and (report.passed or hasattr(report, "conformance"))
 
 
@@ -68,17 +68,17 @@ def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Crash:
-    """The summary line of a failure, with the attribute that pytest's reports read."""
+class SummaryLine:
+    """The summary line of a failure; pytest reads the attribute `message` of a report's `reprcrash`."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """A failure in the form that pytest's reports expect: a summary line and the full text."""
+class FailureText:
+    """The text of a failure, with the attributes that pytest reads from `longrepr` of a report."""
 
-    reprcrash: Crash
+    reprcrash: SummaryLine
     text: str
 
     def __str__(self) -> str:
@@ -86,13 +86,16 @@ class Explanation:
         return self.text
 
 
-def explain(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
-    """Explain a failure in pytest's report, for JUnit and `-r`; not in a worker, where it cannot be serialized."""
+def explain_failure(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
+    """Put the text of a failure into pytest's report, for JUnit and `-r`.
+
+    Only the controller may do so, because pytest-xdist cannot serialize the text in a worker.
+    """
     if report.outcome != "failed":
         return
     of = f"{result.failure.level} {result.failure.requirement}: " if result.failure else ""
-    line = Crash(of + result.message.partition("\n")[0])
-    report.longrepr = Explanation(line, "\n".join(format_block(result, rerun)))  # type: ignore[assignment]
+    line = SummaryLine(of + result.message.partition("\n")[0])
+    report.longrepr = FailureText(line, "\n".join(format_block(result, rerun)))  # type: ignore[assignment]
 
 
 # --- junit ------------------------------------------------------------------------------------------------------------
@@ -110,8 +113,8 @@ class _JunitStandIn:
         self._log = log
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Forward a report unless it is of a row."""
-        if not is_of_row(report):
+        """Forward a report unless it is about a row."""
+        if not is_row_report(report):
             self._log.pytest_runtest_logreport(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -156,8 +159,8 @@ def _add_case(log: LogXML, case: Case) -> None:
     log.node_reporter(node).add_attribute("name", case.name)
     called = _build_report(node, case.status, "call", duration=case.duration)
     if case.status == "failed":
-        crash = Crash(case.message)
-        called.longrepr = Explanation(crash, case.text)  # type: ignore[assignment]
+        crash = SummaryLine(case.message)
+        called.longrepr = FailureText(crash, case.text)  # type: ignore[assignment]
     elif case.status == "skipped":
         called.longrepr = (case.area, 0, case.message)
     log.pytest_runtest_logreport(called)

@@ -48,7 +48,7 @@ class ServerOptions(CommonOptions):
         subjects: the model roles and deployed models; the model `all` stands for all models that the target lists.
         recording: the recording to judge instead of a server, or None.
         rate: the maximum number of requests per second; None means no limit.
-        connections: the number of concurrent connections; None chooses it by the latency of the target.
+        connections: the number of concurrent connections; None means a number that suits the latency of the target.
         seed: the seed that chooses client names; None uses the default.
     """
 
@@ -133,7 +133,7 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
         recording=recording,
         connections=_check_connections(option.conformance_concurrency),
         seed=_check_seed(option.conformance_seed, option.conformance_profile),
-        **common_options.read_fields(option),
+        **common_options.read_common_fields(option),
     )
     _check_addresses(found)
     return found
@@ -145,7 +145,7 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
 def _read_addresses(
     config: pytest.Config, config_file: str, file: TargetConfig, recording: Recording | None
 ) -> tuple[str, str | None]:
-    """Return the URL of the target, empty if only gRPC is judged, and its gRPC address or None."""
+    """Return the URL and the gRPC address of the target; an empty URL or None stands for a missing one."""
     if recording is not None:
         return recording.url, recording.grpc or None
     url = read_setting("target_url", config.option.target_url, config.getini) or file.url
@@ -156,7 +156,7 @@ def _read_addresses(
 
 
 def _check_addresses(options: ServerOptions) -> None:
-    """Check that the addresses can be used.
+    """Raise an exception if the addresses cannot be used.
 
     Raises:
         pytest.UsageError: an address cannot be used.
@@ -184,7 +184,7 @@ def _load_target_file(config_file: str) -> TargetConfig:
 
 
 def _merge_headers(given_headers: list[str], file: TargetConfig) -> list[str]:
-    """Merge headers: those of the command line replace those of the target file with the same name."""
+    """Merge headers: a header of the command line replaces the headers of the target file with the same name."""
     names = {_parse_header_name(header) for header in given_headers}
     try:
         own = from_command_line(given_headers)

@@ -37,13 +37,13 @@ from conformance.transport.target import Target
 
 
 class ServerRun(BaseRun):
-    """The state of one run.
+    """The state of one run that judges a server.
 
     Attributes:
         addresses: URL and gRPC address of the target, including credentials; final once the run has started.
         session: the session with the target; None until the run has started.
         connections: the number of concurrent connections.
-        waited_by_workers_s: the part of `waited_s` from the pytest-xdist workers that have ended.
+        waited_by_workers_s: the seconds that pytest-xdist workers waited; counts workers that have ended.
     """
 
     party: ClassVar[Party] = Party.SERVER
@@ -147,7 +147,7 @@ class ServerRun(BaseRun):
             evidence=options.evidence,
             is_one_of_several=bool(self._from_controller),
             bodies=SavedBodies() if options.recording is None else None,
-            seed=self._seed_of_names,
+            seed=self._client_name_seed,
         )
         target.has_answered = taken is not None  # it answered the controller
         if taken is None:
@@ -179,16 +179,15 @@ class ServerRun(BaseRun):
         )
 
     def _describe_recording_options(self) -> str:
-        """Return a text with the options with which the recording was made."""
+        """Return advice for a recording that does not fit: the options with which the recording was made, if known."""
         made_with = self.options.recording.options if self.options.recording else ()
         return (
-            f"it was made with {escape_text(shlex.join(made_with), 400)}"
-            if made_with
-            else "give the options of its run"
+            f"it was made with {escape_text(shlex.join(made_with), 400)}" if made_with else "use the options of its run"
         )
 
     @property
-    def _seed_of_names(self) -> int | None:
+    def _client_name_seed(self) -> int | None:
+        """The seed that chooses client names; None if the seed of the run belongs to Hypothesis."""
         return None if self.explores else self.seed
 
     def _choose_connections(self, target: Target) -> int:
@@ -213,18 +212,21 @@ class ServerRun(BaseRun):
             placements=placements,
             strict=self.options.strict,
             is_one_of_several=True,
-            seed=self._seed_of_names,
+            seed=self._client_name_seed,
             is_ahead=True,
         )
 
-    def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
+    def expect_rows(self, rows: Sequence[tuple[Check, Row]]) -> None:
         """Set the rows that will be judged, in order."""
         if self._scheduler is not None:
-            self._scheduler.expect(rows)
+            self._scheduler.expect_rows(rows)
 
     def describe_target(self) -> dict[str, Any]:
-        """Return facts for the report: whether the target never answered, the row that concurrency changed, waits."""
-        suffered = self._scheduler.suffered if self._scheduler else ""
+        """Return further members of the report's object `target`.
+
+        The members say whether the target never answered, which row concurrency disturbed, and how long the run waited.
+        """
+        suffered = self._scheduler.disturbed_row if self._scheduler else ""
         return {
             **({} if self._started_session.target.has_answered else {"unreachable": True}),
             **({"suffers_from_concurrency": suffered} if suffered else {}),
@@ -267,17 +269,17 @@ class ServerRun(BaseRun):
         return [*lines, *terminal.describe_visible_headers(find_unmaskable_headers(self._settings.headers))]
 
     def _describe_grpc(self) -> str:
-        """Return the text about gRPC in the header; empty if there is none."""
+        """Return the text about gRPC for the header; empty if the header needs none."""
         if self.grpc_url:
             return self.grpc_url if HTTP in self.transports else ""
         return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""
 
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield why rows could not be judged, and which models to deploy."""
+        """Yield lines that explain why rows could not be judged, and which models to deploy."""
         yield from terminal.format_unjudged(conclusion, self.survey)
         yield from terminal.describe_waits(conclusion.results, self.waited_s)
-        if self._scheduler is not None and self._scheduler.suffered:
-            yield from terminal.describe_disturbance(self._scheduler.suffered, self.connections)
+        if self._scheduler is not None and self._scheduler.disturbed_row:
+            yield from terminal.describe_disturbance(self._scheduler.disturbed_row, self.connections)
 
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this target, without options that select checks."""
@@ -306,7 +308,7 @@ class ServerRun(BaseRun):
         return parts
 
     def list_report_options(self) -> dict[str, Any]:
-        """Return the report's options that affect the verdict."""
+        """Return the options that the report shows, because they affect the verdict."""
         options = self.options
         from conformance.report import json_report  # lazy: not needed before the end
 

@@ -1,4 +1,4 @@
-"""Signal handling: SIGTERM ends a run like Ctrl-C, and neither interrupts the writing of output files."""
+"""Signal handling: SIGTERM ends a run like Ctrl-C, and neither signal interrupts the writing of output files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-def take_as_interrupt() -> Any:
+def interrupt_on_sigterm() -> Any:
     """Make SIGTERM raise KeyboardInterrupt; return the previous handler for `restore_handler`."""
     if threading.current_thread() is not threading.main_thread():
         return None  # handlers can only be set in the main thread

@@ -1,4 +1,4 @@
-"""Startup optimisations."""
+"""Startup optimizations: pauses garbage collection, and limits the threads of numpy."""
 
 from __future__ import annotations
 

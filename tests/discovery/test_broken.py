@@ -175,4 +175,6 @@ def test_what_breaks_beside_a_row_fails_that_row() -> None:
     assert after.failure is not None
     assert after.failure.requirement == "OIP-ERROR"
     right = "an answer with a 2xx status, or a refusal with a 4xx status"
-    assert after.message.startswith(f"expected {right}, to a request beside this row, for role identity_int32, got ")
+    assert after.message.startswith(
+        f"expected {right}, to an auxiliary request of the suite (role identity_int32), got "
+    )

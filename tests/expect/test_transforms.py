@@ -20,18 +20,18 @@ def array(datatype: str, elements: list[Any], shape: tuple[int, ...] | None = No
 @pytest.mark.parametrize(
     ("datatype", "shape", "right", "wrong", "words"),
     [
-        ("INT16", (2,), [1, 2], [256, 512], "with the bytes of each element in reverse (big-endian)"),
+        ("INT16", (2,), [1, 2], [256, 512], "with the bytes of each element reversed (big-endian)"),
         ("INT8", (2, 3), [1, 2, 3, 4, 5, 6], [1, 4, 2, 5, 3, 6], "in column-major order"),
         ("FP32", (3,), [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], "in reverse order"),
         ("FP64", (1,), [0.1], [0.10000000149011612], "rounded to 32 bits"),
-        ("INT64", (1,), [2**53 + 1], [2**53], "rounded through a double"),
-        ("INT64", (2,), [2**32 + 7, 1], [7, 1], "cut to 32 bits"),
+        ("INT64", (1,), [2**53 + 1], [2**53], "rounded to double precision"),
+        ("INT64", (2,), [2**32 + 7, 1], [7, 1], "truncated to 32 bits"),
         ("INT32", (4,), [1, 2, 3, 4], [4, 1, 2, 3], "shifted by 1 element towards the end"),
         ("INT32", (5,), [1, 2, 3, 4, 5], [3, 4, 5, 1, 2], "shifted by 2 elements towards the beginning"),
-        ("INT32", (4,), [1, 2, 3, 4], [1, 2, 0, 0], "cut after 2 elements, with zeros behind"),
-        ("INT32", (2,), [1, 2], [0, 0], "with zeros for all of its elements"),
-        ("BYTES", (2,), [b"a\0b", b"c"], [b"a", b"c"], "with each string cut at its first NUL"),
-        ("BYTES", (1,), ["é".encode()], ["Ã©".encode()], "with UTF-8 taken for Latin-1 and encoded again"),
+        ("INT32", (4,), [1, 2, 3, 4], [1, 2, 0, 0], "truncated after 2 elements and filled with zeros"),
+        ("INT32", (2,), [1, 2], [0, 0], "with all elements zero"),
+        ("BYTES", (2,), [b"a\0b", b"c"], [b"a", b"c"], "with each string truncated at its first NUL"),
+        ("BYTES", (1,), ["é".encode()], ["Ã©".encode()], "decoded as Latin-1 instead of UTF-8 and encoded again"),
         ("INT32", (2,), [1, 2], [5, 9], ""),
         ("INT32", (2,), [7, 7], [7, 8], ""),
         ("FP32", (1,), [float("nan")], [1.0], ""),
@@ -48,7 +48,7 @@ def test_other_shapes_are_not_compared() -> None:
 
 
 def test_bytes_that_stand_elsewhere() -> None:
-    assert describe_misplacement(b"abcd", b"{}....abcd", 2) == "its bytes stand at byte 6 of the answer, not at 2"
+    assert describe_misplacement(b"abcd", b"{}....abcd", 2) == "its bytes are at offset 6 of the answer, not at 2"
     assert [
         describe_misplacement(*case) for case in ((b"abcd", b"abcd", 0), (b"abcd", b"x", 0), (b"ab", b"{}ab", 0))
     ] == [
@@ -64,4 +64,4 @@ def test_the_message_says_so() -> None:
     answer = parse(body, str(len(head)))
     found = find_difference(Tensor.from_values("X", "INT32", [1, 2]), answer.output("X"), body)
     assert found is not None
-    assert found.actual.endswith("; it is the expected tensor with the bytes of each element in reverse (big-endian)")
+    assert found.actual.endswith("; it is the expected tensor with the bytes of each element reversed (big-endian)")

@@ -38,8 +38,8 @@ def test_a_signal_in_the_survey_leaves_the_reports_that_were_wanted(tmp_path: Pa
     ended = interrupted(tmp_path, number, *wanted)
     expect_within(ended)
     assert (ended.status, ended.verdict) == (INTERRUPTED, "incomplete"), ended.output
-    assert ended.why.startswith("interrupted before the suite knew http://127.0.0.1:")
-    assert ended.output.splitlines()[-1].startswith("incomplete: interrupted before")
+    assert ended.why.startswith("interrupted during the discovery of http://127.0.0.1:")
+    assert ended.output.splitlines()[-1].startswith("incomplete: interrupted during")
     assert ended.report["rows"] == []
     assert all("incomplete" in (tmp_path / name).read_text() for name in ("r.html", "r.md"))
     assert ElementTree.parse(tmp_path / "j.xml").getroot().tag == "testsuites"  # noqa: S314 - written by ourselves

@@ -151,13 +151,13 @@ def test_an_update_keeps_what_holds_with_its_comments_and_drops_what_does_not() 
     assert text.startswith('# Ours.\n\n[[known]]\ncheck = "sizes.one"  # of Triton\nrows = "a"\nreason = "looked at"\n')
     assert 'rows = "b"' not in text
     assert text.endswith(
-        '[[known]]\ncheck = "sizes.one"\nrows = "c"\nrequirement = "BIN-A"\nreason = "not looked into yet"\n'
+        '[[known]]\ncheck = "sizes.one"\nrows = "c"\nrequirement = "BIN-A"\nreason = "not investigated yet"\n'
     )
 
 
 def test_an_update_of_nothing_is_a_file_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text(update_text("", [result("fail"), result("pass", "b")]))
-    assert load(tmp_path / "b.toml").entries == [BaselineEntry("not looked into yet", "sizes.one", ("a",), "BIN-A")]
+    assert load(tmp_path / "b.toml").entries == [BaselineEntry("not investigated yet", "sizes.one", ("a",), "BIN-A")]
     assert update_text((tmp_path / "b.toml").read_text(), [result("fail")]) == (tmp_path / "b.toml").read_text()
 
 
@@ -186,12 +186,12 @@ def test_what_fails_anew_is_one_entry_for_a_check_and_a_requirement() -> None:
 
 def test_what_is_blocked_names_its_rows() -> None:
     entries = from_text(settled("", [result("blocked"), result("blocked", "b")])).entries
-    assert entries == [BaselineEntry("not looked into yet", "sizes.one", ("a", "b"))]
+    assert entries == [BaselineEntry("not investigated yet", "sizes.one", ("a", "b"))]
 
 
 def test_an_update_takes_fixed_rows_out_of_a_list() -> None:
     before = settled("", [*[result("fail", row) for row in "abc"], result("pass", "d")]).replace(
-        "not looked into yet", "looked at"
+        "not investigated yet", "looked at"
     )
     after = settled(before, [result("fail"), result("pass", "b"), result("fail", "c"), result("pass", "d")])
     assert from_text(after).entries == [BaselineEntry("looked at", "sizes.one", ("a", "c"), "BIN-A")]
@@ -228,7 +228,10 @@ def test_an_update_lists_advice_where_it_counts() -> None:
             "expires: write a date without quotes, such as 2027-01-31, not '2027-01-01'",
         ),
         ('[[known]]\nreason = "b"', "known.0: give a check, a requirement, or both"),
-        ('[[known]]\nrequirement = "A"\nrows = "c"\nreason = "b"', "known.0.rows: say of which check"),
+        (
+            '[[known]]\nrequirement = "A"\nrows = "c"\nreason = "b"',
+            "known.0.rows: name the check of these rows as well",
+        ),
         ("advice = 1", "advice: 1 is not of type 'boolean'"),
         ("known", "not TOML: "),
     ],

@@ -88,7 +88,7 @@ def test_who_serves_the_judge_alone_fails_by_that(server: Server) -> None:
     assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
     assert all(choose_names(SEED, scope)[0] is not OWN_CLIENT for scope in wrong.failed)
     message = next(one.message for one in wrong.results if one.outcome is Outcome.FAIL)
-    assert f"what the same request gets as {OWN_CLIENT.http}, where it is met" in message
+    assert f"the same outcome as with the User-Agent {OWN_CLIENT.http}" in message
 
 
 def test_who_serves_everybody_but_the_judge_fails_by_that(server: Server) -> None:

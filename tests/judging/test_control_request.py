@@ -11,10 +11,10 @@ from conformance.expect.content_coding import compress_gzip
 from conformance.judging.control_request import (
     RequestContent,
     build_control_request,
-    enlarge,
+    enlarge_content,
     pad_message,
     read_request_content,
-    shrink,
+    shrink_content,
 )
 from conformance.roles.model import Model
 from conformance.roles.roles import load
@@ -60,7 +60,7 @@ AS_JSON = model("identity_int32").request([NUMBERS.inputs[0].tensor], send="json
 )
 def test_the_twin_is_as_large(message: Message) -> None:
     asking = found(message, "identity_int32")
-    assert (asking.elements, asking.dimension, asking.batch, asking.id) == (70, 70, 70, "é" * 9)
+    assert (asking.max_elements, asking.max_dimension, asking.max_batch_size, asking.id) == (70, 70, 70, "é" * 9)
     made = document(asking, "identity_int32")
     entry = {"name": "INPUT", "shape": [70], "datatype": "INT32", "data": [1001] * 70}
     assert made == {"id": "é" * 9, "inputs": [entry], "path": "/v2/models/the-identity_int32/infer"}
@@ -70,9 +70,9 @@ def test_the_twin_is_as_large(message: Message) -> None:
 def test_strings_are_as_long() -> None:
     request = model("identity_bytes").request([model("identity_bytes").tensor([b"\xff" * 100, b"", b"xyz"])])
     asking = found(request.message(), "identity_bytes")
-    assert asking.string == 100
+    assert asking.max_string_bytes == 100
     assert document(asking, "identity_bytes")["inputs"][0]["data"] == ["a" * 100, "", "aaa"]
-    assert found(make_infer_message(request), "identity_bytes").string == 100
+    assert found(make_infer_message(request), "identity_bytes").max_string_bytes == 100
 
 
 @pytest.mark.parametrize(
@@ -100,26 +100,26 @@ def test_what_has_no_json_form_is_as_large_elsewhere() -> None:
 def test_a_model_that_is_told_how_much_to_make_is_told_so() -> None:
     request = model("emit").request([model("emit").tensor([5000, 3])])
     asking = found(request.message(), "emit")
-    assert asking.elements == 5000
+    assert asking.max_elements == 5000
     assert document(asking, "emit")["inputs"][0]["data"] == [5000, 3]
 
 
 def test_the_larger_one_is_larger_and_the_smaller_one_quick() -> None:
     many = model("identity_uint8")
     asking = found(many.request([many.tensor([1] * 100_000)]).message(), "identity_uint8")
-    assert enlarge(asking, many).elements == 100_001
-    assert shrink(asking, many).elements == 32_768
+    assert enlarge_content(asking, many).max_elements == 100_001
+    assert shrink_content(asking, many).max_elements == 32_768
     few = found(NUMBERS.message(), "identity_int32")
-    assert shrink(few, model("identity_int32")) is few
-    assert enlarge(few, model("identity_int32")).id == "é" * 9 + "a"
+    assert shrink_content(few, model("identity_int32")) is few
+    assert enlarge_content(few, model("identity_int32")).id == "é" * 9 + "a"
     fixed = model("fixed")
-    assert enlarge(found(fixed.request().message(), "fixed"), fixed).elements == 6
+    assert enlarge_content(found(fixed.request().message(), "fixed"), fixed).max_elements == 6
 
 
 def test_classes_are_counted() -> None:
     request = model("scores").request(send="json", outputs=[RequestedOutput("SCORES", classification=300)])
-    assert found(request.message(), "scores").classified == {"SCORES": 300}
-    assert found(make_infer_message(request), "scores").classified == {"SCORES": 300}
+    assert found(request.message(), "scores").class_counts == {"SCORES": 300}
+    assert found(make_infer_message(request), "scores").class_counts == {"SCORES": 300}
 
 
 @pytest.mark.parametrize(

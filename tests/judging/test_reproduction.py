@@ -29,19 +29,21 @@ def exchange(
     return Exchange(number, message, URL + path, 200, send_options=options, connection=connection, call=call)
 
 
-def numbers(sent: list[Exchange], last: int, *, is_of_state: bool = False) -> list[list[int]]:
-    return [[one.number for one in step] for step in build_reproduction(sent[last], sent, is_of_state=is_of_state)]
+def numbers(sent: list[Exchange], last: int, *, is_about_state: bool = False) -> list[list[int]]:
+    return [
+        [one.number for one in step] for step in build_reproduction(sent[last], sent, is_about_state=is_about_state)
+    ]
 
 
 def test_a_request_on_a_connection_of_its_own_is_sent_alone() -> None:
     sent = [exchange(0, call=0), exchange(1, call=1, connection=3), exchange(2, call=2)]
     assert numbers(sent, 2) == [[2]]
-    assert is_single_request(build_reproduction(sent[2], sent, is_of_state=False))
+    assert is_single_request(build_reproduction(sent[2], sent, is_about_state=False))
 
 
 def test_a_manner_is_no_plain_course() -> None:
     sent = [exchange(0, call=0, connection=1, send_options=SendOptions(chunked=()))]
-    assert not is_single_request(build_reproduction(sent[0], sent, is_of_state=False))
+    assert not is_single_request(build_reproduction(sent[0], sent, is_about_state=False))
 
 
 def test_what_came_before_on_the_connection_goes_first() -> None:
@@ -74,7 +76,7 @@ def test_pipelined_requests_are_one_step_in_which_files_keep_the_order_on_the_wi
 
 def test_what_may_have_left_something_behind_goes_first_where_state_is_judged() -> None:
     sent = [exchange(k, call=k) for k in range(MAX_EARLIER_REQUESTS + 10)]
-    found = numbers(sent, MAX_EARLIER_REQUESTS + 9, is_of_state=True)
+    found = numbers(sent, MAX_EARLIER_REQUESTS + 9, is_about_state=True)
     assert found == [[k] for k in range(9, MAX_EARLIER_REQUESTS + 10)]
 
 
@@ -88,7 +90,7 @@ def test_secrets_are_in_no_file(tmp_path: Path, grpc: bool) -> None:
     headers = ["Authorization: Bearer secret-token", "Host: models.example"]
     given = settings.make_settings(URL, headers=headers, grpc="127.0.0.1:8")
     sent = [exchange(k, call=k, connection=1, grpc=grpc, send_options=SendOptions(segments=(2,))) for k in range(2)]
-    steps = build_reproduction(sent[1], sent, is_of_state=False)
+    steps = build_reproduction(sent[1], sent, is_about_state=False)
     reproducers.write(tmp_path, steps, given)
     make = reproducers.build_grpc_program if grpc else reproducers.build_http_program
     program = make(steps, given, {"Authorization": "AUTHORIZATION"})
@@ -111,7 +113,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_body_is_kept_once(tmp_path: Path) -> None:
     bodies = SavedBodies()
     assert list(tmp_path.iterdir()) == []
-    first, again, other = bodies.keep(b"a" * 2000), bodies.keep(b"a" * 2000), bodies.keep(b"b" * 2000)
+    first, again, other = bodies.save(b"a" * 2000), bodies.save(b"a" * 2000), bodies.save(b"b" * 2000)
     assert first is not None
     assert other is not None
     assert first == again != other
@@ -121,10 +123,10 @@ def test_a_body_is_kept_once(tmp_path: Path) -> None:
 def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "MAX_SAVED_FILES", 2)
     bodies = SavedBodies()
-    assert [bodies.keep(bytes([number])) is not None for number in (1, 2, 3, 1)] == [True, True, False, True]
-    assert SavedBodies(_room=3).keep(b"four") is None
+    assert [bodies.save(bytes([number])) is not None for number in (1, 2, 3, 1)] == [True, True, False, True]
+    assert SavedBodies(_room=3).save(b"four") is None
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
-    assert SavedBodies().keep(b"a") is None
+    assert SavedBodies().save(b"a") is None

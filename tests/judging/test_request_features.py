@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.request_features import MAX_PARSED_BYTES, collect_answered, collect_failed
+from conformance.judging.request_features import MAX_PARSED_BYTES, collect_answered_features, collect_failed_features
 from conformance.roles.model import Model
 from conformance.roles.roles import load
 from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
@@ -25,7 +25,7 @@ def exchange(message: Message, **more: Any) -> Exchange:
 
 
 def features(message: Message, **more: Any) -> list[str]:
-    found = collect_answered([exchange(message, **more)])
+    found = collect_answered_features([exchange(message, **more)])
     assert found is not None
     return [text for text, _ in found["features"]]
 
@@ -101,19 +101,19 @@ def test_of_a_long_request_the_size_is_said() -> None:
 )
 def test_how_a_request_failed(more: dict[str, Any], requirement: str, answer: str | None) -> None:
     unmet = UnmetError("x", "y", Reply(exchange(INT32.request().message(), **more)))
-    sent = collect_failed(unmet, requirement)
+    sent = collect_failed_features(unmet, requirement)
     assert (sent and sent["answer"]) == answer
 
 
 def test_only_requests_for_inference_count() -> None:
     message = INT32.request().message()
     others = [exchange(Message("/v2", method="GET")), exchange(message, status=400), exchange(message, as_octets=True)]
-    assert collect_answered(others) is None
-    assert collect_failed(UnmetError("x", "y"), "OIP-ANSWER") is None
+    assert collect_answered_features(others) is None
+    assert collect_failed_features(UnmetError("x", "y"), "OIP-ANSWER") is None
 
 
 def test_of_a_row_over_both_transports_the_first_counts() -> None:
-    sent = collect_answered([exchange(make()) for make in (of_grpc(INT32, send="json"), of_http(INT32))])
+    sent = collect_answered_features([exchange(make()) for make in (of_grpc(INT32, send="json"), of_http(INT32))])
     assert sent is not None
     assert sent["over"] == "grpc"
     assert "with INT32 as binary data" not in [text for text, _ in sent["features"]]

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.quick_rows import MAX_SUBSTITUTES, find_place, find_turn, select_quick_rows, sort_for_run
+from conformance.judging.quick_rows import (
+    MAX_SUBSTITUTES,
+    build_order_key,
+    find_quick_position,
+    select_quick_rows,
+    sort_for_run,
+)
 from conformance.judging.selection import bind_model, list_profile_rows
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import EXTENSIONS, ROBUSTNESS
@@ -17,9 +23,9 @@ def test_rows_of_the_set_stand_alone_where_they_apply() -> None:
 
 def test_a_check_without_an_applicable_row_in_the_set_has_two_others() -> None:
     def applies(check: Check, row: Row) -> bool:
-        return find_place(check, row) is None
+        return find_quick_position(check, row) is None
 
-    more = [case for case in select_quick_rows(ROWS, applies) if find_place(*case) is None]
+    more = [case for case in select_quick_rows(ROWS, applies) if find_quick_position(*case) is None]
     counts = [sum(check.id == name for check, _ in more) for name in {check.id for check, _ in more}]
     assert max(counts) == MAX_SUBSTITUTES
     assert {check.id for check, _ in more} == {check.id for check, row in ROWS if applies(check, row)}
@@ -34,18 +40,22 @@ def test_each_check_is_judged_on_the_one_model_that_there_is() -> None:
 
 def test_a_deployed_model_has_the_place_of_the_row() -> None:
     check, row = list_profile_rows("quick")[0]
-    assert find_place(check, bind_model("iris", row)) == find_place(check, row) is not None
+    assert find_quick_position(check, bind_model("iris", row)) == find_quick_position(check, row) is not None
 
 
 def test_rows_of_the_set_run_first_and_others_keep_their_order() -> None:
     ordered = sort_for_run(ROWS)
     count = len(list_profile_rows("quick"))
-    assert [find_place(*case) is None for case in ordered] == [place >= count for place in range(len(ROWS))]
-    assert ordered[count:] == [case for case in ROWS if find_place(*case) is None]
+    assert [find_quick_position(*case) is None for case in ordered] == [place >= count for place in range(len(ROWS))]
+    assert ordered[count:] == [case for case in ROWS if find_quick_position(*case) is None]
 
 
 def test_hostile_and_dangerous_rows_come_last() -> None:
     check = Check(f"{ROBUSTNESS}.x", (), None, (), lambda: None)
     other = Check("json.x", (), None, (), lambda: None)
-    turns = [find_turn(other, Row("")), find_turn(other, Row("", dangerous=True)), find_turn(check, Row(""))]
+    turns = [
+        build_order_key(other, Row("")),
+        build_order_key(other, Row("", dangerous=True)),
+        build_order_key(check, Row("")),
+    ]
     assert turns == sorted(turns)

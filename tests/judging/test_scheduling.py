@@ -39,9 +39,9 @@ class JudgingResult:
             alone.target.journal = self.calls.append
             others = [Session(Target(made), survey, is_one_of_several=True) for _ in range(connections)]
             ahead = ConcurrentScheduler(alone, others)
-            ahead.expect(wanted)
+            ahead.expect_rows(wanted)
             self.results = [ahead.judge(check, row) for check, row in wanted]
-            self.suffered = ahead.suffered
+            self.disturbed_row = ahead.disturbed_row
             ahead.close()
 
     @property
@@ -60,7 +60,7 @@ def test_results_and_recording_are_those_of_one_row_after_another(reference: str
     one_by_one, ahead = JudgingResult(reference, wanted, 0), JudgingResult(reference, wanted, 6)
     assert ahead.outcomes == one_by_one.outcomes
     assert ahead.sent == one_by_one.sent
-    assert not ahead.suffered
+    assert not ahead.disturbed_row
 
 
 def test_what_is_wrong_alone_is_wrong_beside_others() -> None:
@@ -69,7 +69,7 @@ def test_what_is_wrong_alone_is_wrong_beside_others() -> None:
         one_by_one, ahead = JudgingResult(url, wanted, 0), JudgingResult(url, wanted, 6)
     assert ahead.outcomes == one_by_one.outcomes
     assert Outcome.FAIL in {one.outcome for one in ahead.results}
-    assert not ahead.suffered
+    assert not ahead.disturbed_row
 
 
 class _Overwhelmed(BaseHTTPRequestHandler):
@@ -111,7 +111,7 @@ def test_a_target_that_suffers_is_asked_one_row_after_another(reference: str) ->
     handler = type("Handler", (_Overwhelmed,), {"behind": reference})
     with serve(handler) as url:
         found = JudgingResult(url, wanted, 6)
-    assert found.suffered
+    assert found.disturbed_row
     assert {one.outcome for one in found.results} == {Outcome.PASS, Outcome.OBSERVED}
 
 
@@ -120,7 +120,7 @@ def test_rows_that_were_left_out_are_not_waited_for(reference: str) -> None:
     with Session(Target(settings.make_settings(reference))) as alone:
         survey = alone.discover()
         ahead = ConcurrentScheduler(alone, [Session(Target(settings.make_settings(reference)), survey)])
-        ahead.expect(wanted)
+        ahead.expect_rows(wanted)
         results: list[CheckResult] = [ahead.judge(*wanted[3]), ahead.judge(*wanted[-1]), ahead.judge(*wanted[0])]
         ahead.close()
     assert [format_key(one.id, one.row) for one in results] == [

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.plugin.printing import format_line
+from conformance.plugin.printing import format_progress_line
 from tests.support.servers import PYTEST, judge
 
 
@@ -30,7 +30,7 @@ from tests.support.servers import PYTEST, judge
 )
 def test_the_line(counts: tuple[int, int, int], seconds: float, shown: str) -> None:
     done, total, failed = counts
-    assert format_line("raw", done, total, failed, seconds) == shown
+    assert format_progress_line("raw", done, total, failed, seconds) == shown
 
 
 def on_a_terminal(folder: Path, *arguments: str) -> str:

@@ -99,8 +99,8 @@ def test_a_marker_that_is_not_known_is_one_line_and_status_4(tmp_path: Path, sma
     assert run.returncode == 4
     assert run.stderr.count("\n") <= 2
     assert (
-        "-m: there is no marker 'typo', but must, should, may, observe, protocol, robustness, binary_tensor_data, raw"
-        in run.stderr
+        "-m: unknown marker 'typo'; the markers are must, should, may, observe, protocol, robustness, "
+        "binary_tensor_data, raw" in run.stderr
     )
 
 

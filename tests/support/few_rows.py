@@ -13,7 +13,7 @@ from functools import cache
 import pytest
 
 from conformance import checks
-from conformance.judging.quick_rows import find_place
+from conformance.judging.quick_rows import find_quick_position
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import ROBUSTNESS
 
@@ -57,7 +57,7 @@ def _select_rows(check: Check) -> list[Row]:
     def rank(row: Row) -> tuple[bool, bool, bool, int]:
         role = check.find_role(row)
         place = FIRST_ROLES.index(role) if role in FIRST_ROLES else len(FIRST_ROLES)
-        return row.dangerous, find_place(check, row) is None, row.id not in FIRST_ROWS, place
+        return row.dangerous, find_quick_position(check, row) is None, row.id not in FIRST_ROWS, place
 
     chosen: dict[tuple[str, ...], Row] = {}
     for row in sorted(check.rows, key=rank):
