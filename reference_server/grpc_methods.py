@@ -32,7 +32,7 @@ class Method:
     call: Callable[[Models, Message], Message]
 
 
-def by_name() -> dict[str, Method]:
+def get_methods() -> dict[str, Method]:
     """Return the methods by the name in their path."""
     return {
         "ServerLive": Method(service_pb2.ServerLiveRequest, server_live),
@@ -58,35 +58,37 @@ def server_ready(_models: Models, _message: Message) -> Message:
 
 def model_ready(models: Models, message: Message) -> Message:
     """ModelReady."""
-    find(models, message.name, message.version)
+    find_model(models, message.name, message.version)
     return service_pb2.ModelReadyResponse(ready=True)
 
 
 def server_metadata(_models: Models, _message: Message) -> Message:
     """ServerMetadata."""
-    return service_pb2.ServerMetadataResponse(**metadata.server())
+    return service_pb2.ServerMetadataResponse(**metadata.describe_server())
 
 
 def model_metadata(models: Models, message: Message) -> Message:
     """ModelMetadata."""
-    return service_pb2.ModelMetadataResponse(**metadata.describe(find(models, message.name, message.version)))
+    return service_pb2.ModelMetadataResponse(
+        **metadata.describe_model(find_model(models, message.name, message.version))
+    )
 
 
 def model_config(models: Models, message: Message) -> Message:
     """ModelConfig."""
-    described = metadata.describe_configuration(find(models, message.name, message.version))
+    described = metadata.describe_configuration(find_model(models, message.name, message.version))
     return service_pb2.ModelConfigResponse(config=json_format.ParseDict(described, model_config_pb2.ModelConfig()))
 
 
 def model_statistics(models: Models, message: Message) -> Message:
     """ModelStatistics: of the named model, or of all models."""
-    named = [find(models, message.name, message.version)] if message.name else models.values()
+    named = [find_model(models, message.name, message.version)] if message.name else models.values()
     return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(named))
 
 
 def model_infer(models: Models, message: Message) -> Message:
     """ModelInfer."""
-    model = find(models, message.model_name, message.model_version)
+    model = find_model(models, message.model_name, message.model_version)
     return inference.run(
         model,
         lambda: grpc_request.parse(model, message),
@@ -94,7 +96,7 @@ def model_infer(models: Models, message: Message) -> Message:
     )
 
 
-def find(models: Models, name: str, version: str) -> Model:
+def find_model(models: Models, name: str, version: str) -> Model:
     """Return the model that a message names; an empty version means the only one."""
     if name not in models:
         raise InferenceError(f"there is no model {format_value(name)}", status=404)

@@ -106,7 +106,7 @@ def is_raw(message: Message) -> bool:
 
 def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
     """Read every input; raw contents follow the order of the request's inputs, not the declared order."""
-    raw = raw_contents(message)
+    raw = list_raw_contents(message)
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
     for index, entry in enumerate(message.inputs):
@@ -121,7 +121,7 @@ def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
     return found
 
 
-def raw_contents(message: Message) -> list[bytes | None]:
+def list_raw_contents(message: Message) -> list[bytes | None]:
     """Return the raw contents of each input; None for every input if the request has no raw contents."""
     count = len(message.inputs)
     if not is_raw(message):
@@ -164,18 +164,18 @@ def parse_outputs(model: Model, message: Message) -> list[RequestedOutput]:
     """Read which outputs to return and how; all of them, in declared order, if none is listed."""
     raw = is_raw(message)
     declared = [spec.name for spec in model.outputs]
-    wishes: dict[str, RequestedOutput] = {}
+    requested: dict[str, RequestedOutput] = {}
     for index, entry in enumerate(message.outputs):
         with error_context("outputs", index, entry.name):
             if entry.name not in declared:
                 raise InferenceError(f"the model has no such output; it has {join_names(declared)}")
-            if entry.name in wishes:
+            if entry.name in requested:
                 raise InferenceError("this output is requested twice")
-            wishes[entry.name] = RequestedOutput(entry.name, raw, class_count(entry))
-    return list(wishes.values()) or [RequestedOutput(name, raw) for name in declared]
+            requested[entry.name] = RequestedOutput(entry.name, raw, get_class_count(entry))
+    return list(requested.values()) or [RequestedOutput(name, raw) for name in declared]
 
 
-def class_count(entry: Message) -> int | None:
+def get_class_count(entry: Message) -> int | None:
     """Return the `classification` parameter of a requested output, an int64_param of at least 1; None when absent."""
     if "classification" not in entry.parameters:  # reading an absent key of a map would add it
         return None

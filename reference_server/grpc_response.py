@@ -25,26 +25,26 @@ Named = tuple[str, Tensor]
 
 def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Message:
     """Return the answer: the requested outputs, in requested order."""
-    outputs = [(wish.name, output_tensor(model, wish, produced[wish.name])) for wish in request.outputs]
+    outputs = [(output.name, classify_output(model, output, produced[output.name])) for output in request.outputs]
     response = service_pb2.ModelInferResponse(model_name=model.name, model_version=VERSION, id=request.id or "")
-    if answers_raw(request, outputs):
+    if is_raw_answer(request, outputs):
         add_raw(response, outputs)
     else:
         add_typed(response, outputs)
     return response
 
 
-def output_tensor(model: Model, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+def classify_output(model: Model, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """Return a requested output: the tensor itself, or its classes."""
-    if wish.classes is None:
+    if output.classes is None:
         return tensor
-    with error_context(f"output '{wish.name}'"):
-        return classification.classify(tensor, wish.classes, model.batching, model.labels.get(wish.name, ()))
+    with error_context(f"output '{output.name}'"):
+        return classification.classify(tensor, output.classes, model.batching, model.labels.get(output.name, ()))
 
 
-def answers_raw(request: InferRequest, outputs: Sequence[Named]) -> bool:
+def is_raw_answer(request: InferRequest, outputs: Sequence[Named]) -> bool:
     """Decide whether the whole answer is raw."""
-    return any(wish.binary for wish in request.outputs) or any(
+    return any(output.binary for output in request.outputs) or any(
         tensor.datatype not in grpc_contents.FIELDS for _, tensor in outputs
     )
 

@@ -67,7 +67,9 @@ def is_other_protocol(data: bytes) -> bool:
     return any(line in data for line in OTHER_PROTOCOLS)
 
 
-def refusal(version: str, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> HeadRefusal | None:
+def find_refusal(
+    version: str, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]
+) -> HeadRefusal | None:
     """Return why a head is refused, or None.
 
     Args:
@@ -96,7 +98,7 @@ def _find_values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[
     return [value for name, value in headers if name == wanted]
 
 
-def has_chunks(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+def is_chunked(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Say whether the body is chunked, given an accepted head."""
     return bool(_find_values(headers, b"transfer-encoding"))
 
@@ -142,7 +144,7 @@ class ChunkFrames:
         """Record the end of a chunk."""
         self._is_in_chunk, self._has_moved = False, True
 
-    def refusal(self, data: bytes) -> HeadRefusal | None:
+    def find_refusal(self, data: bytes) -> HeadRefusal | None:
         """Return why these bytes, just parsed, are refused, or None."""
         self._outside = 0 if self._has_moved else self._outside + len(data)
         self._has_moved = False

@@ -43,9 +43,9 @@ async def read(request: Request, limits: Limits) -> bytes:
     now = asyncio.get_running_loop().time
     began = now()
     try:
-        async with asyncio.timeout_at(began + limits.patience) as patience:
+        async with asyncio.timeout_at(began + limits.wait_seconds) as deadline:
             async for chunk in request.stream():
-                patience.reschedule(min(now() + limits.patience, began + limits.body_seconds))
+                deadline.reschedule(min(now() + limits.wait_seconds, began + limits.body_seconds))
                 chunks.append(chunk)
                 size += len(chunk)
                 if size > limit:

@@ -15,7 +15,7 @@ class Limits:
     Attributes:
         head: bytes of request line and headers together, without those received together with the first byte.
         body: bytes of a body, both as received and decoded.
-        patience: seconds to wait for a whole head, for the next part of a body, and for the client to read an answer.
+        wait_seconds: seconds to wait for a whole head, for more bytes of a body, and for the client to read an answer.
         body_seconds: seconds for a whole body.
         json: bytes of the JSON of a request.
         elements: values in the JSON of a request, elements of an output in JSON, and elements of BYTES.
@@ -26,7 +26,7 @@ class Limits:
 
     head: int = 64 * 1024
     body: int = 64 * 1024 * 1024
-    patience: float = 10.0
+    wait_seconds: float = 10.0
     body_seconds: float = 300.0
     json: int = 16 * 1024 * 1024
     elements: int = 2 * 1024 * 1024
@@ -90,7 +90,7 @@ OPTIONS = (
     Option("--max-entries", "entries", parse_whole, "NUMBER", "refuse more entries of inputs, and of outputs"),
     Option("--max-connections", "connections", parse_whole, "NUMBER",
            "refuse connections beyond so many with status 503"),
-    Option("--patience", "patience", parse_seconds, "SECONDS",
+    Option("--patience", "wait_seconds", parse_seconds, "SECONDS",
            "refuse a request whose head, or the next part of whose body, takes longer, with status 408"),
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from reference_server.limits import get_limits
 Object = dict[str, Any]
 
 
-def string(owner: Object, name: str) -> str:
+def get_string(owner: Object, name: str) -> str:
     """Return a required string."""
     value = owner.get(name)
     if not isinstance(value, str):
@@ -20,7 +20,7 @@ def string(owner: Object, name: str) -> str:
     return value
 
 
-def objects(owner: Object, name: str) -> list[Object]:
+def get_objects(owner: Object, name: str) -> list[Object]:
     """Return an array of objects, empty when absent; refuse more than the limit."""
     value = owner.get(name)
     if value is None:
@@ -35,7 +35,7 @@ def objects(owner: Object, name: str) -> list[Object]:
     return value
 
 
-def parameters(owner: Object) -> Object:
+def get_parameters(owner: Object) -> Object:
     """Return the parameters; an empty object when absent."""
     value = owner.get("parameters")
     if value is None:
@@ -45,7 +45,7 @@ def parameters(owner: Object) -> Object:
     return value
 
 
-def flag(given: Object, name: str) -> bool | None:
+def get_flag(given: Object, name: str) -> bool | None:
     """Return a boolean parameter; None when absent."""
     value = given.get(name)
     if value is not None and not isinstance(value, bool):
@@ -53,7 +53,7 @@ def flag(given: Object, name: str) -> bool | None:
     return value
 
 
-def whole(given: Object, name: str, least: int) -> int | None:
+def get_integer(given: Object, name: str, least: int) -> int | None:
     """Return an integer parameter of at least `least`; None when absent. 2.0 is not an integer here."""
     value = given.get(name)
     if value is None:
@@ -63,7 +63,7 @@ def whole(given: Object, name: str, least: int) -> int | None:
     return value
 
 
-def shape(owner: Object) -> tuple[int, ...]:
+def get_shape(owner: Object) -> tuple[int, ...]:
     """Return the required shape: an array of integers from 0 to 2^63 - 1."""
     value = owner.get("shape")
     if value is None:

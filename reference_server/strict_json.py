@@ -47,7 +47,7 @@ def read(text: str) -> Any:
     if len(text) <= SHORT:
         return ONE_PASS_DECODER.decode(text)
     count = SizeCounter()
-    return Reader(text, distinct_members, refuse_constant, count.values, count.container).read()
+    return Reader(text, build_object, refuse_constant, count.count_values, count.count_container).read()
 
 
 class SizeCounter:
@@ -57,13 +57,13 @@ class SizeCounter:
         self.limits = get_limits()
         self.elements = self.containers = 0
 
-    def values(self, more: int) -> None:
+    def count_values(self, more: int) -> None:
         """Count values; refuse too many."""
         self.elements += more
         if self.elements > self.limits.elements:
             raise InferenceError(f"the JSON has more than {self.limits.elements} values", TOO_LARGE)
 
-    def container(self, depth: int) -> None:
+    def count_container(self, depth: int) -> None:
         """Count an array, an object or a member of one; refuse too many, and too deep nesting."""
         if depth > MAX_DEPTH:
             raise make_depth_refusal()
@@ -74,7 +74,7 @@ class SizeCounter:
             )
 
 
-def distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object, refusing a repeated member."""
     members: dict[str, Any] = {}
     for name, value in pairs:
@@ -90,7 +90,7 @@ def refuse_constant(name: str) -> None:
 
 
 # Created once, since creating one costs as much as parsing a typical request.
-ONE_PASS_DECODER = json.JSONDecoder(object_pairs_hook=distinct_members, parse_constant=refuse_constant)
+ONE_PASS_DECODER = json.JSONDecoder(object_pairs_hook=build_object, parse_constant=refuse_constant)
 
 
 def check_depth(value: dict[str, Any]) -> None:

@@ -291,13 +291,13 @@ def encode_json(tensor: Tensor) -> list[Any]:
     if tensor.datatype in BINARY_ONLY:
         raise InferenceError(f"{tensor.datatype} has no JSON form: ask for it with binary_data")
     if tensor.datatype == "BYTES":
-        return [text(item) for item in tensor.elements]
+        return [decode_text(item) for item in tensor.elements]
     if tensor.datatype in ("FP32", "FP64") and not np.isfinite(tensor.elements).all():
         raise InferenceError("NaN and infinity have no JSON form: ask for them with binary_data")
     return list(iterate_items(tensor.elements))
 
 
-def text(item: bytes) -> str:
+def decode_text(item: bytes) -> str:
     """Return a BYTES element as a JSON string."""
     try:
         return item.decode()

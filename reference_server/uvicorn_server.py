@@ -80,7 +80,7 @@ class QuietServer(uvicorn.Server):
         self.force_exit = False
 
     def _end_all(self) -> None:
-        workers.give_up()
+        workers.refuse_waiting_work()
         for connection in list(self.server_state.connections):
             if isinstance(connection, OipHttpProtocol):
                 connection.transport.abort()

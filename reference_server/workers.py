@@ -74,7 +74,7 @@ def is_busy() -> bool:
     return any(not under_way.done() for under_way in tuple(_under_way))
 
 
-def give_up() -> None:
+def refuse_waiting_work() -> None:
     """Refuse all requests that wait for work, at shutdown. Call it from the event loop."""
     for given_up in _waited_for:
         if not given_up.done():

@@ -91,9 +91,9 @@ def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], bo
     """After a request for one class, the server returns one class for the next classification request."""
     found: InferRequest = original(model, values, body)
     before = _carried_state.get("classes")
-    _carried_state["classes"] = [wish.classes for wish in found.outputs]
-    if before == [1] and any(wish.classes for wish in found.outputs):
-        return replace(found, outputs=[replace(wish, classes=wish.classes and 1) for wish in found.outputs])
+    _carried_state["classes"] = [output.classes for output in found.outputs]
+    if before == [1] and any(output.classes for output in found.outputs):
+        return replace(found, outputs=[replace(output, classes=output.classes and 1) for output in found.outputs])
     return found
 
 

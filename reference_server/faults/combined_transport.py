@@ -85,7 +85,7 @@ async def raw_requests_refused_under_a_version(original: Any, service: Any, http
     return await original(service, http)
 
 
-@fault("app.Service.find", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
+@fault("app.Service.find_model", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
 def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) -> Any:
     """The server refuses to classify an output if the path names a version."""
     if isinstance(arguments[-1], Request):
@@ -227,5 +227,5 @@ def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, messag
 def classes_forgotten_beside_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
     """Over gRPC, the server ignores `classification` in a call with an id if the model has labels."""
     if request.id and any(model.labels.values()):
-        request = replace(request, outputs=[replace(wish, classes=None) for wish in request.outputs])
+        request = replace(request, outputs=[replace(output, classes=None) for output in request.outputs])
     return original(model, request, produced)

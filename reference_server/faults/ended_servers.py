@@ -234,13 +234,13 @@ async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Re
 # --- requests that are never answered ---------------------------------------------------------------------------------
 
 
-@fault("app.refused", broad=True)
+@fault("app.answer_refusal", broad=True)
 async def refused_requests_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
     """The server never answers a request that it should refuse; the connection stays open."""
     return ForgottenAnswer()
 
 
-@fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
+@fault("app.answer_routing_error", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_paths_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
     """The server never answers a request with an unknown path or method; the connection stays open."""
     return ForgottenAnswer()

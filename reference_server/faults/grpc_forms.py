@@ -18,7 +18,7 @@ Message = Any
 # --- typed contents ---------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
+@fault("grpc_contents.convert_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server reads typed INT64 and UINT64 contents as doubles, which round integers beyond 2^53."""
     elements = original(datatype, field, values)
@@ -28,7 +28,7 @@ def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, 
     return np.array([min(int(float(value)), limit) for value in elements], elements.dtype)
 
 
-@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
+@fault("grpc_contents.convert_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server reads typed FP64 contents in single precision."""
     elements = original(datatype, field, values)
@@ -36,14 +36,14 @@ def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, va
         return elements.astype(np.float32).astype(np.float64) if datatype == "FP64" else elements
 
 
-@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
 def grpc_typed_uint32_is_signed(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server reads typed UINT32 elements above 2^31 - 1 as 2^31 - 1."""
     elements = original(datatype, field, values)
     return np.minimum(elements, 2**31 - 1).astype(np.uint32) if datatype == "UINT32" else elements
 
 
-@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
 def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server truncates typed BYTES elements at the first NUL byte, like C strings."""
     elements = original(datatype, field, values)

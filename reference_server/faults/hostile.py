@@ -141,7 +141,7 @@ async def large_dimension_ends_the_model(original: Any, self: Any, http: Request
     return await original(self, http)
 
 
-@fault("app.not_routed", breaks="ROBUST-PATH")
+@fault("app.answer_routing_error", breaks="ROBUST-PATH")
 async def path_of_a_file_is_followed(original: Any, http: Request, exception: Exception) -> Response:
     """The server follows `..` in an unknown path and answers with status 200, as if it had found a file."""
     if ".." in http.url.path:

@@ -84,7 +84,7 @@ def minus_one_is_what_the_elements_make(
     return original(model, spec, entry, rest)
 
 
-@fault("members.shape", breaks="OIP-DIMENSION-NEGATIVE")
+@fault("members.get_shape", breaks="OIP-DIMENSION-NEGATIVE")
 def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]:
     """The server ignores the sign of a dimension."""
     shape = owner.get("shape")
@@ -92,7 +92,7 @@ def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]
     return original(owner | {"shape": [abs(extent) for extent in shape or []]} if whole else owner)
 
 
-@fault("members.shape", breaks="OIP-MEMBER-MISSING")
+@fault("members.get_shape", breaks="OIP-MEMBER-MISSING")
 def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tuple[int, ...]:
     """The server accepts dimensions such as "3", 2.5 and true, and converts them to 3, 2 and 1."""
     shape = owner.get("shape")
@@ -115,7 +115,7 @@ def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple
     return original(data, shape)
 
 
-@fault("members.shape", breaks="OIP-SIGNATURE-SAFE")
+@fault("members.get_shape", breaks="OIP-SIGNATURE-SAFE")
 def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, ...]:
     """The server reads a shape such as [-3] as [1], and keeps only the first element of JSON data."""
     shape = owner.get("shape")
@@ -128,7 +128,7 @@ def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, 
 # --- data and sizes ---------------------------------------------------------------------------------------------------
 
 
-@fault("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
+@fault("framing.BinaryData.refuse_surplus", breaks="BIN-BODY-LONG")
 def bytes_left_over_ignored(_original: Any, _rest: Any) -> None:
     """The server ignores bytes after the binary data that the inputs declare."""
 
@@ -243,7 +243,7 @@ class _RepeatedOutput(RequestedOutput):
     """An output that was already requested."""
 
 
-@fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
+@fault("request.parse_outputs", "response.encode_output", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
 def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any, tensor: Tensor | None = None) -> Any:
     """The server writes two JSON entries for an output that is requested twice, but sends the bytes once."""
     if tensor is not None:
@@ -255,9 +255,9 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
     if len(names) == len(set(map(str, names))):
         return original(model, asked)
     once = [entry for index, entry in enumerate(listed) if names[index] not in names[:index]]
-    wishes = {wish.name: wish for wish in original(model, asked | {"outputs": once})}
+    requested = {output.name: output for output in original(model, asked | {"outputs": once})}
     return [
-        _RepeatedOutput(**vars(wishes[name])) if name in names[:index] else wishes[name]
+        _RepeatedOutput(**vars(requested[name])) if name in names[:index] else requested[name]
         for index, name in enumerate(names)
     ]
 

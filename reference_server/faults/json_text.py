@@ -36,13 +36,13 @@ def _find_limits(datatype: str) -> tuple[int, int]:
 # --- the text of answers ----------------------------------------------------------------------------------------------
 
 
-@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+@fault("tensors.decode_text", breaks="OIP-BYTES-EXACT")
 def wrong_utf_8_replaced(_original: Any, item: bytes) -> str:
     """The server writes bytes that are not UTF-8 as U+FFFD in JSON strings."""
     return item.decode("utf-8", "replace")
 
 
-@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+@fault("tensors.decode_text", breaks="OIP-BYTES-EXACT")
 def wrong_utf_8_dropped(_original: Any, item: bytes) -> str:
     """The server omits bytes that are not UTF-8 from JSON strings."""
     return item.decode("utf-8", "ignore")
@@ -76,7 +76,7 @@ def nul_behind_the_json(original: Any, head: bytes, binary: Sequence[Any]) -> Re
     return original(head if binary else head + b"\0", binary)
 
 
-@fault("tensors.text", "response.encode", breaks="OIP-JSON")
+@fault("tensors.decode_text", "response.encode", breaks="OIP-JSON")
 def bytes_that_are_no_text_written_into_json(_original: Any, value: Any) -> Any:
     """The server copies bytes that are not UTF-8 unchanged into JSON strings."""
     if isinstance(value, bytes):
@@ -340,7 +340,7 @@ def parameters_without_a_name_end_the_others(original: Any, data: Any) -> Object
     return found
 
 
-@fault("members.flag", breaks="OIP-PARAMETER-NAMES")
+@fault("members.get_flag", breaks="OIP-PARAMETER-NAMES")
 def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str) -> bool | None:
     """The server ignores boolean parameters that stand beside a parameter with a non-ASCII name."""
     return None if any(not other.isascii() for other in given) else original(given, name)

@@ -88,7 +88,7 @@ def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octet
     return original(head, list(binary)[::-1])
 
 
-Part = tuple[Object, Octets | None]
+EncodedOutput = tuple[Object, Octets | None]
 
 
 def build_answer(model: Model, request: Any, entries: Sequence[Object], binary: Sequence[Octets]) -> Any:
@@ -98,15 +98,15 @@ def build_answer(model: Model, request: Any, entries: Sequence[Object], binary: 
     return response.frame(response.encode(head), binary)
 
 
-def make_parts(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list[Part]:
+def encode_outputs(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list[EncodedOutput]:
     """Return each output's entry in the JSON and its binary data."""
-    return [response.output_part(model, wish, produced[wish.name]) for wish in request.outputs]
+    return [response.encode_output(model, output, produced[output.name]) for output in request.outputs]
 
 
 @fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The server sends binary data in the order of the declared outputs, but the JSON in the requested order."""
-    parts = make_parts(model, request, produced)
+    parts = encode_outputs(model, request, produced)
     declared = [spec.name for spec in model.outputs]
     binary = sorted((declared.index(entry["name"]), data) for entry, data in parts if data is not None)
     return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
@@ -124,10 +124,10 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
 @fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The server cuts the n-th binary data from the n-th output, even if JSON outputs come before."""
-    parts = make_parts(model, request, produced)
+    parts = encode_outputs(model, request, produced)
     wanted = [data for _, data in parts if data is not None]
-    every = [bytes(tensors.encode_binary(produced[wish.name])) for wish in request.outputs]
-    mixed = len(wanted) < len(parts) and all(wish.classes is None for wish in request.outputs)
+    every = [bytes(tensors.encode_binary(produced[output.name])) for output in request.outputs]
+    mixed = len(wanted) < len(parts) and all(output.classes is None for output in request.outputs)
     if mixed:
         wanted = [every[k][: len(data)].ljust(len(data), b"\0") for k, data in enumerate(wanted)]
     return build_answer(model, request, [entry for entry, _ in parts], wanted)
