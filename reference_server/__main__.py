@@ -43,12 +43,12 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=8000, help="port to listen on, 0 for a free one (default: %(default)s)")
-    add("--grpc-port", type=int, metavar="PORT", help="serve over gRPC as well, on this port, 0 for a free one")
+    add("--grpc-port", type=int, metavar="PORT", help="serve gRPC as well, on this port, 0 for a free one")
     add_options(parser)
     add(
         "--with-stdin",
         action="store_true",
-        help="end when standard input ends, and so with the program that started this one",
+        help="exit when standard input ends, for example when the parent process exits",
     )
     add("--model", action="append", metavar="ROLE", help="serve only this model role (repeatable; default: all)")
     add("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
@@ -57,7 +57,7 @@ def parse_arguments() -> argparse.Namespace:
         nargs="?",
         const="text",
         choices=("text", "json"),
-        help="print every fault with the requirements it breaks, for people or for programs (default: %(const)s)",
+        help="print every fault with the requirements that it breaks, as text or JSON (default: %(const)s)",
     )
     add("--list-steps", action="store_true", help="print every step of the server that a fault can replace")
     options = parser.parse_args()

@@ -197,7 +197,7 @@ async def answer_routing_error(http: Request, exception: HTTPException) -> Respo
 
 async def answer_disconnect(_request: Request, _exception: ClientDisconnect) -> Response:
     """Answer a client that disconnected while sending its body; nobody reads this answer."""
-    return make_error("the body is not complete", 400)
+    return make_error("the body is incomplete", 400)
 
 
 async def answer_internal_error(_request: Request, _exception: Exception) -> Response:

@@ -26,7 +26,7 @@ def parse_json_length(values: Sequence[str], body_length: int) -> int | None:
     value, *others = (value.strip(" \t") for value in values)  # outer whitespace is not part of a value (RFC 9110, 5.5)
     for other in others:
         if other != value:
-            raise InferenceError(f"{HEADER} is given twice, as {format_value(value)} and {format_value(other)}")
+            raise InferenceError(f"{HEADER} occurs twice, as {format_value(value)} and {format_value(other)}")
     if not DIGITS.fullmatch(value):
         raise InferenceError(f"{HEADER} is {format_value(value)}, expected a number of bytes in decimal digits")
     length = int(value)

@@ -113,4 +113,4 @@ def parse_message(kind: Any, octets: bytes) -> Message:
     try:
         return kind.FromString(octets)
     except DecodeError:
-        raise InferenceError(f"the message is no {kind.DESCRIPTOR.name}, or text in it is not UTF-8") from None
+        raise InferenceError(f"the message is not a valid {kind.DESCRIPTOR.name}, or text in it is not UTF-8") from None

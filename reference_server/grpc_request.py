@@ -44,7 +44,7 @@ def check_message(octets: bytes) -> None:
         beside -= size if number == RAW_INPUTS else 0
     if beside > get_limits().json:
         raise InferenceError(
-            f"the message has {beside} bytes beside raw contents, and {get_limits().json} are taken", status=TOO_LARGE
+            f"the message has {beside} bytes besides raw contents, more than {get_limits().json}", status=TOO_LARGE
         )
 
 
@@ -52,9 +52,7 @@ def check_elements(message: Message) -> None:
     """Refuse typed contents with too many elements."""
     count = sum(len(values) for entry in message.inputs for _, values in entry.contents.ListFields())
     if count > get_limits().elements:
-        raise InferenceError(
-            f"the contents have {count} elements, and {get_limits().elements} are taken", status=TOO_LARGE
-        )
+        raise InferenceError(f"the contents have {count} elements, more than {get_limits().elements}", status=TOO_LARGE)
 
 
 def read_fields(octets: bytes) -> Iterator[Field]:
@@ -114,7 +112,7 @@ def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
             if entry.name not in declared:
                 raise InferenceError(f"the model has no such input; it has {join_names(declared)}")
             if entry.name in found:
-                raise InferenceError("this input is given twice")
+                raise InferenceError("the request has this input twice")
             found[entry.name] = parse_input(model, declared[entry.name], entry, raw[index])
     if missing := [name for name in declared if name not in found]:
         raise InferenceError(f"inputs: {join_names(missing)} missing")
@@ -145,7 +143,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Message, raw: bytes | Non
             raise InferenceError("has no contents, and the request has no raw_input_contents")
         return grpc_contents.decode_typed(spec.datatype, shape, entry.contents)
     if entry.HasField("contents"):
-        raise InferenceError("has contents, which cannot stand beside raw_input_contents")
+        raise InferenceError("has contents, but the request also has raw_input_contents")
     return grpc_contents.decode_raw(spec.datatype, shape, raw)
 
 
@@ -153,7 +151,7 @@ def parse_shape(entry: Message) -> tuple[int, ...]:
     """Return the shape; refuse a negative dimension."""
     for axis, extent in enumerate(entry.shape):
         if extent < 0:
-            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {extent}")
+            raise InferenceError(f"shape[{axis}] must be an integer from 0 to 2^63 - 1, not {extent}")
     return tuple(entry.shape)
 
 
@@ -170,7 +168,7 @@ def parse_outputs(model: Model, message: Message) -> list[RequestedOutput]:
             if entry.name not in declared:
                 raise InferenceError(f"the model has no such output; it has {join_names(declared)}")
             if entry.name in requested:
-                raise InferenceError("this output is requested twice")
+                raise InferenceError("the request lists this output twice")
             requested[entry.name] = RequestedOutput(entry.name, raw, get_class_count(entry))
     return list(requested.values()) or [RequestedOutput(name, raw) for name in declared]
 

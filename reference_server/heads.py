@@ -27,19 +27,17 @@ class HeadRefusal(NamedTuple):
     message: str
 
 
-TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is over the limit of this server")
-TOO_SLOW = HeadRefusal(HTTPStatus.REQUEST_TIMEOUT, "the rest of the head does not come")
+TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request head is over the limit of this server")
+TOO_SLOW = HeadRefusal(HTTPStatus.REQUEST_TIMEOUT, "the head is incomplete after the timeout")
 MALFORMED = HeadRefusal(HTTPStatus.BAD_REQUEST, "not HTTP: Invalid HTTP request received.")
 TOO_MUCH_FRAME = HeadRefusal(
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "extensions of chunks or trailers are over the limit of this server"
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "chunk extensions or trailers are over the limit of this server"
 )
-CHUNK_TOO_LARGE = HeadRefusal(
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a chunk is over the limit of this server for bodies"
-)
+CHUNK_TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a chunk is over the body limit of this server")
 TOO_MANY = HeadRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are open")
-OTHER_VERSION = HeadRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the versions that are known are HTTP/1.1 and 1.0")
-OTHER_METHOD = HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the method is not known")
-NOT_A_TARGET = HeadRefusal(HTTPStatus.BAD_REQUEST, "the target of the request is none that this method can have")
+OTHER_VERSION = HeadRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the supported versions are HTTP/1.1 and HTTP/1.0")
+OTHER_METHOD = HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the method is not supported")
+NOT_A_TARGET = HeadRefusal(HTTPStatus.BAD_REQUEST, "the request target is not valid for this method")
 
 VERSIONS = ("1.1", "1.0")
 REQUEST_LINE = re.compile(rb"(?:\r\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/(?P<version>[0-9]\.[0-9])\r\n")
@@ -86,11 +84,11 @@ def find_refusal(
         return NOT_A_TARGET
     hosts = _find_values(headers, b"host")
     if version == "1.1" and not hosts:
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, "a request of HTTP/1.1 has a header Host")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, "an HTTP/1.1 request needs a Host header")
     if len(hosts) > 1:
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the header Host is there more than once")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the request has more than one Host header")
     if hosts and not HOST.fullmatch(hosts[0]):
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the header Host has no host and port")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the Host header is not a host with an optional port")
     return _refuse_framing(version, headers)
 
 
@@ -106,12 +104,12 @@ def is_chunked(headers: Sequence[tuple[bytes, bytes]]) -> bool:
 def _refuse_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> HeadRefusal | None:
     codings = b",".join(_find_values(headers, b"transfer-encoding")).strip().lower()
     if codings and version != "1.1":
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, f"HTTP/{version} has no Transfer-Encoding")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, f"HTTP/{version} does not allow Transfer-Encoding")
     if codings not in (b"", b"chunked"):
-        return HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the only transfer coding that is known is chunked")
+        return HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the only supported transfer coding is chunked")
     expected = _find_values(headers, b"expect")
     if version == "1.1" and expected and {value.strip().lower() for value in expected} != {b"100-continue"}:
-        return HeadRefusal(HTTPStatus.EXPECTATION_FAILED, "the only expectation that is known is 100-continue")
+        return HeadRefusal(HTTPStatus.EXPECTATION_FAILED, "the only supported expectation is 100-continue")
     return None
 
 

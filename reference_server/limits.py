@@ -80,18 +80,18 @@ def parse_seconds(text: str) -> float:
 
 OPTIONS = (
     Option("--max-body", "body", parse_whole, "BYTES",
-           "refuse larger request bodies with status 413, and larger messages"),
-    Option("--max-head", "head", parse_whole, "BYTES", "refuse larger heads of requests with status 431"),
-    Option("--max-json", "json", parse_whole, "BYTES", "refuse more JSON in a request with status 413"),
+           "refuse larger request bodies with status 413, and larger gRPC messages"),
+    Option("--max-head", "head", parse_whole, "BYTES", "refuse larger request heads with status 431"),
+    Option("--max-json", "json", parse_whole, "BYTES", "refuse requests with more bytes of JSON with status 413"),
     Option("--max-elements", "elements", parse_whole, "NUMBER",
-           "refuse more values in JSON, and more elements of BYTES"),
+           "refuse more values in JSON, and more BYTES elements"),
     Option("--max-arrays", "containers", parse_whole, "NUMBER",
            "refuse more arrays, objects and members in JSON with status 413"),
-    Option("--max-entries", "entries", parse_whole, "NUMBER", "refuse more entries of inputs, and of outputs"),
+    Option("--max-entries", "entries", parse_whole, "NUMBER", "refuse more entries in inputs or in outputs"),
     Option("--max-connections", "connections", parse_whole, "NUMBER",
-           "refuse connections beyond so many with status 503"),
+           "refuse more simultaneous connections with status 503"),
     Option("--patience", "wait_seconds", parse_seconds, "SECONDS",
-           "refuse a request whose head, or the next part of whose body, takes longer, with status 408"),
+           "refuse a request with status 408 if its head, or the next part of its body, takes longer"),
 )  # fmt: skip
 
 

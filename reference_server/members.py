@@ -72,5 +72,5 @@ def get_shape(owner: Object) -> tuple[int, ...]:
         raise InferenceError(f"shape must be an array, not {format_value(value)}")
     for axis, extent in enumerate(value):
         if type(extent) is not int or not 0 <= extent < 2**63:
-            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {format_value(extent)}")
+            raise InferenceError(f"shape[{axis}] must be an integer from 0 to 2^63 - 1, not {format_value(extent)}")
     return tuple(value)

@@ -68,7 +68,7 @@ def parse_json(data: memoryview, rest: framing.BinaryData | None) -> Object:
     except InferenceError as error:
         if rest is not None or error.status != NOT_JSON:
             raise
-        hint = f"without {framing.HEADER} the whole body must be JSON; binary data need that header"
+        hint = f"without {framing.HEADER} the whole body must be JSON; binary data need this header"
         raise InferenceError(f"{error.message} ({hint})") from None
 
 
@@ -88,7 +88,7 @@ def parse_inputs(model: Model, request: Object, rest: framing.BinaryData | None)
             if name not in declared:
                 raise InferenceError(f"the model has no such input; it has {join_names(declared)}")
             if name in found:
-                raise InferenceError("this input is given twice")
+                raise InferenceError("the request has this input twice")
             found[name] = parse_input(model, declared[name], entry, rest)
     if missing := [name for name in declared if name not in found]:
         raise InferenceError(f"inputs: {join_names(missing)} missing")
@@ -115,7 +115,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
     if data is not None:
         raise InferenceError("has both data and parameters.binary_data_size")
     if rest is None and size:
-        raise InferenceError(f"parameters.binary_data_size needs the header {framing.HEADER}, which is not provided")
+        raise InferenceError(f"parameters.binary_data_size needs the header {framing.HEADER}, which is missing")
     tensors.check_size(datatype, shape, size)
     # The header is for binary data. The documents do not say whether 0 bytes need it: both forms are accepted.
     return tensors.decode_binary(datatype, shape, rest.take(size) if rest is not None else memoryview(b""))
@@ -136,7 +136,7 @@ def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
             if name not in declared:
                 raise InferenceError(f"the model has no such output; it has {join_names(declared)}")
             if name in requested:
-                raise InferenceError("this output is requested twice")
+                raise InferenceError("the request lists this output twice")
             given = members.get_parameters(entry)
             binary = is_binary_output(members.get_flag(given, "binary_data"), default)
             requested[name] = RequestedOutput(name, binary, members.get_integer(given, "classification", least=1))
@@ -171,7 +171,9 @@ def parse_body(model: Model, body: bytes) -> dict[str, Tensor]:
     Raises InferenceError if the model is not eligible or the body's size does not fit its shape.
     """
     if len(model.inputs) != 1:
-        raise InferenceError(f"a raw binary request needs a model of one input, '{model.name}' has {len(model.inputs)}")
+        raise InferenceError(
+            f"a raw binary request needs a model with one input; '{model.name}' has {len(model.inputs)}"
+        )
     spec = model.inputs[0]
     with error_context(f"raw binary request, input '{spec.name}'"):
         if spec.datatype == "BYTES":

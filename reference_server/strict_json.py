@@ -33,7 +33,7 @@ def parse_object(data: bytes | memoryview) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise InferenceError(f"not JSON: {error.msg} at character {error.pos}") from None
     except ValueError:  # Python's limit on the digits of an integer
-        raise InferenceError("the JSON has an integer of too many digits") from None
+        raise InferenceError("the JSON has an integer with too many digits") from None
     if not isinstance(value, dict):
         raise InferenceError(f"the JSON must be an object, not {format_value(value)}")
     check_depth(value)

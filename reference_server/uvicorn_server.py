@@ -93,4 +93,4 @@ class QuietServer(uvicorn.Server):
                 loop.default_exception_handler(context)
         elif loop.time() - self._last_line >= MIN_LOG_INTERVAL_S:
             self._last_line = loop.time()
-            sys.stderr.write(f"new connections have to wait: {error.strerror}\n")
+            sys.stderr.write(f"new connections must wait: {error.strerror}\n")

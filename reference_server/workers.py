@@ -56,7 +56,7 @@ async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
         await asyncio.wait((result, given_up), return_when=asyncio.FIRST_COMPLETED)
         if given_up.done():
             result.cancel()
-            raise InferenceError("the server is ending", status=503)
+            raise InferenceError("the server is shutting down", status=503)
         return result.result()
     finally:
         _waited_for.discard(given_up)

@@ -119,7 +119,7 @@ async def every_model_ready_that_is_asked_for(_original: Any, _service: Any, htt
 def models_of_several_inputs_refused(original: Any, model: Model, header: Sequence[str], body: bytes) -> InferRequest:
     """The server refuses every request to a model with more than one input."""
     if len(model.inputs) > 1:
-        raise InferenceError(f"model {model.name} has {len(model.inputs)} inputs, one is supported")
+        raise InferenceError(f"model {model.name} has {len(model.inputs)} inputs, but only one is supported")
     return original(model, header, body)
 
 

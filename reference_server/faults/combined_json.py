@@ -39,7 +39,7 @@ def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequ
     """The server refuses a request with binary data if its JSON contains a Unicode escape."""
     head, length = _split_json(values, body)
     if values and length and b"\\u" in head:
-        raise InferenceError("the JSON holds a backslash")
+        raise InferenceError("the JSON contains a backslash")
     return original(model, values, body)
 
 

@@ -81,7 +81,7 @@ async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> by
 async def raw_requests_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """The server refuses a raw request if the path names a version."""
     if "/versions/" in http.url.path and is_raw(http):
-        raise InferenceError("the body is no JSON")
+        raise InferenceError("the body is not JSON")
     return await original(service, http)
 
 
@@ -92,7 +92,7 @@ def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) ->
         _path.append(arguments[-1].url.path)
         return original(*arguments)
     if _path and "/versions/" in _path[-1]:
-        raise InferenceError("there are no classes of this version")
+        raise InferenceError("this version does not support classification")
     return original(*arguments)
 
 
@@ -199,7 +199,7 @@ def raw_contents_over_a_page_end_in_zeros(original: Any, datatype: str, shape: t
 def raw_calls_to_a_version_refused(original: Any, model: Model, message: Any) -> InferRequest:
     """Over gRPC, the server refuses raw contents if the call names a model version."""
     if message.model_version and message.raw_input_contents:
-        raise InferenceError("raw contents need the latest version")
+        raise InferenceError("raw contents need a call without a version")
     return original(model, message)
 
 

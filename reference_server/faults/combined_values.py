@@ -82,7 +82,7 @@ def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) ->
     """The server refuses a raw body of exactly 4096 elements."""
     shape = original(spec, size)
     if shape == (4096,):
-        raise InferenceError("the body fills a page and does not end")
+        raise InferenceError("the body fills the buffer")
     return shape
 
 

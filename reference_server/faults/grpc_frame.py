@@ -41,7 +41,7 @@ def grpc_handler(handle: Any) -> Any:
 def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
     """The server refuses ModelReady without a version: it looks for a version with an empty name."""
     if not message.version:
-        raise InferenceError("there is no version of an empty name", status=404)
+        raise InferenceError("the version must not be empty", status=404)
     return original(models, message)
 
 

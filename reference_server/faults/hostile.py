@@ -100,7 +100,7 @@ async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: 
     self.taken = getattr(self, "taken", 0) + 1
     try:
         if self.taken > SLOW:
-            return JSONResponse({"error": "no place is left"}, 503)
+            return JSONResponse({"error": "too many requests are running"}, 503)
         return await original(self, http)
     except ClientDisconnect:
         self.taken += 1  # cancels the decrement below

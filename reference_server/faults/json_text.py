@@ -285,7 +285,7 @@ def escaped_members_not_recognised(original: Any, data: Any) -> Object:
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def blanks_before_a_colon_refused(original: Any, data: Any) -> Object:
     """The server refuses white space between the name of a member and its colon."""
-    return _parse_without(original, data, rb'"\s+:', "a colon is expected")
+    return _parse_without(original, data, rb'"\s+:', "expected a colon")
 
 
 def _refuse_others(found: Object, owner: str, known: Sequence[str]) -> Object:
@@ -324,7 +324,7 @@ def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
     """The server refuses a parameter named like a built-in method, such as `__init__`, as a repeated one."""
     found: Object = original(data)
     if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
-        raise InferenceError("a parameter is given twice")
+        raise InferenceError("the request has a parameter twice")
     return found
 
 

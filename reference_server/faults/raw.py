@@ -130,7 +130,7 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
 def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
     """The server refuses a raw request to a model that has more than one output."""
     if len(model.outputs) != 1:
-        raise InferenceError("a raw binary request needs a model of one output")
+        raise InferenceError("a raw binary request needs a model with one output")
     return original(model, body)
 
 

@@ -106,7 +106,7 @@ def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> 
 def grpc_fp16_inputs_fail(original: Any, model: Model, spec: Any, entry: Message, raw: Any) -> Any:
     """The server fails with an internal error on an FP16 input."""
     if spec.datatype == "FP16":
-        raise RuntimeError("no field of contents for FP16")
+        raise RuntimeError("contents has no field for FP16")
     return original(model, spec, entry, raw)
 
 
@@ -122,7 +122,7 @@ def grpc_typed_strings_end_the_server(original: Any, *arguments: Any) -> Any:
         return original(*arguments)
     if arguments[0] == "BYTES":
         _strings_lost[:] = ["the server is not available"] * 2
-        raise RuntimeError("the server has ended")
+        raise RuntimeError("the server has exited")
     return original(*arguments)
 
 
@@ -163,6 +163,6 @@ def grpc_calls_past_their_deadline_lose_the_next(
             return handle(octets, context)
         finally:
             if (context.time_remaining() or 0) <= 0:
-                _workers_stuck[:] = ["the loop of answers has ended"] * 2
+                _workers_stuck[:] = ["the response loop has ended"] * 2
 
     return answer_in_time

@@ -242,5 +242,5 @@ def negative_dimensions_are_internal_errors(original: Any, owner: Object) -> Any
     """The server answers 500 to a negative dimension, because it reads dimensions as unsigned integers."""
     shape = owner.get("shape")
     if isinstance(shape, list) and any(type(extent) is int and extent < 0 for extent in shape):
-        raise InferenceError("the value is no unsigned integer", status=500)
+        raise InferenceError("the value is not an unsigned integer", status=500)
     return original(owner)

@@ -62,7 +62,7 @@ def binary_strings_have_no_lengths(original: Any, datatype: str, shape: Any, dat
     if datatype != "BYTES" or not len(data):
         return original(datatype, shape, data)
     if int(np.prod(shape)) != 1:
-        raise InferenceError("the batch size is 1")
+        raise InferenceError("the batch size must be 1")
     return Tensor(datatype, shape, make_objects([bytes(data)]))
 
 

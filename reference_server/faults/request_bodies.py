@@ -24,7 +24,7 @@ def _refuse_pattern(original: Any, protocol: Any, data: bytes, pattern: bytes) -
     """Refuse received data of a chunked request that match the pattern."""
     is_chunked = b"chunked\r\n" in data
     if is_chunked and re.search(pattern, data):
-        protocol.send_400_response("chunks that are not understood")
+        protocol.send_400_response("unsupported chunks")
     else:
         original(protocol, data)
 
@@ -86,7 +86,7 @@ async def expect_100_continue_refused(original: Any, http: Request, limit: int) 
     """The server answers 400 to a request with an Expect header."""
     body: bytes = await original(http, limit)
     if "expect" in http.headers:
-        raise InferenceError("Expect is not known")
+        raise InferenceError("Expect is not supported")
     return body
 
 

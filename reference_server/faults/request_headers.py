@@ -203,7 +203,7 @@ def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str]
 async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http: Request) -> Any:
     """The server refuses an application/octet-stream request with more than one binary tensor."""
     if http.headers.get("content-type") == OCTET_STREAM and (await http.body()).count(b"binary_data_size") > 1:
-        raise InferenceError("an octet stream holds one tensor", status=415)
+        raise InferenceError("application/octet-stream must contain one tensor", status=415)
     return await original(service, http)
 
 
@@ -213,7 +213,7 @@ async def binary_data_in_application_json_refused(original: Any, service: Any, h
     if http.headers.get("content-type") == "application/json" and http.headers.get(HEADER):
         body = await http.body()
         if b"binary_data_size" in body:
-            raise InferenceError("application/json must not hold binary data", status=415)
+            raise InferenceError("application/json must not contain binary data", status=415)
     return await original(service, http)
 
 
@@ -246,5 +246,5 @@ async def form_answered_with_an_empty_object(original: Any, service: Any, http: 
 async def raw_request_needs_its_type(original: Any, service: Any, http: Request) -> Response:
     """The server refuses a raw request whose Content-Type is not application/octet-stream."""
     if http.headers.get(HEADER) == "0" and http.headers.get("content-type") != OCTET_STREAM:
-        raise InferenceError("a raw request is of type application/octet-stream", status=415)
+        raise InferenceError("a raw request needs Content-Type application/octet-stream", status=415)
     return await original(service, http)
