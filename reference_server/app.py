@@ -36,39 +36,39 @@ class Service:
         self.limits = limits
 
     async def server_metadata(self, _request: Request) -> Response:
-        """GET /v2."""
+        """Answer GET /v2 with the server metadata."""
         return JSONResponse(metadata.describe_server())
 
     async def live(self, _request: Request) -> Response:
-        """GET /v2/health/live."""
+        """Answer GET /v2/health/live: the server is always live."""
         return JSONResponse({"live": True})
 
     async def ready(self, _request: Request) -> Response:
-        """GET /v2/health/ready."""
+        """Answer GET /v2/health/ready: the server is always ready."""
         return JSONResponse({"ready": True})
 
     async def model_metadata(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]."""
+        """Answer GET /v2/models/{model}[/versions/{version}] with the model metadata."""
         return JSONResponse(metadata.describe_model(self.find_model(http)))
 
     async def model_ready(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]/ready."""
+        """Answer GET /v2/models/{model}[/versions/{version}]/ready: every known model is ready."""
         return JSONResponse({"name": self.find_model(http).name, "ready": True})
 
     async def model_config(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]/config."""
+        """Answer GET /v2/models/{model}[/versions/{version}]/config with the model configuration."""
         return JSONResponse(metadata.describe_configuration(self.find_model(http)))
 
     async def model_statistics(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]/stats."""
+        """Answer GET /v2/models/{model}[/versions/{version}]/stats with the statistics of the model."""
         return JSONResponse(metadata.describe_statistics([self.find_model(http)]))
 
     async def all_statistics(self, _request: Request) -> Response:
-        """GET /v2/models/stats."""
+        """Answer GET /v2/models/stats with the statistics of all models."""
         return JSONResponse(metadata.describe_statistics(self.models.values()))
 
     async def infer(self, http: Request) -> Response:
-        """Return the answer to an inference request, without a content coding."""
+        """Return the answer to an inference request, uncompressed."""
         body = await self.read_body(http)
         model = self.find_model(http)
         return await workers.run_in_worker(
@@ -81,7 +81,7 @@ class Service:
         )
 
     async def infer_coded(self, http: Request) -> Response:
-        """POST /v2/models/{model}[/versions/{version}]/infer: the answer, in a coding that the client accepts."""
+        """Answer POST /v2/models/{model}[/versions/{version}]/infer, compressed if the client accepts that."""
         answer = await self.infer(http)
         coding = http_body.choose_coding(http)
         return (
@@ -174,17 +174,17 @@ def create(models: Mapping[str, Model], limits: Limits = DEFAULT) -> Application
 
 
 def make_error(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error: the message as member `error` of an object (Open Inference Protocol, REST, "Inference")."""
+    """Return an error response: the message as member `error` (Open Inference Protocol, REST, "Inference")."""
     return JSONResponse({"error": message}, status, headers)
 
 
 async def answer_refusal(_request: Request, exception: InferenceError) -> Response:
-    """Answer a request that is refused."""
+    """Return the error response for a refused request."""
     return make_error(exception.message, exception.status)
 
 
 async def answer_unread_refusal(_request: Request, exception: http_body.UnreadBodyError) -> Response:
-    """Answer a request whose body is not read to the end."""
+    """Return the error response for a refused request whose body was not read to the end."""
     return http_body.ClosingResponse({"error": exception.message}, exception.status)
 
 
@@ -196,10 +196,10 @@ async def answer_routing_error(http: Request, exception: HTTPException) -> Respo
 
 
 async def answer_disconnect(_request: Request, _exception: ClientDisconnect) -> Response:
-    """Answer a client that disconnected while sending its body; nobody reads this answer."""
+    """Return a response for a client that disconnected while it sent its body; nobody receives this response."""
     return make_error("the body is incomplete", 400)
 
 
 async def answer_internal_error(_request: Request, _exception: Exception) -> Response:
-    """Answer after an internal error; the traceback goes to standard error, not to the client."""
+    """Return the response for an internal error; the traceback goes to standard error, not to the client."""
     return make_error("internal error", 500)

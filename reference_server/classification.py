@@ -39,7 +39,7 @@ def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) 
 
 
 def widen_floats(tensor: Tensor) -> NDArray[Any]:
-    """Return the elements; 16-bit floats as FP32, which keeps value and order and prints enough digits."""
+    """Return the elements, FP16 and BF16 as FP32: the values stay exact and print with enough digits."""
     with np.errstate(invalid="ignore"):  # a signaling NaN
         return tensor.elements.astype(np.float32) if tensor.datatype in BINARY_ONLY else tensor.elements
 

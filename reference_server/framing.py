@@ -51,6 +51,6 @@ class BinaryData:
         return taken
 
     def refuse_surplus(self) -> None:
-        """Refuse surplus bytes: some declared size is wrong, so any tensor may be wrong."""
+        """Refuse bytes after the last tensor: some binary_data_size is wrong, so any tensor may be wrong."""
         if self._remaining:
             raise InferenceError(f"{len(self._remaining)} bytes of the body follow the binary data of the last input")

@@ -80,7 +80,7 @@ def read_in_slices(values: Any, kind: Any) -> NDArray[Any]:
 
 
 def narrow_integers(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
-    """Return the elements in a narrower type; refuse an element out of range instead of truncating it."""
+    """Return the integers in the datatype's type; refuse an integer out of range instead of truncating it."""
     limits = np.iinfo(NUMPY[datatype])
     beyond = np.flatnonzero((elements < limits.min) | (elements > limits.max))
     if beyond.size:

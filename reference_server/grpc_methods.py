@@ -33,7 +33,7 @@ class Method:
 
 
 def get_methods() -> dict[str, Method]:
-    """Return the methods by the name in their path."""
+    """Return the methods by name, as in the path of a call."""
     return {
         "ServerLive": Method(service_pb2.ServerLiveRequest, server_live),
         "ServerReady": Method(service_pb2.ServerReadyRequest, server_ready),
@@ -47,47 +47,47 @@ def get_methods() -> dict[str, Method]:
 
 
 def server_live(_models: Models, _message: Message) -> Message:
-    """ServerLive."""
+    """Answer ServerLive: the server is always live."""
     return service_pb2.ServerLiveResponse(live=True)
 
 
 def server_ready(_models: Models, _message: Message) -> Message:
-    """ServerReady."""
+    """Answer ServerReady: the server is always ready."""
     return service_pb2.ServerReadyResponse(ready=True)
 
 
 def model_ready(models: Models, message: Message) -> Message:
-    """ModelReady."""
+    """Answer ModelReady: every known model is ready."""
     find_model(models, message.name, message.version)
     return service_pb2.ModelReadyResponse(ready=True)
 
 
 def server_metadata(_models: Models, _message: Message) -> Message:
-    """ServerMetadata."""
+    """Answer ServerMetadata."""
     return service_pb2.ServerMetadataResponse(**metadata.describe_server())
 
 
 def model_metadata(models: Models, message: Message) -> Message:
-    """ModelMetadata."""
+    """Answer ModelMetadata."""
     return service_pb2.ModelMetadataResponse(
         **metadata.describe_model(find_model(models, message.name, message.version))
     )
 
 
 def model_config(models: Models, message: Message) -> Message:
-    """ModelConfig."""
+    """Answer ModelConfig."""
     described = metadata.describe_configuration(find_model(models, message.name, message.version))
     return service_pb2.ModelConfigResponse(config=json_format.ParseDict(described, model_config_pb2.ModelConfig()))
 
 
 def model_statistics(models: Models, message: Message) -> Message:
-    """ModelStatistics: of the named model, or of all models."""
+    """Answer ModelStatistics for the named model, or for all models if the request names none."""
     named = [find_model(models, message.name, message.version)] if message.name else models.values()
     return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(named))
 
 
 def model_infer(models: Models, message: Message) -> Message:
-    """ModelInfer."""
+    """Answer ModelInfer: run the model."""
     model = find_model(models, message.model_name, message.model_version)
     return inference.run(
         model,

@@ -91,7 +91,7 @@ class Service:
 
 
 def make_handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
-    """Return a handler: request bytes to response bytes, or abort the call with a status."""
+    """Return a handler that converts request bytes to response bytes, or aborts the call with a status."""
 
     def handle(octets: bytes, context: Any) -> bytes:
         try:
@@ -159,7 +159,7 @@ Result = TypeVar("Result")
 
 
 def make_options(max_message: int) -> list[tuple[str, int]]:
-    """Return the server's limits; grpc refuses more with RESOURCE_EXHAUSTED, or closes the connection."""
+    """Return the limits as options of grpc, which refuses more with RESOURCE_EXHAUSTED or closes the connection."""
     limits = get_limits()
     return [
         ("grpc.max_receive_message_length", max_message),
@@ -183,10 +183,10 @@ def get_lock(size: int) -> AbstractContextManager[object]:
     return _long if size > workers.SHORT else nullcontext()
 
 
-async def _start_server(service: Any, place: str, given: list[tuple[str, int]]) -> tuple[Any, int]:
-    server = grpc.aio.server(WorkerPool(MAX_WORKERS, "grpc"), options=given)
+async def _start_server(service: Any, address: str, options: list[tuple[str, int]]) -> tuple[Any, int]:
+    server = grpc.aio.server(WorkerPool(MAX_WORKERS, "grpc"), options=options)
     server.add_generic_rpc_handlers((service,))
-    return server, server.add_insecure_port(place)
+    return server, server.add_insecure_port(address)
 
 
 def run_in_loop(work: Coroutine[Any, Any, Result]) -> Result:

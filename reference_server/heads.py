@@ -21,7 +21,7 @@ from reference_server.limits import Limits
 
 
 class HeadRefusal(NamedTuple):
-    """The reason why a head is refused."""
+    """The status and message that refuse a request because of its head or chunk framing."""
 
     status: HTTPStatus
     message: str
@@ -68,7 +68,7 @@ def is_other_protocol(data: bytes) -> bool:
 def find_refusal(
     version: str, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]
 ) -> HeadRefusal | None:
-    """Return why a head is refused, or None.
+    """Return the reason to refuse a head, or None.
 
     Args:
         version: HTTP version, such as `1.1`.
@@ -143,7 +143,7 @@ class ChunkFrames:
         self._is_in_chunk, self._has_moved = False, True
 
     def find_refusal(self, data: bytes) -> HeadRefusal | None:
-        """Return why these bytes, just parsed, are refused, or None."""
+        """Return the reason to refuse the bytes that were just parsed, or None."""
         self._outside = 0 if self._has_moved else self._outside + len(data)
         self._has_moved = False
         if self._is_in_chunk and self._has_new_line:

@@ -69,7 +69,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         if len(self.connections) > self.limits.connections:
             self._refuse(heads.TOO_MANY)
         else:
-            self._timer = self.loop.call_later(self.limits.wait_seconds, self._give_up)
+            self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up after a connection."""
@@ -93,7 +93,7 @@ class OipHttpProtocol(HttpToolsProtocol):
             super().shutdown()
 
     def pause_writing(self) -> None:
-        """Wait for the client to read what was sent, for a limited time."""
+        """Pause sending; abort the connection if the client reads nothing of the sent bytes for a limited time."""
         super().pause_writing()
         self._stall_timer = StallTimer(self.transport, self.loop, self.limits.wait_seconds)
 
@@ -127,7 +127,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         elif self._head_size > self.limits.head:
             self._refuse(heads.TOO_LARGE)
         elif self._timer is None:  # the head is incomplete, which seldom happens
-            self._timer = self.loop.call_later(self.limits.wait_seconds, self._give_up)
+            self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
         if self._frames is not None and (refusal := self._frames.find_refusal(data)) is not None:
             self._refuse(refusal)
 
@@ -188,7 +188,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         if self._last_word is not None and is_last and not self.transport.is_closing():
             self._refuse_and_close(self._last_word)
         if self._is_in_body and self.cycle.response_complete and self._timer is None:
-            self._timer = self.loop.call_later(self.limits.wait_seconds, self._give_up)
+            self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
 
     # --- refusals --------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         beginning = b"" if self._has_ended_one else self._data
         self._refuse(self._refusal or heads.find_parse_refusal(beginning, has_other_method))
 
-    def _give_up(self) -> None:
+    def _close_after_timeout(self) -> None:
         """Close a connection after a timeout: with an answer if a head is incomplete, otherwise without."""
         self._timer = None
         if self._is_in_head:

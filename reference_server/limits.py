@@ -55,16 +55,16 @@ RESERVED_DESCRIPTORS = 32  # descriptors for other uses than HTTP connections
 
 
 class Option(NamedTuple):
-    """An option: the limit that it sets, its parser and unit, and its help text."""
+    """An option of the command line: the limit that it sets, its parser and unit, and its help text."""
 
     name: str
     limit: str
-    kind: Callable[[str], float]
+    parse: Callable[[str], float]
     unit: str
     text: str
 
 
-def parse_whole(text: str) -> int:
+def parse_positive_integer(text: str) -> int:
     """Parse an integer of at least 1; argparse turns the ValueError into a message."""
     if (number := int(text)) < 1:
         raise ValueError
@@ -79,16 +79,17 @@ def parse_seconds(text: str) -> float:
 
 
 OPTIONS = (
-    Option("--max-body", "body", parse_whole, "BYTES",
+    Option("--max-body", "body", parse_positive_integer, "BYTES",
            "refuse larger request bodies with status 413, and larger gRPC messages"),
-    Option("--max-head", "head", parse_whole, "BYTES", "refuse larger request heads with status 431"),
-    Option("--max-json", "json", parse_whole, "BYTES", "refuse requests with more bytes of JSON with status 413"),
-    Option("--max-elements", "elements", parse_whole, "NUMBER",
+    Option("--max-head", "head", parse_positive_integer, "BYTES", "refuse larger request heads with status 431"),
+    Option("--max-json", "json", parse_positive_integer, "BYTES",
+           "refuse a request with more bytes of JSON with status 413"),
+    Option("--max-elements", "elements", parse_positive_integer, "NUMBER",
            "refuse more values in JSON, and more BYTES elements"),
-    Option("--max-arrays", "containers", parse_whole, "NUMBER",
+    Option("--max-arrays", "containers", parse_positive_integer, "NUMBER",
            "refuse more arrays, objects and members in JSON with status 413"),
-    Option("--max-entries", "entries", parse_whole, "NUMBER", "refuse more entries in inputs or in outputs"),
-    Option("--max-connections", "connections", parse_whole, "NUMBER",
+    Option("--max-entries", "entries", parse_positive_integer, "NUMBER", "refuse more entries in inputs or in outputs"),
+    Option("--max-connections", "connections", parse_positive_integer, "NUMBER",
            "refuse more simultaneous connections with status 503"),
     Option("--patience", "wait_seconds", parse_seconds, "SECONDS",
            "refuse a request with status 408 if its head, or the next part of its body, takes longer"),
@@ -96,14 +97,14 @@ OPTIONS = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add an option for each limit to a parser."""
     for option in OPTIONS:
         parser.add_argument(
             option.name,
-            type=option.kind,
+            type=option.parse,
             default=getattr(DEFAULT, option.limit),
             metavar=option.unit,
-            help=f"{option.text} (default: %(default){'g' if option.kind is parse_seconds else 's'})",
+            help=f"{option.text} (default: %(default){'g' if option.parse is parse_seconds else 's'})",
             dest=option.limit,
         )
 

@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def get_string(owner: Object, name: str) -> str:
-    """Return a required string."""
+    """Return a required member that is a string."""
     value = owner.get(name)
     if not isinstance(value, str):
         raise InferenceError(
@@ -21,7 +21,7 @@ def get_string(owner: Object, name: str) -> str:
 
 
 def get_objects(owner: Object, name: str) -> list[Object]:
-    """Return an array of objects, empty when absent; refuse more than the limit."""
+    """Return a member that is an array of objects, empty when absent; refuse more entries than the limit."""
     value = owner.get(name)
     if value is None:
         return []
@@ -36,7 +36,7 @@ def get_objects(owner: Object, name: str) -> list[Object]:
 
 
 def get_parameters(owner: Object) -> Object:
-    """Return the parameters; an empty object when absent."""
+    """Return the member `parameters`; an empty object when absent."""
     value = owner.get("parameters")
     if value is None:
         return {}
@@ -53,18 +53,18 @@ def get_flag(given: Object, name: str) -> bool | None:
     return value
 
 
-def get_integer(given: Object, name: str, least: int) -> int | None:
-    """Return an integer parameter of at least `least`; None when absent. 2.0 is not an integer here."""
+def get_integer(given: Object, name: str, minimum: int) -> int | None:
+    """Return an integer parameter of at least `minimum`; None when absent. 2.0 is not an integer here."""
     value = given.get(name)
     if value is None:
         return None
-    if type(value) is not int or value < least:
-        raise InferenceError(f"parameters.{name} must be an integer of at least {least}, not {format_value(value)}")
+    if type(value) is not int or value < minimum:
+        raise InferenceError(f"parameters.{name} must be an integer of at least {minimum}, not {format_value(value)}")
     return value
 
 
 def get_shape(owner: Object) -> tuple[int, ...]:
-    """Return the required shape: an array of integers from 0 to 2^63 - 1."""
+    """Return the required member `shape`: an array of integers from 0 to 2^63 - 1."""
     value = owner.get("shape")
     if value is None:
         raise InferenceError("shape is missing")

@@ -147,7 +147,7 @@ class Model:
 
 
 def load() -> dict[str, Model]:
-    """Return the models by name."""
+    """Return the models of all roles by name."""
     return {name: make_model(name, role) for name, role in tomllib.loads(find_roles_file().read_text("utf-8")).items()}
 
 

@@ -106,7 +106,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
     model.check_shape(spec, shape)
     if math.prod(extent for extent in shape if extent) > MAX_ELEMENTS:
         raise InferenceError(f"shape is {list(shape)}, which is more than {MAX_ELEMENTS} elements")
-    size = members.get_integer(members.get_parameters(entry), "binary_data_size", least=0)
+    size = members.get_integer(members.get_parameters(entry), "binary_data_size", minimum=0)
     data = entry.get("data")
     if size is None and data is None:
         raise InferenceError("has neither data nor parameters.binary_data_size")
@@ -139,12 +139,12 @@ def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
                 raise InferenceError("the request lists this output twice")
             given = members.get_parameters(entry)
             binary = is_binary_output(members.get_flag(given, "binary_data"), default)
-            requested[name] = RequestedOutput(name, binary, members.get_integer(given, "classification", least=1))
+            requested[name] = RequestedOutput(name, binary, members.get_integer(given, "classification", minimum=1))
     return list(requested.values()) or [RequestedOutput(name, is_binary_output(None, default)) for name in declared]
 
 
 def is_binary_output(binary_data: bool | None, binary_data_output: bool | None) -> bool:
-    """Say whether an output is returned as binary data.
+    """Say whether to return an output as binary data.
 
     `binary_data` decides if present. For an output listed without it under `binary_data_output: true`, Triton, Binary
     Tensor Data Extension, "Binary Tensor Request" can be read in two ways:

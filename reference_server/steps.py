@@ -69,7 +69,7 @@ def describe_step(step: str) -> str:
 
 
 def check_parameters(body: Callable[..., Any], step: str) -> None:
-    """Require that a fault's body takes the original function and then the step's parameters.
+    """Check that a fault's body takes the original function and then the step's parameters.
 
     Raises:
         AttributeError: the server has no such step.

@@ -75,7 +75,7 @@ class SizeCounter:
 
 
 def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, refusing a repeated member."""
+    """Return a parsed object; refuse a repeated member."""
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
@@ -85,7 +85,7 @@ def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> None:
-    """Refuse literals that Python accepts and JSON does not have."""
+    """Refuse NaN, Infinity or -Infinity, which Python accepts and JSON does not have."""
     raise InferenceError(f"not JSON: {name} is not a JSON number")
 
 

@@ -1,7 +1,7 @@
 """The uvicorn configuration, for the command and for tests, and a server that starts and stops quietly and in time.
 
 At shutdown a connection without a complete request closes at once; an answer in flight gets GRACE_PERIOD_S. The server
-logs nothing about this; it logs at most once a minute that descriptors have run out.
+logs nothing about its shutdown. It logs at most once a minute that descriptors have run out.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class Fault:
         breaks: ids of the requirements that the server no longer meets.
         body: takes the original step first, then the step's parameters.
         broad: whether the fault breaks too many requirements to list them; at least one check must fail.
-        walks: for a fault that only a combination of two features shows, the kind of request that the suite combines;
-            otherwise "".
+        walks: if only requests that combine two features show the fault, the kind of these requests, such as "json" or
+            "calls"; otherwise "".
         surveyed: whether the fault is visible during discovery.
     """
 
@@ -71,7 +71,7 @@ class Fault:
         return self.body.__module__.rpartition(".")[2]
 
     def check_parameters(self) -> None:
-        """Require that the body takes the parameters of each step; raises the errors of `steps.check_parameters`."""
+        """Check that the body takes the parameters of each step; raises the errors of `steps.check_parameters`."""
         for step in self.steps:
             steps.check_parameters(self.body, step)
 

@@ -148,7 +148,7 @@ def binary_answer_over_two_kib_chunked(original: Any, head: bytes, binary: Binar
 
 
 def set_content_type(original: Any, head: bytes, binary: Binary, content_type: str | None, *, when: bool) -> Response:
-    """Return the answer, with another content type when a condition holds."""
+    """Return the answer; if `when` is true, with another content type."""
     response: Response = original(head, binary)
     return set_header(response, "Content-Type", content_type) if when else response
 
@@ -189,7 +189,7 @@ async def errors_called_plain_text(original: Any, http: Request, exception: Infe
 
 
 def set_binary_data_size(part: EncodedOutput, size: object) -> EncodedOutput:
-    """Return an output with another binary_data_size, if it is binary."""
+    """Return an output; if the output is binary, with another binary_data_size."""
     entry, data = part
     return (entry if data is None else entry | {"parameters": {"binary_data_size": size}}), data
 

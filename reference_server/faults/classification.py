@@ -99,28 +99,30 @@ def shape_has_the_count_asked_for(
 
 
 @fault("members.get_integer", breaks="CLS-COUNT-WRONG")
-def negative_count_is_taken_for_a_large_one(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+def negative_count_is_taken_for_a_large_one(
+    original: Any, given: dict[str, Any], name: str, minimum: int
+) -> int | None:
     """The server reads a negative number of classes as a large unsigned one, and returns all classes."""
     count = given.get(name)
     if name == "classification" and type(count) is int and count < 0:
         return int(count) % 2**32
-    return original(given, name, least)
+    return original(given, name, minimum)
 
 
 @fault("members.get_integer", breaks="CLS-COUNT-WRONG")
-def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: str, minimum: int) -> int | None:
     """The server truncates a fractional number of classes to an integer."""
     count = given.get(name)
     cut = {name: int(count)} if name == "classification" and isinstance(count, float) else {}
-    return original(given | cut, name, least)
+    return original(given | cut, name, minimum)
 
 
 @fault("members.get_integer", breaks="CLS-COUNT-WRONG")
-def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str, minimum: int) -> int | None:
     """The server accepts a string of digits as the number of classes."""
     count = given.get(name)
     read_from = {name: int(count)} if name == "classification" and isinstance(count, str) and count.isdigit() else {}
-    return original(given | read_from, name, least)
+    return original(given | read_from, name, minimum)
 
 
 @fault("classification.widen_floats", breaks="CLS-FP16")

@@ -1,4 +1,4 @@
-"""Faults that appear only if a certain JSON spelling meets a certain form of request."""
+"""Faults that appear only if a certain kind of request spells its JSON in a certain way."""
 
 from __future__ import annotations
 

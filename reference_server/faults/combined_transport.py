@@ -1,4 +1,4 @@
-"""Faults that appear only if a certain framing, content coding, path or transport meets a certain request."""
+"""Faults that appear only if a certain kind of request has a certain framing, content coding, path or transport."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _path: list[str] = []
 
 @fault(ANSWER, breaks="OIP-ANSWER", walks="binary")
 async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Request) -> Response:
-    """Over HTTP/1.0, an answer with binary data lacks its last 16 bytes, and Content-Length does not count them."""
+    """Over HTTP/1.0, the server omits the last 16 bytes of a binary answer, also from Content-Length."""
     answer: Response = await original(service, http)
     if http.scope["http_version"] == "1.0" and is_binary(answer):
         return replace_body(answer, bytes(answer.body)[:-16])

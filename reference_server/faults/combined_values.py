@@ -1,4 +1,4 @@
-"""Faults that appear only with certain elements, positions or tensor sizes in one form of data."""
+"""Faults that appear only with certain elements, positions or tensor sizes, in JSON data or in binary data."""
 
 from __future__ import annotations
 
@@ -249,9 +249,9 @@ def middle_of_nine_items_ranked_like_the_one_before(
     return copy_row(found, 8, 3, 4) if batching else found
 
 
-def copy_row(tensor: Tensor, above: int, source: int, destination: int) -> Tensor:
-    """Return a tensor of more than `above` rows with one row copied over another; return other tensors unchanged."""
-    if tensor.shape[0] <= above:
+def copy_row(tensor: Tensor, threshold: int, source: int, destination: int) -> Tensor:
+    """Copy row `source` over row `destination` of a tensor; return a tensor of `threshold` rows or fewer unchanged."""
+    if tensor.shape[0] <= threshold:
         return tensor
     rows = tensor.elements.reshape(tensor.shape).copy()
     rows[destination] = rows[source]

@@ -56,9 +56,9 @@ def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tenso
 
 
 @fault("members.get_integer", breaks=("BIN-DATATYPES-I", "BIN-DATA-AND-SIZE"))
-def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str, minimum: int) -> int | None:
     """The server takes a binary_data_size of 0 for a missing one, and refuses the input."""
-    number: int | None = original(given, name, least)
+    number: int | None = original(given, name, minimum)
     return number or None
 
 

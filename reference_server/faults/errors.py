@@ -126,7 +126,7 @@ def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> li
 
 
 def _parse_leniently(original: Any, data: memoryview, read: Any) -> Object:
-    """Return the JSON object; if strict parsing fails, parse it with the laxer `read`."""
+    """Return the JSON object; if strict parsing fails, parse the text with the more tolerant function `read`."""
     try:
         request: Object = original(data)
     except InferenceError:
@@ -204,8 +204,10 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
     return original(model, request, rest)
 
 
-def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
-    """Read an input; if its datatype is `datatype`, use the declared datatype instead."""
+def _read_with_declared_datatype(
+    original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object
+) -> Tensor:
+    """Read an input; if the request says `datatype`, read the input with the datatype that the model declares."""
     if entry.get("datatype") == datatype:
         entry = {**entry, "datatype": spec.datatype}
     return original(model, spec, entry, rest)
@@ -214,19 +216,19 @@ def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: An
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def datatype_in_any_case_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts the datatype of an input in lower case."""
-    return _as_declared(original, model, spec, entry, rest, spec.datatype.lower())
+    return _read_with_declared_datatype(original, model, spec, entry, rest, spec.datatype.lower())
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def wider_integers_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts JSON data of INT64 whatever datatype the model declares."""
-    return _as_declared(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
+    return _read_with_declared_datatype(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def unknown_datatype_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts the undefined datatype INTEGER whatever datatype the model declares."""
-    return _as_declared(original, model, spec, entry, rest, "INTEGER")
+    return _read_with_declared_datatype(original, model, spec, entry, rest, "INTEGER")
 
 
 @fault("models.Model.check_shape", breaks="OIP-SIGNATURE")

@@ -52,7 +52,7 @@ MIN_LONG_ELEMENTS = 900  # an input of this many elements is long
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """In a call with an id, the server begins a short input with the first element of the preceding long input."""
+    """In a call with an id, the server starts an input with the first element of a long previous input."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
     last = _before.get(model.name, tensor.elements)
@@ -66,7 +66,7 @@ _raw_before: dict[str, Any] = {}
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """In a call with an id, a typed input begins with the first element of the preceding, shorter raw input."""
+    """In a call with an id, the server starts an input with the first element of a shorter raw input just before."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
     last = _raw_before.pop(model.name, None)

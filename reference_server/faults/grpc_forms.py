@@ -1,4 +1,4 @@
-"""gRPC: wrong typed or raw contents, wrong order, and accepted contents that should be refused."""
+"""gRPC: wrong typed or raw contents, contents in a wrong order, and typed contents added to raw ones."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-INPUT-BY-NAME")
 def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
-    """The server ignores the names of typed inputs and takes them in declared order, if their datatypes fit."""
+    """The server ignores the names of typed inputs and takes them in declared order, if the datatypes match."""
     fits = [entry.datatype for entry in message.inputs] == [spec.datatype for spec in model.inputs]
     known = {entry.name for entry in message.inputs} == {spec.name for spec in model.inputs}
     if fits and known and not message.raw_input_contents:
@@ -249,7 +249,7 @@ def grpc_raw_outputs_are_zeros_behind_3_mb(original: Any, tensor: Tensor) -> byt
 
 @fault("grpc_response.build", breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server gives every output without elements the shape [0], instead of [0, 3] for example."""
+    """The server gives every output without elements the shape [0], even if the shape is [0, 3]."""
     response = original(model, request, produced)
     for entry in response.outputs:
         if 0 in entry.shape:

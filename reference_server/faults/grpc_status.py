@@ -17,8 +17,8 @@ from reference_server.tensors import NUMPY, Tensor
 # --- contents ---------------------------------------------------------------------------------------------------------
 
 
-def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
-    """Return raw contents truncated or zero-padded to the size of the tensor."""
+def resize_contents(datatype: str, shape: Any, data: bytes) -> bytes:
+    """Return raw contents, truncated or zero-padded to the size that datatype and shape need."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
@@ -26,7 +26,7 @@ def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
 @fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
 def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """The server truncates raw contents that are too long and fills short ones with zeros."""
-    return original(datatype, shape, fit_contents(datatype, shape, data))
+    return original(datatype, shape, resize_contents(datatype, shape, data))
 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")

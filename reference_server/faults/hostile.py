@@ -164,7 +164,7 @@ def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
 def _remove_models_if_too_large(
     original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]
 ) -> Any:
-    """Remove all models after a too large call; stands in for the service's creation and for each call."""
+    """Remove all models after a call that is too large; replaces both `Service.__init__` and `answer`."""
     if len(arguments) == 2:
         service, models = arguments
         return original(service, dict(models))  # a copy, so that other services keep their models

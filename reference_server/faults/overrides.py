@@ -1,4 +1,4 @@
-"""Outputs in the wrong form, JSON or binary data: defaults, overrides, misplaced flags, flags of a wrong type."""
+"""JSON outputs that should be binary data, and the reverse: wrong defaults, overrides and flags."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from reference_server.request import RequestedOutput
 RequestedOutputs = list[RequestedOutput]
 
 
-def get_default(request: Object) -> Any:
+def get_binary_data_output(request: Object) -> Any:
     """Return the `binary_data_output` of a request."""
     return (request.get("parameters") or {}).get("binary_data_output")
 
 
-def get_flags(request: Object) -> list[Any]:
+def get_binary_data_flags(request: Object) -> list[Any]:
     """Return `binary_data` of each listed output."""
     return [(entry.get("parameters") or {}).get("binary_data") for entry in request.get("outputs") or []]
 
 
-def set_forms(requested: RequestedOutputs, forms: list[bool]) -> RequestedOutputs:
-    """Return requested outputs with these values of `binary`."""
-    return [replace(output, binary=binary) for output, binary in zip(requested, forms, strict=True)]
+def set_binary(requested: RequestedOutputs, flags: list[bool]) -> RequestedOutputs:
+    """Return requested outputs with other values of `binary`."""
+    return [replace(output, binary=binary) for output, binary in zip(requested, flags, strict=True)]
 
 
 def get_parameters(owner: object) -> Object:
@@ -34,7 +34,7 @@ def get_parameters(owner: object) -> Object:
     return found if isinstance(found, dict) else {}
 
 
-def set_default(request: Object, value: object) -> Object:
+def set_binary_data_output(request: Object, value: object) -> Object:
     """Return a request with another value of binary_data_output."""
     return request | {"parameters": {**get_parameters(request), "binary_data_output": value}}
 
@@ -53,7 +53,7 @@ def json_requests_answered_in_json(original: Any, model: Any, request: Object) -
     """The server honours `binary_data` of an output only if the request has binary inputs."""
     requested: RequestedOutputs = original(model, request)
     ignored = bool(request.get("outputs")) and all("data" in item for item in request["inputs"])
-    return set_forms(requested, [False] * len(requested)) if ignored else requested
+    return set_binary(requested, [False] * len(requested)) if ignored else requested
 
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "BIN-ALL-TRUE"))
@@ -61,25 +61,25 @@ def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) 
     """The server returns outputs as JSON if all inputs are empty, although the request asks for binary data."""
     requested: RequestedOutputs = original(model, request)
     empty = all(0 in item["shape"] for item in request["inputs"])
-    return set_forms(requested, [False] * len(requested)) if empty else requested
+    return set_binary(requested, [False] * len(requested)) if empty else requested
 
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-FALSE", "BIN-FALSE-OVERRIDES"))
 def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Object) -> RequestedOutputs:
-    """The server returns an output as binary data if `binary_data` is present, even with the value false."""
+    """The server returns an output as binary data if the request has `binary_data`, even if the value is false."""
     requested: RequestedOutputs = original(model, request)
-    flags = get_flags(request)
-    return set_forms(requested, [flag is not None for flag in flags]) if any(f is False for f in flags) else requested
+    flags = get_binary_data_flags(request)
+    return set_binary(requested, [flag is not None for flag in flags]) if any(f is False for f in flags) else requested
 
 
 @fault("request.parse_outputs", breaks="BIN-OUTPUT-UNSET")
 def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Object) -> RequestedOutputs:
-    """The server applies `binary_data` of an output also to the next output if that has no `binary_data`."""
+    """The server applies `binary_data` of an output also to the next output, if the next has no `binary_data`."""
     requested: RequestedOutputs = original(model, request)
     flag = None
-    for index, given in enumerate(get_flags(request)):
+    for index, given in enumerate(get_binary_data_flags(request)):
         flag = flag if given is None else given
-        if given is None and flag and not get_default(request):
+        if given is None and flag and not get_binary_data_output(request):
             requested[index] = replace(requested[index], binary=True)
     return requested
 
@@ -89,10 +89,10 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
     """The server returns binary outputs by default if the request has binary inputs."""
     requested: RequestedOutputs = original(model, request)
     binary = any("data" not in item for item in request["inputs"])
-    if not binary or get_default(request) is not None:
+    if not binary or get_binary_data_output(request) is not None:
         return requested
-    flags = get_flags(request) or [None] * len(requested)
-    return set_forms(requested, [flag is not False for flag in flags])
+    flags = get_binary_data_flags(request) or [None] * len(requested)
+    return set_binary(requested, [flag is not False for flag in flags])
 
 
 # --- no output listed, and conflicting parameters -------------------------------------------------------------------
@@ -103,16 +103,16 @@ def binary_data_output_covers_the_first_output(original: Any, model: Any, reques
     """If the request lists no outputs, the server applies `binary_data_output` only to the first output."""
     requested: RequestedOutputs = original(model, request)
     return (
-        requested if request.get("outputs") else requested[:1] + set_forms(requested[1:], [False] * len(requested[1:]))
+        requested if request.get("outputs") else requested[:1] + set_binary(requested[1:], [False] * len(requested[1:]))
     )
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-FALSE")
 def binary_data_output_counts_when_it_is_there(original: Any, model: Any, request: Object) -> RequestedOutputs:
-    """The server returns unlisted outputs as binary data if `binary_data_output` is present, even if false."""
+    """The server returns unlisted outputs as binary data if the request has `binary_data_output`, even if false."""
     requested: RequestedOutputs = original(model, request)
-    given = not request.get("outputs") and get_default(request) is not None
-    return set_forms(requested, [True] * len(requested)) if given else requested
+    given = not request.get("outputs") and get_binary_data_output(request) is not None
+    return set_binary(requested, [True] * len(requested)) if given else requested
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
@@ -120,13 +120,13 @@ def strings_binary_by_default(original: Any, model: Any, request: Object) -> Req
     """If the request has no `outputs`, the server returns BYTES as binary data by default, beside JSON outputs."""
     requested: RequestedOutputs = original(model, request)
     strings = {spec.name for spec in model.outputs if spec.datatype == "BYTES" and len(model.outputs) > 1}
-    silent = not request.get("outputs") and get_default(request) is None
+    silent = not request.get("outputs") and get_binary_data_output(request) is None
     return [replace(output, binary=True) if silent and output.name in strings else output for output in requested]
 
 
 @fault("request.is_binary_output", breaks="BIN-TRUE-OVERRIDES")
 def binary_data_output_false_wins(original: Any, binary_data: bool | None, binary_data_output: bool | None) -> Any:
-    """The server returns every output as JSON if `binary_data_output` is false, even with `binary_data` true."""
+    """The server returns every output as JSON if `binary_data_output` is false, even if `binary_data` is true."""
     return binary_data_output is not False and original(binary_data, binary_data_output)
 
 
@@ -134,8 +134,8 @@ def binary_data_output_false_wins(original: Any, binary_data: bool | None, binar
 def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, request: Object) -> RequestedOutputs:
     """The server lets `binary_data_output` of the request override `binary_data` of an output."""
     requested: RequestedOutputs = original(model, request)
-    default = get_default(request)
-    return requested if default is None else set_forms(requested, [default] * len(requested))
+    default = get_binary_data_output(request)
+    return requested if default is None else set_binary(requested, [default] * len(requested))
 
 
 @fault(
@@ -143,9 +143,9 @@ def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, req
     breaks=("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES", "BIN-OUTPUT-FALSE", "BIN-OUTPUT-TRUE", "BIN-OUTPUT-UNSET"),
 )
 def first_output_decides_for_all(original: Any, model: Any, request: Object) -> RequestedOutputs:
-    """The server returns all listed outputs in the form of the first one, JSON or binary data."""
+    """The server returns all listed outputs as binary data if the first is binary, otherwise all as JSON."""
     requested: RequestedOutputs = original(model, request)
-    return set_forms(requested, [requested[0].binary] * len(requested)) if request.get("outputs") else requested
+    return set_binary(requested, [requested[0].binary] * len(requested)) if request.get("outputs") else requested
 
 
 # --- flags in the wrong place or of a wrong type ----------------------------------------------------------------------
@@ -155,7 +155,7 @@ def first_output_decides_for_all(original: Any, model: Any, request: Object) -> 
 def binary_data_on_the_request_taken_for_all(original: Any, model: Model, request: Object) -> Any:
     """The server reads `binary_data` of the request as `binary_data_output`."""
     value = get_parameters(request).get("binary_data")
-    return original(model, request if value is None else set_default(request, value))
+    return original(model, request if value is None else set_binary_data_output(request, value))
 
 
 @fault("request.parse_outputs", breaks="BIN-OUTPUT-TRUE")

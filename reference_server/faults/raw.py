@@ -23,7 +23,7 @@ BYTES_BODY = ("RAW-BYTES",)
 
 
 def replace_elements(inputs: Inputs, elements: Any) -> Inputs:
-    """Return the one input with other elements."""
+    """Return the inputs of a model with one input, with other elements."""
     ((name, tensor),) = inputs.items()
     return {name: Tensor(tensor.datatype, tensor.shape, elements)}
 

@@ -230,7 +230,7 @@ def last_json_input_alone_kept(original: Any, model: Model, request: Object, res
     ),
 )
 def parameters_of_requests_refused(original: Any, data: Any) -> Object:
-    """The server refuses a request with top-level `parameters`: it expects them in protobuf's JSON form."""
+    """The server refuses a request with top-level `parameters`: it expects the JSON encoding of protobuf."""
     found: Object = original(data)
     if found.get("parameters"):
         raise InferenceError("cannot read a number into an InferParameter")

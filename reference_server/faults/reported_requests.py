@@ -205,13 +205,13 @@ async def models_that_answer_are_not_ready(original: Any, service: Any, http: Re
 
 @fault("app.Service.model_ready", breaks="OIP-HEALTH")
 async def no_word_of_a_model_being_ready(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server does not implement v2/models/NAME/ready."""
+    """The server does not implement GET v2/models/NAME/ready."""
     raise InferenceError("Not Found", status=404)
 
 
 @fault("app.Service.model_metadata", breaks=("OIP-ENDPOINTS", "OIP-MODEL-METADATA"), surveyed=True)
 async def no_metadata_of_models(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server does not implement v2/models/NAME."""
+    """The server does not implement GET v2/models/NAME."""
     raise InferenceError("Not Found", status=404)
 
 

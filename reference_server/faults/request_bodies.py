@@ -178,7 +178,7 @@ NO_BODY = b"Content-Length: 0"
 def _leave_body_unread(
     original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes
 ) -> None:
-    """Replace the framing of certain requests, so that the server parses their bodies as the next request."""
+    """Replace the framing header of requests that `is_left` selects: their bodies are parsed as the next request."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
         original(protocol, data)

@@ -1,4 +1,4 @@
-"""Faults in lists of outputs, outputs without data, and values that have no form in JSON."""
+"""Faults in lists of outputs, outputs without data, and values that JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def repeated_outputs_answered_once(original: Any, model: Model, request: Object)
 def outputs_without_elements_have_neither_data_nor_size(
     original: Any, model: Model, output: RequestedOutput, tensor: Tensor
 ) -> tuple[dict[str, Any], Any]:
-    """The server writes an output without elements with neither `data` nor a size."""
+    """The server writes an output without elements without `data` and without binary_data_size."""
     entry, data = original(model, output, tensor)
     if tensor.elements.size:
         return entry, data

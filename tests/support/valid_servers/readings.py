@@ -29,18 +29,18 @@ def listed_outputs_are_json_by_default(original: Any, model: Any, request: Any) 
 
 
 @variation("members.get_integer")
-def whole_numbers_may_have_a_point(original: Any, given: Any, name: str, least: int) -> Any:
+def whole_numbers_may_have_a_point(original: Any, given: Any, name: str, minimum: int) -> Any:
     """The server reads a size of 16.0 as 16, and a number of classes of 2.0 as 2."""
     value = given.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return original(given, name, least)
+    return original(given, name, minimum)
 
 
 @variation("members.get_integer")
-def no_classes_means_the_tensor(original: Any, given: Any, name: str, least: int) -> Any:
+def no_classes_means_the_tensor(original: Any, given: Any, name: str, minimum: int) -> Any:
     """The server returns the output itself if the number of classes is 0."""
-    return None if name == "classification" and given.get(name) == 0 else original(given, name, least)
+    return None if name == "classification" and given.get(name) == 0 else original(given, name, minimum)
 
 
 @variation("framing.BinaryData.refuse_surplus", breaks="BIN-BODY-LONG")
