@@ -2,8 +2,9 @@
 
 All outputs of an answer are raw, or all are typed: raw contents must be present for each output or for none. The
 documents do not say which: Open Inference Protocol, gRPC, "Inference" allows both, and Triton, Classification
-Extension, "GRPC" answers typed `contents` with `bytes_contents`. So the server answers raw inputs with raw outputs, and
-typed inputs with typed outputs. FP16 and BF16 have no typed contents, so an output of these datatypes makes the whole answer raw.
+Extension, "GRPC" answers typed `contents` with `bytes_contents`. So the server answers raw inputs with raw outputs,
+and typed inputs with typed outputs. FP16 and BF16 have no typed contents, so an output of these datatypes makes the
+whole answer raw.
 """
 
 from __future__ import annotations

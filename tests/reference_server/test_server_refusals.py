@@ -240,7 +240,7 @@ def test_binary_data(server: Server, datatype: str, shape: str, size: str, binar
 def test_binary_input_without_the_header(server: Server) -> None:
     assert message(server.infer("identity_int32", BINARY_1.encode())) == (
         "inputs[0] 'INPUT': parameters.binary_data_size needs the header Inference-Header-Content-Length, "
-        "which is not provided"
+        "which is missing"
     )
 
 
