@@ -175,7 +175,7 @@ def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str
     about = ("OIP-MODEL-METADATA",)
     with (
         unusual_models.serve(unusual_models.NAN) as address,
-        mock.patch.object(metadata, "describe", lambda model: honest(model) | dict(wrong)),
+        mock.patch.object(metadata, "describe_model", lambda model: honest(model) | dict(wrong)),
     ):
         results = judged(address, ("nan",), about=about)
     failures = [result.failure for result in results if result.failure]
