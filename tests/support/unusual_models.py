@@ -145,5 +145,5 @@ def describe_as(other: Model) -> Iterator[None]:
     def describe(found: Model) -> dict[str, Any]:
         return honest(other if found.name == other.name else found)
 
-    with mock.patch.object(metadata, "describe", describe):
+    with mock.patch.object(metadata, "describe_model", describe):
         yield
