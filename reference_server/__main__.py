@@ -1,7 +1,7 @@
 """`python -m reference_server`: serve until SIGTERM or SIGINT.
 
 Prints its URL on one line when it accepts connections, and with `--grpc-port` a second line, `grpc HOST:PORT`. It
-prints nothing else unless something goes wrong.
+prints nothing else unless an error occurs.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class Parser(argparse.ArgumentParser):
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = Parser(prog="python -m reference_server", description="Serve every model role over HTTP.")
+    parser = Parser(prog="python -m reference_server", description="Serve every model role over HTTP and gRPC.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=8000, help="port to listen on, 0 for a free one (default: %(default)s)")
-    add("--grpc-port", type=int, metavar="PORT", help="serve over gRPC as well, on this port, 0 for a free one")
+    add("--grpc-port", type=int, metavar="PORT", help="serve gRPC as well, on this port, 0 for a free one")
     add_options(parser)
     add(
         "--with-stdin",
         action="store_true",
-        help="end when standard input ends, and so with the program that started this one",
+        help="exit when standard input ends, for example when the parent process exits",
     )
     add("--model", action="append", metavar="ROLE", help="serve only this model role (repeatable; default: all)")
     add("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
@@ -57,7 +57,7 @@ def parse_arguments() -> argparse.Namespace:
         nargs="?",
         const="text",
         choices=("text", "json"),
-        help="print every fault with the requirements it breaks, for people or for programs (default: %(const)s)",
+        help="print every fault with the requirements that it breaks, as text or JSON (default: %(const)s)",
     )
     add("--list-steps", action="store_true", help="print every step of the server that a fault can replace")
     options = parser.parse_args()
@@ -80,13 +80,13 @@ def _suggest_names(name: str, known: Iterable[str]) -> str:
 
 
 def format_faults() -> Iterator[str]:
-    """Yield a line for each fault."""
+    """Yield a line for each fault: its name, the requirements that it breaks, and what the server does."""
     for found in faults.load().values():
         yield f"{found.name:44} {', '.join(found.breaks) or 'everything'}: {found.summary}"
 
 
 def dump_faults() -> str:
-    """Return every fault as data, in the order of `faults.load`."""
+    """Return every fault as a JSON array, in the order of `faults.load`."""
     kept = ("name", "summary", "area", "steps", "breaks", "walks", "over_grpc")
     return json.dumps([{name: getattr(found, name) for name in kept} for found in faults.load().values()], indent=1)
 
@@ -97,7 +97,7 @@ def format_steps() -> Iterator[str]:
 
 
 def end_with_stdin() -> None:
-    """Wait for the end of standard input, then end this process as SIGTERM does."""
+    """Wait for the end of standard input, then send SIGTERM to this process."""
     while sys.stdin.buffer.read(65536):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -135,12 +135,12 @@ def require_grpc(option: str) -> None:
 
 
 @contextmanager
-def serve_grpc(served: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
+def serve_grpc(served_models: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
     """Serve over gRPC until the end of the block; yield the line that announces the address."""
     from reference_server.grpc_server import GrpcServer  # needs the extra `grpc`
 
     try:
-        server = GrpcServer(served, host, port, max_body)
+        server = GrpcServer(served_models, host, port, max_body)
     except OSError as error:
         raise SystemExit(f"cannot listen on {host} port {port}: {error}") from None
     with server:

@@ -36,41 +36,41 @@ class Service:
         self.limits = limits
 
     async def server_metadata(self, _request: Request) -> Response:
-        """GET /v2."""
-        return JSONResponse(metadata.server())
+        """Answer GET /v2 with the server metadata."""
+        return JSONResponse(metadata.describe_server())
 
     async def live(self, _request: Request) -> Response:
-        """GET /v2/health/live."""
+        """Answer GET /v2/health/live: the server is always live."""
         return JSONResponse({"live": True})
 
     async def ready(self, _request: Request) -> Response:
-        """GET /v2/health/ready."""
+        """Answer GET /v2/health/ready: the server is always ready."""
         return JSONResponse({"ready": True})
 
     async def model_metadata(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]."""
-        return JSONResponse(metadata.describe(self.find(http)))
+        """Answer GET /v2/models/{model}[/versions/{version}] with the model metadata."""
+        return JSONResponse(metadata.describe_model(self.find_model(http)))
 
     async def model_ready(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]/ready."""
-        return JSONResponse({"name": self.find(http).name, "ready": True})
+        """Answer GET /v2/models/{model}[/versions/{version}]/ready: every known model is ready."""
+        return JSONResponse({"name": self.find_model(http).name, "ready": True})
 
     async def model_config(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]/config."""
-        return JSONResponse(metadata.describe_configuration(self.find(http)))
+        """Answer GET /v2/models/{model}[/versions/{version}]/config with the model configuration."""
+        return JSONResponse(metadata.describe_configuration(self.find_model(http)))
 
     async def model_statistics(self, http: Request) -> Response:
-        """GET /v2/models/{model}[/versions/{version}]/stats."""
-        return JSONResponse(metadata.describe_statistics([self.find(http)]))
+        """Answer GET /v2/models/{model}[/versions/{version}]/stats with the statistics of the model."""
+        return JSONResponse(metadata.describe_statistics([self.find_model(http)]))
 
     async def all_statistics(self, _request: Request) -> Response:
-        """GET /v2/models/stats."""
+        """Answer GET /v2/models/stats with the statistics of all models."""
         return JSONResponse(metadata.describe_statistics(self.models.values()))
 
     async def infer(self, http: Request) -> Response:
-        """Return the answer to an inference request, without a content coding."""
+        """Return the answer to an inference request, uncompressed."""
         body = await self.read_body(http)
-        model = self.find(http)
+        model = self.find_model(http)
         return await workers.run_in_worker(
             len(body),
             lambda: inference.run(
@@ -81,7 +81,7 @@ class Service:
         )
 
     async def infer_coded(self, http: Request) -> Response:
-        """POST /v2/models/{model}[/versions/{version}]/infer: the answer, in a coding that the client accepts."""
+        """Answer POST /v2/models/{model}[/versions/{version}]/infer, compressed if the client accepts that."""
         answer = await self.infer(http)
         coding = http_body.choose_coding(http)
         return (
@@ -99,7 +99,7 @@ class Service:
         # Even a short body can decompress to as many bytes as the limit allows.
         return await workers.run_in_worker(self.limits.body, lambda: http_body.decode(body, coding, self.limits.body))
 
-    def find(self, http: Request) -> Model:
+    def find_model(self, http: Request) -> Model:
         """Return the model that the path names."""
         name, version = http.path_params["model"], http.path_params.get("version", VERSION)
         if name not in self.models:
@@ -138,21 +138,21 @@ class Application:
         """Answer a request."""
         http = Request(scope, receive)
         try:
-            answer = await self.endpoint(http)(http)
+            answer = await self.find_endpoint(http)(http)
         except http_body.UnreadBodyError as refusal:
-            answer = await refused_unread(http, refusal)
+            answer = await answer_unread_refusal(http, refusal)
         except InferenceError as refusal:
-            answer = await refused(http, refusal)
+            answer = await answer_refusal(http, refusal)
         except HTTPException as unknown:
-            answer = await not_routed(http, unknown)
+            answer = await answer_routing_error(http, unknown)
         except ClientDisconnect as end:
-            answer = await disconnected(http, end)
+            answer = await answer_disconnect(http, end)
         except Exception as fault:
-            await (await failed(http, fault))(scope, receive, send)
+            await (await answer_internal_error(http, fault))(scope, receive, send)
             raise  # for uvicorn, which writes the traceback to standard error
         await answer(scope, receive, send)
 
-    def endpoint(self, http: Request) -> Endpoint:
+    def find_endpoint(self, http: Request) -> Endpoint:
         """Return the endpoint for a request, and store the names in its path in `path_params`."""
         path = http.scope["path"]
         found, methods = self.endpoints.get(path), READ_METHODS
@@ -173,33 +173,33 @@ def create(models: Mapping[str, Model], limits: Limits = DEFAULT) -> Application
     return Application(Service(models, limits))
 
 
-def error(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error: the message as member `error` of an object (Open Inference Protocol, REST, "Inference")."""
+def make_error(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an error response: the message as member `error` (Open Inference Protocol, REST, "Inference")."""
     return JSONResponse({"error": message}, status, headers)
 
 
-async def refused(_request: Request, exception: InferenceError) -> Response:
-    """Answer a request that is refused."""
-    return error(exception.message, exception.status)
+async def answer_refusal(_request: Request, exception: InferenceError) -> Response:
+    """Return the error response for a refused request."""
+    return make_error(exception.message, exception.status)
 
 
-async def refused_unread(_request: Request, exception: http_body.UnreadBodyError) -> Response:
-    """Answer a request whose body is not read to the end."""
+async def answer_unread_refusal(_request: Request, exception: http_body.UnreadBodyError) -> Response:
+    """Return the error response for a refused request whose body was not read to the end."""
     return http_body.ClosingResponse({"error": exception.message}, exception.status)
 
 
-async def not_routed(http: Request, exception: HTTPException) -> Response:
+async def answer_routing_error(http: Request, exception: HTTPException) -> Response:
     """Answer a request with an unknown path (404) or a method that the path does not support (405)."""
-    return error(
+    return make_error(
         f"{exception.detail}: {http.method} {format_value(http.url.path)}", exception.status_code, exception.headers
     )
 
 
-async def disconnected(_request: Request, _exception: ClientDisconnect) -> Response:
-    """Answer a client that disconnected while sending its body; nobody reads this answer."""
-    return error("the body is not complete", 400)
+async def answer_disconnect(_request: Request, _exception: ClientDisconnect) -> Response:
+    """Return a response for a client that disconnected while it sent its body; nobody receives this response."""
+    return make_error("the body is incomplete", 400)
 
 
-async def failed(_request: Request, _exception: Exception) -> Response:
-    """Answer after an internal error; the traceback goes to standard error, not to the client."""
-    return error("internal error", 500)
+async def answer_internal_error(_request: Request, _exception: Exception) -> Response:
+    """Return the response for an internal error; the traceback goes to standard error, not to the client."""
+    return make_error("internal error", 500)

@@ -28,30 +28,30 @@ def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) 
     """
     if tensor.datatype in NOT_SCORES:
         raise InferenceError(f"{tensor.datatype} cannot be classified, only numbers can")
-    scores = widened(tensor)
+    scores = widen_floats(tensor)
     batch = tensor.shape[0] if batching else 1
     rows = scores.reshape(batch, scores.size // batch)
     shown = min(count, rows.shape[1])
     if shown * batch > MAX_CLASSES:
         raise InferenceError(f"{shown * batch} classes are over the limit of {MAX_CLASSES}")
-    texts = [class_text(row, int(index), labels) for row in rows for index in top(row, shown)]
+    texts = [format_class(row, int(index), labels) for row in rows for index in find_top_indices(row, shown)]
     return Tensor("BYTES", (batch, shown) if batching else (shown,), make_objects(texts))
 
 
-def widened(tensor: Tensor) -> NDArray[Any]:
-    """Return the elements; 16-bit floats as FP32, which keeps value and order and prints enough digits."""
+def widen_floats(tensor: Tensor) -> NDArray[Any]:
+    """Return the elements, FP16 and BF16 as FP32: the values stay exact and print with enough digits."""
     with np.errstate(invalid="ignore"):  # a signaling NaN
         return tensor.elements.astype(np.float32) if tensor.datatype in BINARY_ONLY else tensor.elements
 
 
-def top(row: NDArray[Any], count: int) -> NDArray[Any]:
+def find_top_indices(row: NDArray[Any], count: int) -> NDArray[Any]:
     """Return the indices of the highest elements, highest first, compared in their own type.
 
     Equal elements keep their order, and NaN comes last: the document leaves both open.
     """
     if row.size > LONG and count < row.size // 8:
         chosen = find_not_lower(row, count)
-        return chosen[top(row[chosen], count)] if chosen.size < row.size else rank_elements(row)[:count]
+        return chosen[find_top_indices(row[chosen], count)] if chosen.size < row.size else rank_elements(row)[:count]
     return rank_elements(row)[:count]
 
 
@@ -79,7 +79,7 @@ def rank_elements(row: NDArray[Any]) -> NDArray[Any]:
     return order
 
 
-def class_text(row: NDArray[Any], index: int, labels: Sequence[str]) -> bytes:
+def format_class(row: NDArray[Any], index: int, labels: Sequence[str]) -> bytes:
     """Return `value:index`, and `:label` if the index has one; floats as the shortest decimal that round-trips."""
     label = f":{labels[index]}" if index < len(labels) else ""
     return f"{row[index]!s}:{index}{label}".encode()

@@ -43,7 +43,7 @@ def add_sub(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return A + B and A - B."""
     a, b = inputs["A"], inputs["B"]
     if a.shape != b.shape:
-        raise InferenceError(f"inputs 'A' and 'B' must have one shape, not {list(a.shape)} and {list(b.shape)}")
+        raise InferenceError(f"inputs 'A' and 'B' must have the same shape, not {list(a.shape)} and {list(b.shape)}")
     results = (a.elements + b.elements, a.elements - b.elements)
     return [Tensor(a.datatype, a.shape, elements) for elements in results]
 

@@ -25,11 +25,11 @@ class error_context:  # noqa: N801 - used like a context manager that is a funct
     Every tensor of every request passes here and few are refused, so the prefix is formatted only on an error.
     """
 
-    __slots__ = ("index", "name", "what")
+    __slots__ = ("index", "location", "name")
 
-    def __init__(self, what: str, index: int | None = None, name: str | None = None) -> None:
-        """Name the location: `what`, or `what[index]`, optionally followed by a name that the client sent."""
-        self.what, self.index, self.name = what, index, name
+    def __init__(self, location: str, index: int | None = None, name: str | None = None) -> None:
+        """Name the location: `location`, or `location[index]`, optionally followed by a name that the client sent."""
+        self.location, self.index, self.name = location, index, name
 
     def __enter__(self) -> None:
         """Do nothing."""
@@ -37,7 +37,7 @@ class error_context:  # noqa: N801 - used like a context manager that is a funct
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Raise the error again with its location."""
         if isinstance(error, InferenceError):
-            where = self.what if self.index is None else f"{self.what}[{self.index}]"
+            where = self.location if self.index is None else f"{self.location}[{self.index}]"
             where = where if self.name is None else f"{where} {quote_name(self.name)}"
             raise InferenceError(f"{where}: {error.message}", error.status) from None
 

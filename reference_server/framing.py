@@ -15,7 +15,7 @@ HEADER = "Inference-Header-Content-Length"
 DIGITS = re.compile("[0-9]{1,19}")  # 19 digits hold every length that fits 63 bits
 
 
-def json_length(values: Sequence[str], body_length: int) -> int | None:
+def parse_json_length(values: Sequence[str], body_length: int) -> int | None:
     """Return the length of the JSON in bytes, 0 for a raw binary request; None without the header.
 
     `values` are the raw values of the header, normally none or one. Only decimal digits are accepted: "+5", "0x10" and
@@ -26,7 +26,7 @@ def json_length(values: Sequence[str], body_length: int) -> int | None:
     value, *others = (value.strip(" \t") for value in values)  # outer whitespace is not part of a value (RFC 9110, 5.5)
     for other in others:
         if other != value:
-            raise InferenceError(f"{HEADER} is given twice, as {format_value(value)} and {format_value(other)}")
+            raise InferenceError(f"{HEADER} occurs twice, as {format_value(value)} and {format_value(other)}")
     if not DIGITS.fullmatch(value):
         raise InferenceError(f"{HEADER} is {format_value(value)}, expected a number of bytes in decimal digits")
     length = int(value)
@@ -50,7 +50,7 @@ class BinaryData:
         taken, self._remaining = self._remaining[:size], self._remaining[size:]
         return taken
 
-    def finish(self) -> None:
-        """Refuse surplus bytes: some declared size is wrong, so any tensor may be wrong."""
+    def refuse_surplus(self) -> None:
+        """Refuse bytes after the last tensor: some binary_data_size is wrong, so any tensor may be wrong."""
         if self._remaining:
             raise InferenceError(f"{len(self._remaining)} bytes of the body follow the binary data of the last input")

@@ -52,7 +52,7 @@ def decode_typed(datatype: str, shape: tuple[int, ...], contents: Message) -> Te
     elements, count = getattr(contents, field), math.prod(shape)
     if len(elements) != count:
         raise InferenceError(f"contents.{field} has {len(elements)} elements, but shape {list(shape)} takes {count}")
-    return Tensor(datatype, shape, typed_elements(datatype, field, elements))
+    return Tensor(datatype, shape, convert_elements(datatype, field, elements))
 
 
 def check_fields(datatype: str, field: str, filled: Iterable[str]) -> None:
@@ -62,13 +62,13 @@ def check_fields(datatype: str, field: str, filled: Iterable[str]) -> None:
             raise InferenceError(f"contents.{other} is filled, but {datatype} takes contents.{field}")
 
 
-def typed_elements(datatype: str, field: str, values: Any) -> NDArray[Any]:
+def convert_elements(datatype: str, field: str, values: Any) -> NDArray[Any]:
     """Return the elements of a field as an array of the datatype's type."""
     if datatype == "BYTES":
         return tensors.make_objects(values)
     if datatype == FIELD_TYPES.get(field, datatype):
         return read_in_slices(values, NUMPY[datatype])
-    return narrowed(datatype, read_in_slices(values, NUMPY[FIELD_TYPES[field]]))
+    return narrow_integers(datatype, read_in_slices(values, NUMPY[FIELD_TYPES[field]]))
 
 
 def read_in_slices(values: Any, kind: Any) -> NDArray[Any]:
@@ -79,8 +79,8 @@ def read_in_slices(values: Any, kind: Any) -> NDArray[Any]:
     return elements
 
 
-def narrowed(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
-    """Return the elements in a narrower type; refuse an element out of range instead of truncating it."""
+def narrow_integers(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
+    """Return the integers in the datatype's type; refuse an integer out of range instead of truncating it."""
     limits = np.iinfo(NUMPY[datatype])
     beyond = np.flatnonzero((elements < limits.min) | (elements > limits.max))
     if beyond.size:

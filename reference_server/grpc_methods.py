@@ -32,8 +32,8 @@ class Method:
     call: Callable[[Models, Message], Message]
 
 
-def by_name() -> dict[str, Method]:
-    """Return the methods by the name in their path."""
+def get_methods() -> dict[str, Method]:
+    """Return the methods by name, as in the path of a call."""
     return {
         "ServerLive": Method(service_pb2.ServerLiveRequest, server_live),
         "ServerReady": Method(service_pb2.ServerReadyRequest, server_ready),
@@ -47,46 +47,48 @@ def by_name() -> dict[str, Method]:
 
 
 def server_live(_models: Models, _message: Message) -> Message:
-    """ServerLive."""
+    """Answer ServerLive: the server is always live."""
     return service_pb2.ServerLiveResponse(live=True)
 
 
 def server_ready(_models: Models, _message: Message) -> Message:
-    """ServerReady."""
+    """Answer ServerReady: the server is always ready."""
     return service_pb2.ServerReadyResponse(ready=True)
 
 
 def model_ready(models: Models, message: Message) -> Message:
-    """ModelReady."""
-    find(models, message.name, message.version)
+    """Answer ModelReady: every known model is ready."""
+    find_model(models, message.name, message.version)
     return service_pb2.ModelReadyResponse(ready=True)
 
 
 def server_metadata(_models: Models, _message: Message) -> Message:
-    """ServerMetadata."""
-    return service_pb2.ServerMetadataResponse(**metadata.server())
+    """Answer ServerMetadata."""
+    return service_pb2.ServerMetadataResponse(**metadata.describe_server())
 
 
 def model_metadata(models: Models, message: Message) -> Message:
-    """ModelMetadata."""
-    return service_pb2.ModelMetadataResponse(**metadata.describe(find(models, message.name, message.version)))
+    """Answer ModelMetadata."""
+    return service_pb2.ModelMetadataResponse(
+        **metadata.describe_model(find_model(models, message.name, message.version))
+    )
 
 
 def model_config(models: Models, message: Message) -> Message:
-    """ModelConfig."""
-    described = metadata.describe_configuration(find(models, message.name, message.version))
+    """Answer ModelConfig."""
+    described = metadata.describe_configuration(find_model(models, message.name, message.version))
     return service_pb2.ModelConfigResponse(config=json_format.ParseDict(described, model_config_pb2.ModelConfig()))
 
 
 def model_statistics(models: Models, message: Message) -> Message:
-    """ModelStatistics: of the named model, or of all models."""
-    named = [find(models, message.name, message.version)] if message.name else models.values()
+    """Answer ModelStatistics for the named model, or for all models if the request names none."""
+    named = [find_model(models, message.name, message.version)] if message.name else models.values()
     return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(named))
 
 
 def model_infer(models: Models, message: Message) -> Message:
-    """ModelInfer."""
-    model = find(models, message.model_name, message.model_version)
+    """Answer ModelInfer: run the model."""
+    model = find_model(models, message.model_name, message.model_version)
     return inference.run(
         model,
         lambda: grpc_request.parse(model, message),
@@ -94,7 +96,7 @@ def model_infer(models: Models, message: Message) -> Message:
     )
 
 
-def find(models: Models, name: str, version: str) -> Model:
+def find_model(models: Models, name: str, version: str) -> Model:
     """Return the model that a message names; an empty version means the only one."""
     if name not in models:
         raise InferenceError(f"there is no model {format_value(name)}", status=404)
@@ -111,4 +113,4 @@ def parse_message(kind: Any, octets: bytes) -> Message:
     try:
         return kind.FromString(octets)
     except DecodeError:
-        raise InferenceError(f"the message is no {kind.DESCRIPTOR.name}, or text in it is not UTF-8") from None
+        raise InferenceError(f"the message is not a valid {kind.DESCRIPTOR.name}, or text in it is not UTF-8") from None

@@ -44,7 +44,7 @@ def check_message(octets: bytes) -> None:
         beside -= size if number == RAW_INPUTS else 0
     if beside > get_limits().json:
         raise InferenceError(
-            f"the message has {beside} bytes beside raw contents, and {get_limits().json} are taken", status=TOO_LARGE
+            f"the message has {beside} bytes besides raw contents, more than {get_limits().json}", status=TOO_LARGE
         )
 
 
@@ -52,9 +52,7 @@ def check_elements(message: Message) -> None:
     """Refuse typed contents with too many elements."""
     count = sum(len(values) for entry in message.inputs for _, values in entry.contents.ListFields())
     if count > get_limits().elements:
-        raise InferenceError(
-            f"the contents have {count} elements, and {get_limits().elements} are taken", status=TOO_LARGE
-        )
+        raise InferenceError(f"the contents have {count} elements, more than {get_limits().elements}", status=TOO_LARGE)
 
 
 def read_fields(octets: bytes) -> Iterator[Field]:
@@ -106,7 +104,7 @@ def is_raw(message: Message) -> bool:
 
 def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
     """Read every input; raw contents follow the order of the request's inputs, not the declared order."""
-    raw = raw_contents(message)
+    raw = list_raw_contents(message)
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
     for index, entry in enumerate(message.inputs):
@@ -114,14 +112,14 @@ def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
             if entry.name not in declared:
                 raise InferenceError(f"the model has no such input; it has {join_names(declared)}")
             if entry.name in found:
-                raise InferenceError("this input is given twice")
+                raise InferenceError("the request has this input twice")
             found[entry.name] = parse_input(model, declared[entry.name], entry, raw[index])
     if missing := [name for name in declared if name not in found]:
         raise InferenceError(f"inputs: {join_names(missing)} missing")
     return found
 
 
-def raw_contents(message: Message) -> list[bytes | None]:
+def list_raw_contents(message: Message) -> list[bytes | None]:
     """Return the raw contents of each input; None for every input if the request has no raw contents."""
     count = len(message.inputs)
     if not is_raw(message):
@@ -145,7 +143,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Message, raw: bytes | Non
             raise InferenceError("has no contents, and the request has no raw_input_contents")
         return grpc_contents.decode_typed(spec.datatype, shape, entry.contents)
     if entry.HasField("contents"):
-        raise InferenceError("has contents, which cannot stand beside raw_input_contents")
+        raise InferenceError("has contents, but the request also has raw_input_contents")
     return grpc_contents.decode_raw(spec.datatype, shape, raw)
 
 
@@ -153,7 +151,7 @@ def parse_shape(entry: Message) -> tuple[int, ...]:
     """Return the shape; refuse a negative dimension."""
     for axis, extent in enumerate(entry.shape):
         if extent < 0:
-            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {extent}")
+            raise InferenceError(f"shape[{axis}] must be an integer from 0 to 2^63 - 1, not {extent}")
     return tuple(entry.shape)
 
 
@@ -164,18 +162,18 @@ def parse_outputs(model: Model, message: Message) -> list[RequestedOutput]:
     """Read which outputs to return and how; all of them, in declared order, if none is listed."""
     raw = is_raw(message)
     declared = [spec.name for spec in model.outputs]
-    wishes: dict[str, RequestedOutput] = {}
+    requested: dict[str, RequestedOutput] = {}
     for index, entry in enumerate(message.outputs):
         with error_context("outputs", index, entry.name):
             if entry.name not in declared:
                 raise InferenceError(f"the model has no such output; it has {join_names(declared)}")
-            if entry.name in wishes:
-                raise InferenceError("this output is requested twice")
-            wishes[entry.name] = RequestedOutput(entry.name, raw, class_count(entry))
-    return list(wishes.values()) or [RequestedOutput(name, raw) for name in declared]
+            if entry.name in requested:
+                raise InferenceError("the request lists this output twice")
+            requested[entry.name] = RequestedOutput(entry.name, raw, get_class_count(entry))
+    return list(requested.values()) or [RequestedOutput(name, raw) for name in declared]
 
 
-def class_count(entry: Message) -> int | None:
+def get_class_count(entry: Message) -> int | None:
     """Return the `classification` parameter of a requested output, an int64_param of at least 1; None when absent."""
     if "classification" not in entry.parameters:  # reading an absent key of a map would add it
         return None

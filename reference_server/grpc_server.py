@@ -58,7 +58,7 @@ class GrpcServer:
         shown_host = f"[{host}]" if ":" in host else host
         try:
             self._server, number = run_in_loop(
-                _start_server(Service(models), f"{shown_host}:{port}", options(max_message))
+                _start_server(Service(models), f"{shown_host}:{port}", make_options(max_message))
             )
         except RuntimeError as error:
             raise OSError(error) from None
@@ -80,25 +80,25 @@ class Service:
 
     def __init__(self, models: Models) -> None:
         self.models = models
-        self.methods = grpc_methods.by_name()
+        self.methods = grpc_methods.get_methods()
 
     def service(self, call: Any) -> Any:
         """Return the handler of a call; its messages have not arrived yet."""
         service, _, name = call.method.removeprefix("/").rpartition("/")
         if service == SERVICE and name in self.methods:
-            return grpc.unary_unary_rpc_method_handler(handler(self.models, self.methods[name]))
+            return grpc.unary_unary_rpc_method_handler(make_handler(self.models, self.methods[name]))
         return grpc.stream_stream_rpc_method_handler(make_unknown_handler(call.method))
 
 
-def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
-    """Return a handler: request bytes to response bytes, or abort the call with a status."""
+def make_handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
+    """Return a handler that converts request bytes to response bytes, or aborts the call with a status."""
 
     def handle(octets: bytes, context: Any) -> bytes:
         try:
-            with take_turn(len(octets)):
+            with get_lock(len(octets)):
                 return answer(models, method, octets)
         except InferenceError as error:
-            code, text = status(error)
+            code, text = get_status(error)
         except Exception:  # this server is at fault: the traceback goes to standard error, not to the client
             traceback.print_exc()
             code, text = grpc.StatusCode.INTERNAL, "internal error"
@@ -109,7 +109,7 @@ def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
 
 def make_unknown_handler(path: str) -> Callable[[Any, Any], Awaitable[None]]:
     """Return a handler that refuses a call, whether the client sends one message or a stream."""
-    text = f"no method {format_value(path)}; {SERVICE} has {', '.join(grpc_methods.by_name())}"
+    text = f"no method {format_value(path)}; {SERVICE} has {', '.join(grpc_methods.get_methods())}"
 
     async def handle(_messages: Any, context: Any) -> None:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, shorten_message(text))
@@ -126,7 +126,7 @@ def answer(models: Models, method: Method, octets: bytes) -> bytes:
     return octets_of_answer
 
 
-def status(error: InferenceError) -> tuple[Any, str]:
+def get_status(error: InferenceError) -> tuple[Any, str]:
     """Return the code and message of the status for an error."""
     return CODES[error.status], error.message
 
@@ -158,8 +158,8 @@ _long = threading.Semaphore()
 Result = TypeVar("Result")
 
 
-def options(max_message: int) -> list[tuple[str, int]]:
-    """Return the server's limits; grpc refuses more with RESOURCE_EXHAUSTED, or closes the connection."""
+def make_options(max_message: int) -> list[tuple[str, int]]:
+    """Return the limits as options of grpc, which refuses more with RESOURCE_EXHAUSTED or closes the connection."""
     limits = get_limits()
     return [
         ("grpc.max_receive_message_length", max_message),
@@ -170,7 +170,7 @@ def options(max_message: int) -> list[tuple[str, int]]:
         ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
         ("grpc.max_connection_age_ms", int(limits.body_seconds * 1000)),
         ("grpc.max_connection_age_grace_ms", GRACE_SECONDS * 1000),
-        ("grpc.server_handshake_timeout_ms", int(limits.patience * 1000)),
+        ("grpc.server_handshake_timeout_ms", int(limits.wait_seconds * 1000)),
         ("grpc.http2.min_ping_interval_without_data_ms", PING_SECONDS * 1000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", PING_SECONDS * 1000),
         ("grpc.http2.max_ping_strikes", 2),
@@ -178,15 +178,15 @@ def options(max_message: int) -> list[tuple[str, int]]:
     ]
 
 
-def take_turn(size: int) -> AbstractContextManager[object]:
+def get_lock(size: int) -> AbstractContextManager[object]:
     """Return the lock for a call with a message of `size` bytes: long messages share one, short messages need none."""
     return _long if size > workers.SHORT else nullcontext()
 
 
-async def _start_server(service: Any, place: str, given: list[tuple[str, int]]) -> tuple[Any, int]:
-    server = grpc.aio.server(WorkerPool(MAX_WORKERS, "grpc"), options=given)
+async def _start_server(service: Any, address: str, options: list[tuple[str, int]]) -> tuple[Any, int]:
+    server = grpc.aio.server(WorkerPool(MAX_WORKERS, "grpc"), options=options)
     server.add_generic_rpc_handlers((service,))
-    return server, server.add_insecure_port(place)
+    return server, server.add_insecure_port(address)
 
 
 def run_in_loop(work: Coroutine[Any, Any, Result]) -> Result:

@@ -21,25 +21,23 @@ from reference_server.limits import Limits
 
 
 class HeadRefusal(NamedTuple):
-    """The reason why a head is refused."""
+    """The status and message that refuse a request because of its head or chunk framing."""
 
     status: HTTPStatus
     message: str
 
 
-TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is over the limit of this server")
-TOO_SLOW = HeadRefusal(HTTPStatus.REQUEST_TIMEOUT, "the rest of the head does not come")
+TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request head is over the limit of this server")
+TOO_SLOW = HeadRefusal(HTTPStatus.REQUEST_TIMEOUT, "the head is incomplete after the timeout")
 MALFORMED = HeadRefusal(HTTPStatus.BAD_REQUEST, "not HTTP: Invalid HTTP request received.")
 TOO_MUCH_FRAME = HeadRefusal(
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "extensions of chunks or trailers are over the limit of this server"
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "chunk extensions or trailers are over the limit of this server"
 )
-CHUNK_TOO_LARGE = HeadRefusal(
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a chunk is over the limit of this server for bodies"
-)
+CHUNK_TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a chunk is over the body limit of this server")
 TOO_MANY = HeadRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are open")
-OTHER_VERSION = HeadRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the versions that are known are HTTP/1.1 and 1.0")
-OTHER_METHOD = HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the method is not known")
-NOT_A_TARGET = HeadRefusal(HTTPStatus.BAD_REQUEST, "the target of the request is none that this method can have")
+OTHER_VERSION = HeadRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the supported versions are HTTP/1.1 and HTTP/1.0")
+OTHER_METHOD = HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the method is not supported")
+NOT_A_TARGET = HeadRefusal(HTTPStatus.BAD_REQUEST, "the request target is not valid for this method")
 
 VERSIONS = ("1.1", "1.0")
 REQUEST_LINE = re.compile(rb"(?:\r\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/(?P<version>[0-9]\.[0-9])\r\n")
@@ -67,8 +65,10 @@ def is_other_protocol(data: bytes) -> bool:
     return any(line in data for line in OTHER_PROTOCOLS)
 
 
-def refusal(version: str, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> HeadRefusal | None:
-    """Return why a head is refused, or None.
+def find_refusal(
+    version: str, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]
+) -> HeadRefusal | None:
+    """Return the reason to refuse a head, or None.
 
     Args:
         version: HTTP version, such as `1.1`.
@@ -84,11 +84,11 @@ def refusal(version: str, method: bytes, target: bytes, headers: Sequence[tuple[
         return NOT_A_TARGET
     hosts = _find_values(headers, b"host")
     if version == "1.1" and not hosts:
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, "a request of HTTP/1.1 has a header Host")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, "an HTTP/1.1 request needs a Host header")
     if len(hosts) > 1:
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the header Host is there more than once")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the request has more than one Host header")
     if hosts and not HOST.fullmatch(hosts[0]):
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the header Host has no host and port")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, "the Host header is not a host with an optional port")
     return _refuse_framing(version, headers)
 
 
@@ -96,7 +96,7 @@ def _find_values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[
     return [value for name, value in headers if name == wanted]
 
 
-def has_chunks(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+def is_chunked(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Say whether the body is chunked, given an accepted head."""
     return bool(_find_values(headers, b"transfer-encoding"))
 
@@ -104,12 +104,12 @@ def has_chunks(headers: Sequence[tuple[bytes, bytes]]) -> bool:
 def _refuse_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> HeadRefusal | None:
     codings = b",".join(_find_values(headers, b"transfer-encoding")).strip().lower()
     if codings and version != "1.1":
-        return HeadRefusal(HTTPStatus.BAD_REQUEST, f"HTTP/{version} has no Transfer-Encoding")
+        return HeadRefusal(HTTPStatus.BAD_REQUEST, f"HTTP/{version} does not allow Transfer-Encoding")
     if codings not in (b"", b"chunked"):
-        return HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the only transfer coding that is known is chunked")
+        return HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the only supported transfer coding is chunked")
     expected = _find_values(headers, b"expect")
     if version == "1.1" and expected and {value.strip().lower() for value in expected} != {b"100-continue"}:
-        return HeadRefusal(HTTPStatus.EXPECTATION_FAILED, "the only expectation that is known is 100-continue")
+        return HeadRefusal(HTTPStatus.EXPECTATION_FAILED, "the only supported expectation is 100-continue")
     return None
 
 
@@ -142,8 +142,8 @@ class ChunkFrames:
         """Record the end of a chunk."""
         self._is_in_chunk, self._has_moved = False, True
 
-    def refusal(self, data: bytes) -> HeadRefusal | None:
-        """Return why these bytes, just parsed, are refused, or None."""
+    def find_refusal(self, data: bytes) -> HeadRefusal | None:
+        """Return the reason to refuse the bytes that were just parsed, or None."""
         self._outside = 0 if self._has_moved else self._outside + len(data)
         self._has_moved = False
         if self._is_in_chunk and self._has_new_line:

@@ -35,7 +35,7 @@ async def read(request: Request, limits: Limits) -> bytes:
     limit = limits.body
     headers = request.headers
     if "upgrade" in headers:  # the HTTP parser stops at the head of such a request
-        raise UnreadBodyError("Upgrade is not supported with an inference request")
+        raise UnreadBodyError("the Upgrade header is not supported in an inference request")
     too_large = UnreadBodyError(f"the body is over the limit of {limit} bytes", status=413)
     if int(headers.get("content-length", "0")) > limit:
         raise too_large
@@ -43,15 +43,15 @@ async def read(request: Request, limits: Limits) -> bytes:
     now = asyncio.get_running_loop().time
     began = now()
     try:
-        async with asyncio.timeout_at(began + limits.patience) as patience:
+        async with asyncio.timeout_at(began + limits.wait_seconds) as deadline:
             async for chunk in request.stream():
-                patience.reschedule(min(now() + limits.patience, began + limits.body_seconds))
+                deadline.reschedule(min(now() + limits.wait_seconds, began + limits.body_seconds))
                 chunks.append(chunk)
                 size += len(chunk)
                 if size > limit:
                     raise too_large
     except TimeoutError:
-        raise UnreadBodyError("the rest of the body does not come", status=408) from None
+        raise UnreadBodyError("the body is incomplete after the timeout", status=408) from None
     return await workers.run_in_worker(size, lambda: join_parts(chunks))
 
 
@@ -92,7 +92,7 @@ def find_request_coding(http: Request) -> str | None:
         return None
     if name not in WINDOWS:
         raise InferenceError(
-            f"Content-Encoding is {format_value(name)}, known are gzip, deflate and identity", status=415
+            f"Content-Encoding is {format_value(name)}, but only gzip, deflate and identity are supported", status=415
         )
     return name
 
@@ -108,9 +108,9 @@ def decode(body: bytes, coding: str, limit: int) -> bytes:
         if members > MAX_MEMBERS:
             raise InferenceError(f"the body has more than {MAX_MEMBERS} gzip members", status=413)
     if found.tell() > limit:
-        raise InferenceError(f"the body is over the limit of {limit} bytes without its coding", status=413)
+        raise InferenceError(f"the decoded body is over the limit of {limit} bytes", status=413)
     if left:
-        raise InferenceError(f"the body in the coding {coding} has data after its end")
+        raise InferenceError(f"the {coding} body has data after its end")
     return found.getvalue()  # without a copy
 
 
@@ -127,11 +127,11 @@ def _decompress_member(body: memoryview, coding: str, found: BytesIO, limit: int
             part = unpacker.decompress(piece, min(UNPACKED_BYTES, limit + 1 - found.tell()))
             used = len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
             if not part and not used:
-                raise InferenceError(f"the body in the coding {coding} is cut short")
+                raise InferenceError(f"the {coding} body is truncated")
             found.write(part)
             taken += used
     except zlib.error as error:
-        raise InferenceError(f"the body is not in the coding {coding}: {error}") from None
+        raise InferenceError(f"the body is not valid {coding} data: {error}") from None
     return taken
 
 

@@ -21,12 +21,12 @@ from reference_server.response import encode
 class StallTimer:
     """Periodically checks that the write buffer shrinks; aborts the connection if it does not."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, period_s: float) -> None:
         self._transport = transport
         self._loop = loop
-        self._patience = patience
+        self._period_s = period_s
         self._size = transport.get_write_buffer_size()
-        self._timer = loop.call_later(patience, self._check_buffer)
+        self._timer = loop.call_later(period_s, self._check_buffer)
 
     def stop(self) -> None:
         """Stop checking."""
@@ -38,7 +38,7 @@ class StallTimer:
             self._transport.abort()
             return
         self._size = size
-        self._timer = self._loop.call_later(self._patience, self._check_buffer)
+        self._timer = self._loop.call_later(self._period_s, self._check_buffer)
 
 
 class RefusedHeadError(Exception):
@@ -69,7 +69,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         if len(self.connections) > self.limits.connections:
             self._refuse(heads.TOO_MANY)
         else:
-            self._timer = self.loop.call_later(self.limits.patience, self._give_up)
+            self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up after a connection."""
@@ -93,9 +93,9 @@ class OipHttpProtocol(HttpToolsProtocol):
             super().shutdown()
 
     def pause_writing(self) -> None:
-        """Wait for the client to read what was sent, for a limited time."""
+        """Pause sending; abort the connection if the client reads nothing of the sent bytes for a limited time."""
         super().pause_writing()
-        self._stall_timer = StallTimer(self.transport, self.loop, self.limits.patience)
+        self._stall_timer = StallTimer(self.transport, self.loop, self.limits.wait_seconds)
 
     def resume_writing(self) -> None:
         """Resume sending."""
@@ -127,8 +127,8 @@ class OipHttpProtocol(HttpToolsProtocol):
         elif self._head_size > self.limits.head:
             self._refuse(heads.TOO_LARGE)
         elif self._timer is None:  # the head is incomplete, which seldom happens
-            self._timer = self.loop.call_later(self.limits.patience, self._give_up)
-        if self._frames is not None and (refusal := self._frames.refusal(data)) is not None:
+            self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
+        if self._frames is not None and (refusal := self._frames.find_refusal(data)) is not None:
             self._refuse(refusal)
 
     def on_message_begin(self) -> None:
@@ -147,7 +147,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         self._is_behind_the_head, self._is_in_head = True, False
         self._stop_timer()
         version = self.parser.get_http_version()
-        refusal = heads.refusal(version, self.parser.get_method(), self.url, self.headers)
+        refusal = heads.find_refusal(version, self.parser.get_method(), self.url, self.headers)
         if version == "1.0":
             self.expect_100_continue = False  # RFC 9110, 10.1.1
             if heads.is_other_protocol(self._data):
@@ -155,7 +155,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         if refusal is not None:
             self._refusal = refusal
             raise RefusedHeadError
-        self._frames = ChunkFrames(self.limits) if heads.has_chunks(self.headers) else None
+        self._frames = ChunkFrames(self.limits) if heads.is_chunked(self.headers) else None
         super().on_headers_complete()
         self._is_in_body = True
 
@@ -188,7 +188,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         if self._last_word is not None and is_last and not self.transport.is_closing():
             self._refuse_and_close(self._last_word)
         if self._is_in_body and self.cycle.response_complete and self._timer is None:
-            self._timer = self.loop.call_later(self.limits.patience, self._give_up)
+            self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
 
     # --- refusals --------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         beginning = b"" if self._has_ended_one else self._data
         self._refuse(self._refusal or heads.find_parse_refusal(beginning, has_other_method))
 
-    def _give_up(self) -> None:
+    def _close_after_timeout(self) -> None:
         """Close a connection after a timeout: with an answer if a head is incomplete, otherwise without."""
         self._timer = None
         if self._is_in_head:

@@ -26,10 +26,10 @@ def run(
         had_run = perf_counter_ns()
         answer = write(wanted, produced)
     except Exception:
-        model.statistics.failed(perf_counter_ns() - began)
+        model.statistics.count_failure(perf_counter_ns() - began)
         raise
     steps = (was_read - began, had_run - was_read, perf_counter_ns() - had_run)
-    model.statistics.succeeded(find_batch_size(model, wanted), steps)
+    model.statistics.count_success(find_batch_size(model, wanted), steps)
     return answer
 
 

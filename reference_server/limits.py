@@ -15,7 +15,7 @@ class Limits:
     Attributes:
         head: bytes of request line and headers together, without those received together with the first byte.
         body: bytes of a body, both as received and decoded.
-        patience: seconds to wait for a whole head, for the next part of a body, and for the client to read an answer.
+        wait_seconds: seconds to wait for a whole head, for more bytes of a body, and for the client to read an answer.
         body_seconds: seconds for a whole body.
         json: bytes of the JSON of a request.
         elements: values in the JSON of a request, elements of an output in JSON, and elements of BYTES.
@@ -26,7 +26,7 @@ class Limits:
 
     head: int = 64 * 1024
     body: int = 64 * 1024 * 1024
-    patience: float = 10.0
+    wait_seconds: float = 10.0
     body_seconds: float = 300.0
     json: int = 16 * 1024 * 1024
     elements: int = 2 * 1024 * 1024
@@ -55,16 +55,16 @@ RESERVED_DESCRIPTORS = 32  # descriptors for other uses than HTTP connections
 
 
 class Option(NamedTuple):
-    """An option: the limit that it sets, its parser and unit, and its help text."""
+    """An option of the command line: the limit that it sets, its parser and unit, and its help text."""
 
     name: str
     limit: str
-    kind: Callable[[str], float]
+    parse: Callable[[str], float]
     unit: str
     text: str
 
 
-def parse_whole(text: str) -> int:
+def parse_positive_integer(text: str) -> int:
     """Parse an integer of at least 1; argparse turns the ValueError into a message."""
     if (number := int(text)) < 1:
         raise ValueError
@@ -79,31 +79,32 @@ def parse_seconds(text: str) -> float:
 
 
 OPTIONS = (
-    Option("--max-body", "body", parse_whole, "BYTES",
-           "refuse larger request bodies with status 413, and larger messages"),
-    Option("--max-head", "head", parse_whole, "BYTES", "refuse larger heads of requests with status 431"),
-    Option("--max-json", "json", parse_whole, "BYTES", "refuse more JSON in a request with status 413"),
-    Option("--max-elements", "elements", parse_whole, "NUMBER",
-           "refuse more values in JSON, and more elements of BYTES"),
-    Option("--max-arrays", "containers", parse_whole, "NUMBER",
+    Option("--max-body", "body", parse_positive_integer, "BYTES",
+           "refuse larger request bodies with status 413, and larger gRPC messages"),
+    Option("--max-head", "head", parse_positive_integer, "BYTES", "refuse larger request heads with status 431"),
+    Option("--max-json", "json", parse_positive_integer, "BYTES",
+           "refuse a request with more bytes of JSON with status 413"),
+    Option("--max-elements", "elements", parse_positive_integer, "NUMBER",
+           "refuse more values in JSON, and more BYTES elements"),
+    Option("--max-arrays", "containers", parse_positive_integer, "NUMBER",
            "refuse more arrays, objects and members in JSON with status 413"),
-    Option("--max-entries", "entries", parse_whole, "NUMBER", "refuse more entries of inputs, and of outputs"),
-    Option("--max-connections", "connections", parse_whole, "NUMBER",
-           "refuse connections beyond so many with status 503"),
-    Option("--patience", "patience", parse_seconds, "SECONDS",
-           "refuse a request whose head, or the next part of whose body, takes longer, with status 408"),
+    Option("--max-entries", "entries", parse_positive_integer, "NUMBER", "refuse more entries in inputs or in outputs"),
+    Option("--max-connections", "connections", parse_positive_integer, "NUMBER",
+           "refuse more simultaneous connections with status 503"),
+    Option("--patience", "wait_seconds", parse_seconds, "SECONDS",
+           "refuse a request with status 408 if its head, or the next part of its body, takes longer"),
 )  # fmt: skip
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add an option for each limit to a parser."""
     for option in OPTIONS:
         parser.add_argument(
             option.name,
-            type=option.kind,
+            type=option.parse,
             default=getattr(DEFAULT, option.limit),
             metavar=option.unit,
-            help=f"{option.text} (default: %(default){'g' if option.kind is parse_seconds else 's'})",
+            help=f"{option.text} (default: %(default){'g' if option.parse is parse_seconds else 's'})",
             dest=option.limit,
         )
 

@@ -10,8 +10,8 @@ from reference_server.limits import get_limits
 Object = dict[str, Any]
 
 
-def string(owner: Object, name: str) -> str:
-    """Return a required string."""
+def get_string(owner: Object, name: str) -> str:
+    """Return a required member that is a string."""
     value = owner.get(name)
     if not isinstance(value, str):
         raise InferenceError(
@@ -20,8 +20,8 @@ def string(owner: Object, name: str) -> str:
     return value
 
 
-def objects(owner: Object, name: str) -> list[Object]:
-    """Return an array of objects, empty when absent; refuse more than the limit."""
+def get_objects(owner: Object, name: str) -> list[Object]:
+    """Return a member that is an array of objects, empty when absent; refuse more entries than the limit."""
     value = owner.get(name)
     if value is None:
         return []
@@ -35,8 +35,8 @@ def objects(owner: Object, name: str) -> list[Object]:
     return value
 
 
-def parameters(owner: Object) -> Object:
-    """Return the parameters; an empty object when absent."""
+def get_parameters(owner: Object) -> Object:
+    """Return the member `parameters`; an empty object when absent."""
     value = owner.get("parameters")
     if value is None:
         return {}
@@ -45,7 +45,7 @@ def parameters(owner: Object) -> Object:
     return value
 
 
-def flag(given: Object, name: str) -> bool | None:
+def get_flag(given: Object, name: str) -> bool | None:
     """Return a boolean parameter; None when absent."""
     value = given.get(name)
     if value is not None and not isinstance(value, bool):
@@ -53,18 +53,18 @@ def flag(given: Object, name: str) -> bool | None:
     return value
 
 
-def whole(given: Object, name: str, least: int) -> int | None:
-    """Return an integer parameter of at least `least`; None when absent. 2.0 is not an integer here."""
+def get_integer(given: Object, name: str, minimum: int) -> int | None:
+    """Return an integer parameter of at least `minimum`; None when absent. 2.0 is not an integer here."""
     value = given.get(name)
     if value is None:
         return None
-    if type(value) is not int or value < least:
-        raise InferenceError(f"parameters.{name} must be an integer of at least {least}, not {format_value(value)}")
+    if type(value) is not int or value < minimum:
+        raise InferenceError(f"parameters.{name} must be an integer of at least {minimum}, not {format_value(value)}")
     return value
 
 
-def shape(owner: Object) -> tuple[int, ...]:
-    """Return the required shape: an array of integers from 0 to 2^63 - 1."""
+def get_shape(owner: Object) -> tuple[int, ...]:
+    """Return the required member `shape`: an array of integers from 0 to 2^63 - 1."""
     value = owner.get("shape")
     if value is None:
         raise InferenceError("shape is missing")
@@ -72,5 +72,5 @@ def shape(owner: Object) -> tuple[int, ...]:
         raise InferenceError(f"shape must be an array, not {format_value(value)}")
     for axis, extent in enumerate(value):
         if type(extent) is not int or not 0 <= extent < 2**63:
-            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {format_value(extent)}")
+            raise InferenceError(f"shape[{axis}] must be an integer from 0 to 2^63 - 1, not {format_value(extent)}")
     return tuple(value)

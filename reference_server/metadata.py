@@ -20,19 +20,19 @@ PLATFORM = "reference"
 SERVER_VERSION = version("oip-conformance")
 
 
-def server() -> dict[str, Any]:
+def describe_server() -> dict[str, Any]:
     """Return the server's metadata."""
     return {"name": "oip-reference-server", "version": SERVER_VERSION, "extensions": list(EXTENSIONS)}
 
 
-def describe(model: Model) -> dict[str, Any]:
+def describe_model(model: Model) -> dict[str, Any]:
     """Return a model's metadata; shapes of a batching model lead with -1."""
     return {
         "name": model.name,
         "versions": [VERSION],
         "platform": PLATFORM,
-        "inputs": tensor_list(model, model.inputs),
-        "outputs": tensor_list(model, model.outputs),
+        "inputs": list_tensors(model, model.inputs),
+        "outputs": list_tensors(model, model.outputs),
     }
 
 
@@ -41,9 +41,11 @@ def describe_statistics(models: Iterable[Model]) -> dict[str, Any]:
     return {"model_stats": [{"name": each.name, "version": VERSION, **each.statistics.to_dict()} for each in models]}
 
 
-def tensor_list(model: Model, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
+def list_tensors(model: Model, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
     """Return declared tensors in the format of model metadata."""
-    return [{"name": spec.name, "datatype": spec.datatype, "shape": list(model.declared_shape(spec))} for spec in specs]
+    return [
+        {"name": spec.name, "datatype": spec.datatype, "shape": list(model.get_declared_shape(spec))} for spec in specs
+    ]
 
 
 # --- ModelConfig -----------------------------------------------------------------------------------------------------

@@ -71,13 +71,13 @@ class Statistics:
     batches: dict[int, dict[str, Duration]] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock, repr=False)
 
-    def failed(self, ns: int) -> None:
+    def count_failure(self, ns: int) -> None:
         """Count a refused request."""
         with self.lock:
             self.last = time.time_ns() // 1_000_000
             self.totals["fail"].add(ns)
 
-    def succeeded(self, batch: int, steps: tuple[int, int, int]) -> None:
+    def count_success(self, batch: int, steps: tuple[int, int, int]) -> None:
         """Count a successful request; `steps` are the nanoseconds of each of `COMPUTE_STEPS`."""
         with self.lock:
             self.last = time.time_ns() // 1_000_000
@@ -124,13 +124,13 @@ class Model:
     table: tuple[float, ...]
     statistics: Statistics = field(default_factory=Statistics, compare=False, kw_only=True)
 
-    def declared_shape(self, spec: TensorSpec) -> tuple[int, ...]:
+    def get_declared_shape(self, spec: TensorSpec) -> tuple[int, ...]:
         """Return the shape that requests use: with a leading batch dimension for a batching model."""
         return (VARIABLE, *spec.shape) if self.batching else spec.shape
 
     def check_shape(self, spec: TensorSpec, shape: tuple[int, ...]) -> None:
         """Refuse a shape that does not match the declared one."""
-        declared = self.declared_shape(spec)
+        declared = self.get_declared_shape(spec)
         fits = len(shape) == len(declared) and all(
             want in (VARIABLE, have) for want, have in zip(declared, shape, strict=True)
         )
@@ -147,7 +147,7 @@ class Model:
 
 
 def load() -> dict[str, Model]:
-    """Return the models by name."""
+    """Return the models of all roles by name."""
     return {name: make_model(name, role) for name, role in tomllib.loads(find_roles_file().read_text("utf-8")).items()}
 
 

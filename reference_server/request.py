@@ -42,13 +42,13 @@ class InferRequest:
 
 def parse(model: Model, header_values: Sequence[str], body: bytes) -> InferRequest:
     """Read a request; `header_values` are those of Inference-Header-Content-Length."""
-    length = framing.json_length(header_values, len(body))
+    length = framing.parse_json_length(header_values, len(body))
     if length == 0:
         return parse_raw(model, body)
     view = memoryview(body)
     json_part, rest = (view, None) if length is None else (view[:length], framing.BinaryData(view[length:]))
     request = parse_json(json_part, rest)
-    identifier = None if request.get("id") is None else members.string(request, "id")
+    identifier = None if request.get("id") is None else members.get_string(request, "id")
     tensors.encode_utf8(identifier or "", "id")
     inputs = parse_inputs(model, request, rest)
     return InferRequest(identifier, inputs, parse_outputs(model, request))
@@ -68,7 +68,7 @@ def parse_json(data: memoryview, rest: framing.BinaryData | None) -> Object:
     except InferenceError as error:
         if rest is not None or error.status != NOT_JSON:
             raise
-        hint = f"without {framing.HEADER} the whole body must be JSON; binary data need that header"
+        hint = f"without {framing.HEADER} the whole body must be JSON; binary data need this header"
         raise InferenceError(f"{error.message} ({hint})") from None
 
 
@@ -81,32 +81,32 @@ def parse_inputs(model: Model, request: Object, rest: framing.BinaryData | None)
         raise InferenceError("inputs is missing")
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
-    for index, entry in enumerate(members.objects(request, "inputs")):
+    for index, entry in enumerate(members.get_objects(request, "inputs")):
         with error_context("inputs", index):
-            name = members.string(entry, "name")
+            name = members.get_string(entry, "name")
         with error_context("inputs", index, name):
             if name not in declared:
                 raise InferenceError(f"the model has no such input; it has {join_names(declared)}")
             if name in found:
-                raise InferenceError("this input is given twice")
+                raise InferenceError("the request has this input twice")
             found[name] = parse_input(model, declared[name], entry, rest)
     if missing := [name for name in declared if name not in found]:
         raise InferenceError(f"inputs: {join_names(missing)} missing")
     if rest is not None:
-        rest.finish()
+        rest.refuse_surplus()
     return found
 
 
 def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.BinaryData | None) -> Tensor:
     """Read one input, from JSON data or from the next binary data."""
-    shape = members.shape(entry)
-    datatype = members.string(entry, "datatype")
+    shape = members.get_shape(entry)
+    datatype = members.get_string(entry, "datatype")
     if datatype != spec.datatype:
         raise InferenceError(f"datatype is {format_value(datatype)}, but the model takes {spec.datatype}")
     model.check_shape(spec, shape)
     if math.prod(extent for extent in shape if extent) > MAX_ELEMENTS:
         raise InferenceError(f"shape is {list(shape)}, which is more than {MAX_ELEMENTS} elements")
-    size = members.whole(members.parameters(entry), "binary_data_size", least=0)
+    size = members.get_integer(members.get_parameters(entry), "binary_data_size", minimum=0)
     data = entry.get("data")
     if size is None and data is None:
         raise InferenceError("has neither data nor parameters.binary_data_size")
@@ -115,7 +115,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
     if data is not None:
         raise InferenceError("has both data and parameters.binary_data_size")
     if rest is None and size:
-        raise InferenceError(f"parameters.binary_data_size needs the header {framing.HEADER}, which is not provided")
+        raise InferenceError(f"parameters.binary_data_size needs the header {framing.HEADER}, which is missing")
     tensors.check_size(datatype, shape, size)
     # The header is for binary data. The documents do not say whether 0 bytes need it: both forms are accepted.
     return tensors.decode_binary(datatype, shape, rest.take(size) if rest is not None else memoryview(b""))
@@ -126,25 +126,25 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
 
 def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
     """Read which outputs to return and how; all of them, in declared order, if none is listed."""
-    default = members.flag(members.parameters(request), "binary_data_output")
+    default = members.get_flag(members.get_parameters(request), "binary_data_output")
     declared = [spec.name for spec in model.outputs]
-    wishes: dict[str, RequestedOutput] = {}
-    for index, entry in enumerate(members.objects(request, "outputs")):
+    requested: dict[str, RequestedOutput] = {}
+    for index, entry in enumerate(members.get_objects(request, "outputs")):
         with error_context("outputs", index):
-            name = members.string(entry, "name")
+            name = members.get_string(entry, "name")
         with error_context("outputs", index, name):
             if name not in declared:
                 raise InferenceError(f"the model has no such output; it has {join_names(declared)}")
-            if name in wishes:
-                raise InferenceError("this output is requested twice")
-            given = members.parameters(entry)
-            binary = output_form(members.flag(given, "binary_data"), default)
-            wishes[name] = RequestedOutput(name, binary, members.whole(given, "classification", least=1))
-    return list(wishes.values()) or [RequestedOutput(name, output_form(None, default)) for name in declared]
+            if name in requested:
+                raise InferenceError("the request lists this output twice")
+            given = members.get_parameters(entry)
+            binary = is_binary_output(members.get_flag(given, "binary_data"), default)
+            requested[name] = RequestedOutput(name, binary, members.get_integer(given, "classification", minimum=1))
+    return list(requested.values()) or [RequestedOutput(name, is_binary_output(None, default)) for name in declared]
 
 
-def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bool:
-    """Say whether an output is returned as binary data.
+def is_binary_output(binary_data: bool | None, binary_data_output: bool | None) -> bool:
+    """Say whether to return an output as binary data.
 
     `binary_data` decides if present. For an output listed without it under `binary_data_output: true`, Triton, Binary
     Tensor Data Extension, "Binary Tensor Request" can be read in two ways:
@@ -171,18 +171,20 @@ def parse_body(model: Model, body: bytes) -> dict[str, Tensor]:
     Raises InferenceError if the model is not eligible or the body's size does not fit its shape.
     """
     if len(model.inputs) != 1:
-        raise InferenceError(f"a raw binary request needs a model of one input, '{model.name}' has {len(model.inputs)}")
+        raise InferenceError(
+            f"a raw binary request needs a model with one input; '{model.name}' has {len(model.inputs)}"
+        )
     spec = model.inputs[0]
     with error_context(f"raw binary request, input '{spec.name}'"):
         if spec.datatype == "BYTES":
-            shape, elements = bytes_shape(spec), tensors.make_objects([body])
+            shape, elements = get_bytes_shape(spec), tensors.make_objects([body])
         else:
             shape = deduce_shape(spec, len(body))
             elements = tensors.decode_binary(spec.datatype, shape, memoryview(body)).elements
     return {spec.name: Tensor(spec.datatype, (1, *shape) if model.batching else shape, elements)}
 
 
-def bytes_shape(spec: TensorSpec) -> tuple[int, ...]:
+def get_bytes_shape(spec: TensorSpec) -> tuple[int, ...]:
     """Return the shape [1], the only one that a raw BYTES input may have."""
     if spec.shape != (1,):
         raise InferenceError(f"BYTES need the declared shape [1], the model has {list(spec.shape)}")

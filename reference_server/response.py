@@ -28,19 +28,19 @@ JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":
 
 def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Response:
     """Return the answer: the requested outputs, in requested order."""
-    parts = [output_part(model, wish, produced[wish.name]) for wish in request.outputs]
+    parts = [encode_output(model, output, produced[output.name]) for output in request.outputs]
     answer: dict[str, Any] = {} if request.id is None else {"id": request.id}
     answer |= {"model_name": model.name, "model_version": VERSION, "outputs": [entry for entry, _ in parts]}
     return frame(encode(answer), [data for _, data in parts if data is not None])
 
 
-def output_part(model: Model, wish: RequestedOutput, tensor: Tensor) -> tuple[dict[str, Any], Octets | None]:
+def encode_output(model: Model, output: RequestedOutput, tensor: Tensor) -> tuple[dict[str, Any], Octets | None]:
     """Return an output's entry in the JSON, and its binary data if it has any."""
-    with error_context(f"output '{wish.name}'"):
-        if wish.classes is not None:
-            tensor = classification.classify(tensor, wish.classes, model.batching, model.labels.get(wish.name, ()))
-        entry = {"name": wish.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
-        if not wish.binary:
+    with error_context(f"output '{output.name}'"):
+        if output.classes is not None:
+            tensor = classification.classify(tensor, output.classes, model.batching, model.labels.get(output.name, ()))
+        entry = {"name": output.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
+        if not output.binary:
             return entry | {"data": tensors.encode_json(tensor)}, None
         data = tensors.encode_binary(tensor)
         return entry | {"parameters": {"binary_data_size": len(data)}}, data

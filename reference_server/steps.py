@@ -68,8 +68,8 @@ def describe_step(step: str) -> str:
     return f"{step}({taken})" + (f": {summary}" if summary else "")
 
 
-def require_fit(body: Callable[..., Any], step: str) -> None:
-    """Require that a fault's body takes the original function and then the step's parameters.
+def check_parameters(body: Callable[..., Any], step: str) -> None:
+    """Check that a fault's body takes the original function and then the step's parameters.
 
     Raises:
         AttributeError: the server has no such step.

@@ -33,7 +33,7 @@ def parse_object(data: bytes | memoryview) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise InferenceError(f"not JSON: {error.msg} at character {error.pos}") from None
     except ValueError:  # Python's limit on the digits of an integer
-        raise InferenceError("the JSON has an integer of too many digits") from None
+        raise InferenceError("the JSON has an integer with too many digits") from None
     if not isinstance(value, dict):
         raise InferenceError(f"the JSON must be an object, not {format_value(value)}")
     check_depth(value)
@@ -47,7 +47,7 @@ def read(text: str) -> Any:
     if len(text) <= SHORT:
         return ONE_PASS_DECODER.decode(text)
     count = SizeCounter()
-    return Reader(text, distinct_members, refuse_constant, count.values, count.container).read()
+    return Reader(text, build_object, refuse_constant, count.count_values, count.count_container).read()
 
 
 class SizeCounter:
@@ -57,13 +57,13 @@ class SizeCounter:
         self.limits = get_limits()
         self.elements = self.containers = 0
 
-    def values(self, more: int) -> None:
+    def count_values(self, more: int) -> None:
         """Count values; refuse too many."""
         self.elements += more
         if self.elements > self.limits.elements:
             raise InferenceError(f"the JSON has more than {self.limits.elements} values", TOO_LARGE)
 
-    def container(self, depth: int) -> None:
+    def count_container(self, depth: int) -> None:
         """Count an array, an object or a member of one; refuse too many, and too deep nesting."""
         if depth > MAX_DEPTH:
             raise make_depth_refusal()
@@ -74,8 +74,8 @@ class SizeCounter:
             )
 
 
-def distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, refusing a repeated member."""
+def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a parsed object; refuse a repeated member."""
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
@@ -85,12 +85,12 @@ def distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> None:
-    """Refuse literals that Python accepts and JSON does not have."""
+    """Refuse NaN, Infinity or -Infinity, which Python accepts and JSON does not have."""
     raise InferenceError(f"not JSON: {name} is not a JSON number")
 
 
 # Created once, since creating one costs as much as parsing a typical request.
-ONE_PASS_DECODER = json.JSONDecoder(object_pairs_hook=distinct_members, parse_constant=refuse_constant)
+ONE_PASS_DECODER = json.JSONDecoder(object_pairs_hook=build_object, parse_constant=refuse_constant)
 
 
 def check_depth(value: dict[str, Any]) -> None:

@@ -167,7 +167,7 @@ def split_elements(data: memoryview, count: int) -> NDArray[Any]:
             )
         items.append(octets[start:offset])
     if offset != len(octets):
-        raise InferenceError(f"{len(octets) - offset} bytes follow the last of {count} BYTES elements")
+        raise InferenceError(f"{len(octets) - offset} bytes remain after the last of {count} BYTES elements")
     return make_objects(items)
 
 
@@ -271,7 +271,7 @@ def encode_utf8(text: str, where: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise InferenceError(f"{where} is {format_value(text)}, which holds half a surrogate pair") from None
+        raise InferenceError(f"{where} is {format_value(text)}, which contains half a surrogate pair") from None
 
 
 JSON_CONVERTERS: dict[str, Callable[[list[Any], str], NDArray[Any]]] = {
@@ -289,17 +289,17 @@ def encode_json(tensor: Tensor) -> list[Any]:
     """
     check_count(tensor.elements.size, f"{tensor.elements.size} elements in JSON are")
     if tensor.datatype in BINARY_ONLY:
-        raise InferenceError(f"{tensor.datatype} has no JSON form: ask for it with binary_data")
+        raise InferenceError(f"{tensor.datatype} has no JSON form: request it with binary_data")
     if tensor.datatype == "BYTES":
-        return [text(item) for item in tensor.elements]
+        return [decode_text(item) for item in tensor.elements]
     if tensor.datatype in ("FP32", "FP64") and not np.isfinite(tensor.elements).all():
-        raise InferenceError("NaN and infinity have no JSON form: ask for them with binary_data")
+        raise InferenceError("NaN and infinity have no JSON form: request them with binary_data")
     return list(iterate_items(tensor.elements))
 
 
-def text(item: bytes) -> str:
+def decode_text(item: bytes) -> str:
     """Return a BYTES element as a JSON string."""
     try:
         return item.decode()
     except UnicodeDecodeError:
-        raise InferenceError("bytes that are not UTF-8 have no JSON form: ask for them with binary_data") from None
+        raise InferenceError("bytes that are not UTF-8 have no JSON form: request them with binary_data") from None

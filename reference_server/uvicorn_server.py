@@ -1,7 +1,7 @@
 """The uvicorn configuration, for the command and for tests, and a server that starts and stops quietly and in time.
 
 At shutdown a connection without a complete request closes at once; an answer in flight gets GRACE_PERIOD_S. The server
-logs nothing about this; it logs at most once a minute that descriptors have run out.
+logs nothing about its shutdown. It logs at most once a minute that descriptors have run out.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class QuietServer(uvicorn.Server):
         self.force_exit = False
 
     def _end_all(self) -> None:
-        workers.give_up()
+        workers.refuse_waiting_work()
         for connection in list(self.server_state.connections):
             if isinstance(connection, OipHttpProtocol):
                 connection.transport.abort()
@@ -93,4 +93,4 @@ class QuietServer(uvicorn.Server):
                 loop.default_exception_handler(context)
         elif loop.time() - self._last_line >= MIN_LOG_INTERVAL_S:
             self._last_line = loop.time()
-            sys.stderr.write(f"new connections have to wait: {error.strerror}\n")
+            sys.stderr.write(f"new connections must wait: {error.strerror}\n")

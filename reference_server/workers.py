@@ -56,7 +56,7 @@ async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
         await asyncio.wait((result, given_up), return_when=asyncio.FIRST_COMPLETED)
         if given_up.done():
             result.cancel()
-            raise InferenceError("the server is ending", status=503)
+            raise InferenceError("the server is shutting down", status=503)
         return result.result()
     finally:
         _waited_for.discard(given_up)
@@ -64,7 +64,7 @@ async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
 
 
 def track_work(under_way: Future[Any]) -> None:
-    """Make `is_busy` include this work of another thread until it is done."""
+    """Let `is_busy` return True until this work of another thread is done."""
     _under_way.add(under_way)
     under_way.add_done_callback(_under_way.discard)
 
@@ -74,8 +74,8 @@ def is_busy() -> bool:
     return any(not under_way.done() for under_way in tuple(_under_way))
 
 
-def give_up() -> None:
-    """Refuse all requests that wait for work, at shutdown. Call it from the event loop."""
+def refuse_waiting_work() -> None:
+    """Refuse all requests that wait for work, at shutdown. Call this function from the event loop."""
     for given_up in _waited_for:
         if not given_up.done():
             given_up.set_result(None)

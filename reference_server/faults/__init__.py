@@ -42,8 +42,8 @@ class Fault:
         breaks: ids of the requirements that the server no longer meets.
         body: takes the original step first, then the step's parameters.
         broad: whether the fault breaks too many requirements to list them; at least one check must fail.
-        walks: for a fault that only a combination of two features shows, the kind of request that the suite combines;
-            otherwise "".
+        walks: if only requests that combine two features show the fault, the kind of these requests, such as "json" or
+            "calls"; otherwise "".
         surveyed: whether the fault is visible during discovery.
     """
 
@@ -70,10 +70,10 @@ class Fault:
         """The name of the fault's module."""
         return self.body.__module__.rpartition(".")[2]
 
-    def require_fit(self) -> None:
-        """Require that the body takes the parameters of each step; raises the errors of `steps.require_fit`."""
+    def check_parameters(self) -> None:
+        """Check that the body takes the parameters of each step; raises the errors of `steps.check_parameters`."""
         for step in self.steps:
-            steps.require_fit(self.body, step)
+            steps.check_parameters(self.body, step)
 
 
 def fault(
@@ -105,7 +105,7 @@ def load() -> dict[str, Fault]:
     faults = [value for module in modules for value in vars(module).values() if isinstance(value, Fault)]
     for found in faults:
         if not found.over_grpc:
-            found.require_fit()
+            found.check_parameters()
     return {found.name: found for found in faults}
 
 
@@ -117,7 +117,7 @@ def switch_on(found: Fault) -> Iterator[None]:
         AttributeError: the server has no such step.
         TypeError: the fault has other parameters than its step.
     """
-    found.require_fit()
+    found.check_parameters()
     places = [steps.find_place(step) for step in found.steps]
     before = [vars(owner).get(name, _INHERITED) for owner, name in places]
     for owner, name in places:

@@ -22,7 +22,7 @@ from reference_server.response import Octets
 from reference_server.tensors import Tensor
 
 Binary = Sequence[Octets]
-Part = tuple[dict[str, Any], bytes | memoryview | None]
+EncodedOutput = tuple[dict[str, Any], bytes | memoryview | None]
 
 
 # --- the inference header ---------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def binary_answer_over_two_kib_chunked(original: Any, head: bytes, binary: Binar
 
 
 def set_content_type(original: Any, head: bytes, binary: Binary, content_type: str | None, *, when: bool) -> Response:
-    """Return the answer, with another content type when a condition holds."""
+    """Return the answer; if `when` is true, with another content type."""
     response: Response = original(head, binary)
     return set_header(response, "Content-Type", content_type) if when else response
 
@@ -171,14 +171,14 @@ def json_answer_without_content_type(original: Any, head: bytes, binary: Binary)
     return set_content_type(original, head, binary, None, when=not binary)
 
 
-@fault("app.refused", breaks="BIN-HEADER-ON-JSON-O")
+@fault("app.answer_refusal", breaks="BIN-HEADER-ON-JSON-O")
 async def errors_keep_the_inference_header(original: Any, http: Request, exception: InferenceError) -> Response:
     """The server copies Inference-Header-Content-Length from a refused request to the error answer."""
     answer: Response = await original(http, exception)
     return set_header(answer, HEADER, http.headers[HEADER]) if HEADER in http.headers else answer
 
 
-@fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
+@fault("app.answer_refusal", breaks="BIN-CONTENT-TYPE-OF-JSON")
 async def errors_called_plain_text(original: Any, http: Request, exception: InferenceError) -> Response:
     """The server sends the error object as text/plain."""
     answer: Response = await original(http, exception)
@@ -188,81 +188,87 @@ async def errors_called_plain_text(original: Any, http: Request, exception: Infe
 # --- the size of an output --------------------------------------------------------------------------------------------
 
 
-def set_binary_data_size(part: Part, size: object) -> Part:
-    """Return an output with another binary_data_size, if it is binary."""
+def set_binary_data_size(part: EncodedOutput, size: object) -> EncodedOutput:
+    """Return an output; if the output is binary, with another binary_data_size."""
     entry, data = part
     return (entry if data is None else entry | {"parameters": {"binary_data_size": size}}), data
 
 
-@fault("response.output_part", breaks="BIN-SIZE-O")
-def size_counts_elements(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="BIN-SIZE-O")
+def size_counts_elements(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """The binary_data_size of an output is the number of its elements, not of its bytes."""
-    part: Part = original(model, wish, tensor)
+    part: EncodedOutput = original(model, output, tensor)
     return set_binary_data_size(part, math.prod(part[0]["shape"]))
 
 
-@fault("response.output_part", breaks="BIN-SIZE-O")
-def size_of_strings_without_prefixes(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="BIN-SIZE-O")
+def size_of_strings_without_prefixes(
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
+) -> EncodedOutput:
     """The binary_data_size of a BYTES output does not count the length prefixes."""
-    part: Part = original(model, wish, tensor)
+    part: EncodedOutput = original(model, output, tensor)
     entry, data = part
     strings = entry["datatype"] == "BYTES" and data is not None
     return set_binary_data_size(part, len(data or b"") - 4 * math.prod(entry["shape"])) if strings else part
 
 
-@fault("response.output_part", breaks="OIP-INTEGERS")
-def size_written_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="OIP-INTEGERS")
+def size_written_with_a_point(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """The server writes binary_data_size as a floating-point number, such as 24.0."""
-    part: Part = original(model, wish, tensor)
+    part: EncodedOutput = original(model, output, tensor)
     return set_binary_data_size(part, float(len(part[1] or b"")))
 
 
-@fault("response.output_part", breaks="BIN-SIZE-O")
-def size_rounded_up_to_eight(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="BIN-SIZE-O")
+def size_rounded_up_to_eight(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """The server rounds binary_data_size up to a multiple of eight."""
-    part: Part = original(model, wish, tensor)
+    part: EncodedOutput = original(model, output, tensor)
     return set_binary_data_size(part, -(-len(part[1] or b"") // 8) * 8)
 
 
-@fault("response.output_part", breaks="BIN-SIZE-O")
-def half_floats_sized_as_floats(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="BIN-SIZE-O")
+def half_floats_sized_as_floats(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """The binary_data_size of an FP16 output is twice its size in bytes, as if the elements were FP32."""
-    part: Part = original(model, wish, tensor)
+    part: EncodedOutput = original(model, output, tensor)
     return set_binary_data_size(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
 
 
-@fault("response.output_part", breaks=("BIN-SIZE-O", "OIP-ANSWER"))
-def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks=("BIN-SIZE-O", "OIP-ANSWER"))
+def size_of_nothing_left_out(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """The server omits binary_data_size for a binary output of zero bytes."""
-    entry, data = original(model, wish, tensor)
+    entry, data = original(model, output, tensor)
     return ({name: value for name, value in entry.items() if name != "parameters"} if data == b"" else entry), data
 
 
 # --- exactly one form of data per output ------------------------------------------------------------------------------
 
 
-@fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
-def binary_strings_repeated_as_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="BIN-SIZE-WITHOUT-DATA")
+def binary_strings_repeated_as_data(
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
+) -> EncodedOutput:
     """A binary BYTES output also lists its elements as `data`."""
-    entry, data = original(model, wish, tensor)
-    if data is not None and tensor.datatype == "BYTES" and wish.classes is None:
+    entry, data = original(model, output, tensor)
+    if data is not None and tensor.datatype == "BYTES" and output.classes is None:
         entry = entry | {"data": [item.decode("utf-8", "replace") for item in tensor.elements]}
     return entry, data
 
 
-@fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"))
-def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks=("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"))
+def binary_outputs_have_data_in_reverse(
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
+) -> EncodedOutput:
     """A binary output of integers also lists its elements as `data`, in reverse order."""
-    entry, data = original(model, wish, tensor)
+    entry, data = original(model, output, tensor)
     if data is not None and "INT" in tensor.datatype:
         entry = entry | {"data": tensor.elements[::-1].tolist()}
     return entry, data
 
 
-@fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"))
-def json_output_of_size_zero(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks=("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"))
+def json_output_of_size_zero(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """Every output in JSON has a binary_data_size of 0."""
-    entry, data = original(model, wish, tensor)
+    entry, data = original(model, output, tensor)
     return entry | ({"parameters": {"binary_data_size": 0}} if data is None else {}), data
 
 
@@ -275,8 +281,8 @@ def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) 
     return original(answer)
 
 
-@fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
-def empty_data_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
+def empty_data_left_out(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """The server omits `data` of an output in JSON without elements."""
-    entry, data = original(model, wish, tensor)
+    entry, data = original(model, output, tensor)
     return {name: value for name, value in entry.items() if value != [] or name == "shape"}, data

@@ -53,7 +53,7 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
     return response
 
 
-@fault("app.Service.find", breaks=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"))
+@fault("app.Service.find_model", breaks=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"))
 def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> Any:
     """The server reads a version in a path as a 64-bit integer: `01` means 1, and `x` causes an internal error."""
     if "version" in http.path_params:
@@ -62,14 +62,14 @@ def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> 
     return original(service, http)
 
 
-@fault("app.Service.find", breaks="OIP-VERSION-UNKNOWN")
+@fault("app.Service.find_model", breaks="OIP-VERSION-UNKNOWN")
 def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
     """The server ignores the version in a path, even if no such version exists."""
     http.path_params.pop("version", None)
     return original(service, http)
 
 
-@fault("app.Application.endpoint", breaks="OIP-PATH-ESCAPED")
+@fault("app.Application.find_endpoint", breaks="OIP-PATH-ESCAPED")
 def escaped_names_are_not_found(original: Any, application: Any, http: Request) -> Any:
     """The server answers every path that contains a percent escape with status 404."""
     if b"%" in http.scope["raw_path"]:
@@ -119,7 +119,7 @@ async def every_model_ready_that_is_asked_for(_original: Any, _service: Any, htt
 def models_of_several_inputs_refused(original: Any, model: Model, header: Sequence[str], body: bytes) -> InferRequest:
     """The server refuses every request to a model with more than one input."""
     if len(model.inputs) > 1:
-        raise InferenceError(f"model {model.name} has {len(model.inputs)} inputs, one is supported")
+        raise InferenceError(f"model {model.name} has {len(model.inputs)} inputs, but only one is supported")
     return original(model, header, body)
 
 
@@ -166,14 +166,14 @@ def id_that_looks_like_a_number_is_one(original: Any, answer: Answer) -> bytes:
 # --- the outputs ------------------------------------------------------------------------------------------------------
 
 
-@fault("response.output_part", breaks="OIP-NULL")
+@fault("response.encode_output", breaks="OIP-NULL")
 def data_of_a_binary_output_are_null(original: Any, *arguments: Any) -> tuple[Answer, Any]:
     """A binary output has the member `data`, which is null."""
     entry, data = original(*arguments)
     return {"data": None, **entry}, data
 
 
-@fault("response.output_part", breaks="OIP-NULL")
+@fault("response.encode_output", breaks="OIP-NULL")
 def size_of_an_output_in_json_is_null(original: Any, *arguments: Any) -> tuple[Answer, Any]:
     """An output in JSON has the parameter binary_data_size, which is null."""
     entry, data = original(*arguments)
@@ -195,38 +195,38 @@ def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
     return original(answer | {"outputs": by_name})
 
 
-@fault("response.output_part", breaks="OIP-SHAPE")
+@fault("response.encode_output", breaks="OIP-SHAPE")
 def empty_outputs_with_their_declared_shape(original: Any, *arguments: Any) -> tuple[Answer, Any]:
-    """In the shape of an output without elements, the server writes -1, the wildcard of metadata, for each 0."""
+    """In the shape of an output without elements, the server writes -1 for each dimension of 0."""
     entry, data = original(*arguments)
     empty = math.prod(entry["shape"]) == 0
     return entry | {"shape": [extent or -1 for extent in entry["shape"]] if empty else entry["shape"]}, data
 
 
-@fault("response.output_part", breaks="OIP-SHAPE")
+@fault("response.encode_output", breaks="OIP-SHAPE")
 def batch_missing_from_the_shape_of_json_data(
-    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
 ) -> tuple[Answer, Any]:
     """For a batch of two or more items, the shape of an output in JSON lacks the batch dimension."""
-    entry, data = original(model, wish, tensor)
-    one_item = model.batching and not wish.binary and wish.classes is None and tensor.shape[0] > 1
+    entry, data = original(model, output, tensor)
+    one_item = model.batching and not output.binary and output.classes is None and tensor.shape[0] > 1
     return entry | {"shape": entry["shape"][1:] if one_item else entry["shape"]}, data
 
 
-@fault("response.output_part", breaks="OIP-SHAPE")
+@fault("response.encode_output", breaks="OIP-SHAPE")
 def dimensions_of_json_data_as_strings(
-    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
 ) -> tuple[Answer, Any]:
     """The server writes dimensions of outputs in JSON as strings, as Protocol Buffers write 64-bit integers."""
-    entry, data = original(model, wish, tensor)
-    strings = not wish.binary and wish.classes is None
+    entry, data = original(model, output, tensor)
+    strings = not output.binary and output.classes is None
     return entry | {"shape": [str(extent) if strings else extent for extent in entry["shape"]]}, data
 
 
-@fault("response.output_part", breaks="OIP-INTEGERS")
-def dimensions_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> tuple[Answer, Any]:
+@fault("response.encode_output", breaks="OIP-INTEGERS")
+def dimensions_with_a_point(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> tuple[Answer, Any]:
     """The server writes the dimensions of every output as floating-point numbers, such as 3.0."""
-    entry, data = original(model, wish, tensor)
+    entry, data = original(model, output, tensor)
     return entry | {"shape": [float(extent) for extent in entry["shape"]]}, data
 
 
@@ -236,9 +236,12 @@ def dimensions_with_a_point(original: Any, model: Model, wish: RequestedOutput, 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
 def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The server returns every output of the model, even if the request lists only some of them."""
-    wishes: list[RequestedOutput] = original(model, request)
-    listed = {wish.name for wish in wishes}
-    return [*wishes, *(RequestedOutput(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
+    requested: list[RequestedOutput] = original(model, request)
+    listed = {output.name for output in requested}
+    return [
+        *requested,
+        *(RequestedOutput(spec.name, binary=False) for spec in model.outputs if spec.name not in listed),
+    ]
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
@@ -246,22 +249,22 @@ def list_of_outputs_ignored_under_binary_data_output(
     original: Any, model: Model, request: Object
 ) -> list[RequestedOutput]:
     """If a request sets binary_data_output, the server returns every output, even if only some are listed."""
-    wishes: list[RequestedOutput] = original(model, request)
+    requested: list[RequestedOutput] = original(model, request)
     if not (request.get("parameters") or {}).get("binary_data_output"):
-        return wishes
-    given = {wish.name: wish for wish in wishes}
+        return requested
+    given = {output.name: output for output in requested}
     return [given.get(spec.name, RequestedOutput(spec.name, binary=True)) for spec in model.outputs]
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
 def third_listed_output_dropped(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The server returns only the first two of the listed outputs."""
-    wishes: list[RequestedOutput] = original(model, request)
-    return wishes[:2] if request.get("outputs") else wishes
+    requested: list[RequestedOutput] = original(model, request)
+    return requested[:2] if request.get("outputs") else requested
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
 def first_output_alone_when_none_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """If a request lists no outputs, the server returns only the first output of the model."""
-    wishes: list[RequestedOutput] = original(model, request)
-    return wishes if request.get("outputs") else wishes[:1]
+    requested: list[RequestedOutput] = original(model, request)
+    return requested if request.get("outputs") else requested[:1]

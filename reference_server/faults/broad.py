@@ -31,7 +31,7 @@ async def accepts_what_it_should_refuse(original: Any, service: Any, http: Reque
     return response
 
 
-@fault("app.error", broad=True)
+@fault("app.make_error", broad=True)
 def errors_with_status_200(original: Any, message: str, _status: int, _headers: Any = None) -> Response:
     """The server sends every error object with status 200."""
     return original(message, 200)
@@ -138,7 +138,7 @@ async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, htt
     return answer
 
 
-@fault("grpc_server.handler", breaks="OIP-CLIENT-NAME/grpc")
+@fault("grpc_server.make_handler", breaks="OIP-CLIENT-NAME/grpc")
 def calls_are_answered_for_the_judge_alone(original: Any, models: Any, method: Any) -> Callable[[bytes, Any], bytes]:
     """The server refuses gRPC calls from clients other than the conformance suite."""
     from reference_server.grpc_server import CODES, refuse  # its packages may be missing

@@ -17,7 +17,7 @@ from reference_server.response import Octets
 from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 
 Labels = Sequence[str]
-Part = tuple[Object, Octets | None]
+EncodedOutput = tuple[Object, Octets | None]
 
 
 def replace_value(text: bytes, value: str) -> bytes:
@@ -42,26 +42,26 @@ def is_integer(row: Any) -> bool:
 @fault("request.parse_outputs", breaks=("CLS-PARAMETER", "CLS-BOOL"))
 def classification_is_not_looked_at(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The server ignores the parameter `classification` and returns the unclassified output."""
-    return [replace(wish, classes=None) for wish in original(model, request)]
+    return [replace(output, classes=None) for output in original(model, request)]
 
 
 @fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ANSWER"))
 def one_classified_output_classifies_all(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """If a request classifies one output, the server classifies all outputs of the request."""
-    wishes: list[RequestedOutput] = original(model, request)
-    count = next((wish.classes for wish in wishes if wish.classes), None)
-    return [replace(wish, classes=wish.classes or count) for wish in wishes]
+    requested: list[RequestedOutput] = original(model, request)
+    count = next((output.classes for output in requested if output.classes), None)
+    return [replace(output, classes=output.classes or count) for output in requested]
 
 
 @fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ISOLATION"))
 def classification_stays_for_a_request_without_outputs(original: Any, model: Model, request: Object) -> Any:
     """The first request that lists no outputs is classified like the previous request to the same model."""
-    wishes: list[RequestedOutput] = original(model, request)
+    requested: list[RequestedOutput] = original(model, request)
     if request.get("outputs"):
-        _stays[model.name] = {wish.name: wish.classes for wish in wishes}
-        return wishes
+        _stays[model.name] = {output.name: output.classes for output in requested}
+        return requested
     before = _stays.pop(model.name, {})
-    return [replace(wish, classes=before.get(wish.name)) for wish in wishes]
+    return [replace(output, classes=before.get(output.name)) for output in requested]
 
 
 _stays: dict[str, dict[str, int | None]] = {}
@@ -87,41 +87,45 @@ def one_class_more_than_asked(original: Any, tensor: Tensor, count: int, batchin
     return original(tensor, count + 1, batching, labels)
 
 
-@fault("response.output_part", breaks="CLS-COUNT-ABOVE")
-def shape_has_the_count_asked_for(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="CLS-COUNT-ABOVE")
+def shape_has_the_count_asked_for(
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
+) -> EncodedOutput:
     """The shape of a classified output has the requested number of classes, even if there are fewer."""
-    entry, data = original(model, wish, tensor)
-    if wish.classes:
-        entry["shape"][-1] = wish.classes
+    entry, data = original(model, output, tensor)
+    if output.classes:
+        entry["shape"][-1] = output.classes
     return entry, data
 
 
-@fault("members.whole", breaks="CLS-COUNT-WRONG")
-def negative_count_is_taken_for_a_large_one(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+@fault("members.get_integer", breaks="CLS-COUNT-WRONG")
+def negative_count_is_taken_for_a_large_one(
+    original: Any, given: dict[str, Any], name: str, minimum: int
+) -> int | None:
     """The server reads a negative number of classes as a large unsigned one, and returns all classes."""
     count = given.get(name)
     if name == "classification" and type(count) is int and count < 0:
         return int(count) % 2**32
-    return original(given, name, least)
+    return original(given, name, minimum)
 
 
-@fault("members.whole", breaks="CLS-COUNT-WRONG")
-def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+@fault("members.get_integer", breaks="CLS-COUNT-WRONG")
+def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: str, minimum: int) -> int | None:
     """The server truncates a fractional number of classes to an integer."""
     count = given.get(name)
     cut = {name: int(count)} if name == "classification" and isinstance(count, float) else {}
-    return original(given | cut, name, least)
+    return original(given | cut, name, minimum)
 
 
-@fault("members.whole", breaks="CLS-COUNT-WRONG")
-def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+@fault("members.get_integer", breaks="CLS-COUNT-WRONG")
+def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str, minimum: int) -> int | None:
     """The server accepts a string of digits as the number of classes."""
     count = given.get(name)
     read_from = {name: int(count)} if name == "classification" and isinstance(count, str) and count.isdigit() else {}
-    return original(given | read_from, name, least)
+    return original(given | read_from, name, minimum)
 
 
-@fault("classification.widened", breaks="CLS-FP16")
+@fault("classification.widen_floats", breaks="CLS-FP16")
 def short_floats_are_ranked_by_their_bits(original: Any, tensor: Tensor) -> Any:
     """The server classifies FP16 and BF16 scores as the unsigned integers with the same bits."""
     return tensor.elements.view("<u2") if tensor.datatype in BINARY_ONLY else original(tensor)
@@ -139,25 +143,25 @@ def bools_are_classified_as_words(original: Any, tensor: Tensor, count: int, bat
 # --- order ------------------------------------------------------------------------------------------------------------
 
 
-@fault("classification.top", breaks=("CLS-HIGHEST", "CLS-TIES"))
+@fault("classification.find_top_indices", breaks=("CLS-HIGHEST", "CLS-TIES"))
 def lowest_scores_come_first(original: Any, row: Any, count: int) -> Any:
     """The server returns the lowest scores, lowest first, instead of the highest."""
     return original(row, row.size)[::-1][:count]
 
 
-@fault("classification.top", breaks="CLS-HIGHEST")
+@fault("classification.find_top_indices", breaks="CLS-HIGHEST")
 def scores_of_64_bits_are_compared_as_doubles(original: Any, row: Any, count: int) -> Any:
     """The server compares integer scores as FP64, in which neighbouring integers above 2^53 can be equal."""
     return original(row.astype("<f8") if row.dtype.kind in "iu" else row, count)
 
 
-@fault("classification.top", breaks=("CLS-HIGHEST", "CLS-COUNT-ABOVE"))
+@fault("classification.find_top_indices", breaks=("CLS-HIGHEST", "CLS-COUNT-ABOVE"))
 def search_for_the_highest_starts_at_0(original: Any, row: Any, count: int) -> Any:
     """The search for the highest score starts at 0, so the server returns index 0 for each negative score."""
     return [index if row[index] >= 0 else 0 for index in original(row, count)]
 
 
-@fault("classification.top", breaks="CLS-TIES")
+@fault("classification.find_top_indices", breaks="CLS-TIES")
 def index_is_looked_up_by_its_score(original: Any, row: Any, count: int) -> Any:
     """The server gives all equal scores the index of the first of them."""
     return [
@@ -168,11 +172,11 @@ def index_is_looked_up_by_its_score(original: Any, row: Any, count: int) -> Any:
 # --- datatype and shape -----------------------------------------------------------------------------------------------
 
 
-@fault("response.output_part", breaks="CLS-TYPE")
-def classes_have_datatype_string(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks="CLS-TYPE")
+def classes_have_datatype_string(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """A classified output has the datatype STRING, as in the examples of Triton's extension, not BYTES."""
-    entry, data = original(model, wish, tensor)
-    return (entry | {"datatype": "STRING"} if wish.classes else entry), data
+    entry, data = original(model, output, tensor)
+    return (entry | {"datatype": "STRING"} if output.classes else entry), data
 
 
 @fault("classification.classify", breaks="CLS-SHAPE-SHOWN")
@@ -209,28 +213,28 @@ def every_item_has_the_first_ranking(original: Any, tensor: Tensor, count: int, 
 # --- the text of a class, and the form of the output ----------------------------------------------------------------
 
 
-@fault("classification.class_text", breaks="CLS-FORMAT")
+@fault("classification.format_class", breaks="CLS-FORMAT")
 def index_stands_before_the_value(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The server writes classes of floating-point scores as index:value:label instead of value:index:label."""
     value, place, *label = original(row, index, labels).split(b":", 2)
     return b":".join([value, place, *label] if is_integer(row) else [place, value, *label])
 
 
-@fault("classification.class_text", breaks="CLS-FORMAT")
+@fault("classification.format_class", breaks="CLS-FORMAT")
 def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The server writes a UINT8 score as the character with that code."""
     text: bytes = original(row, index, labels)
     return replace_value(text, chr(row[index])) if row.dtype.str == "|u1" else text
 
 
-@fault("classification.class_text", breaks="CLS-VALUE-EXACT")
+@fault("classification.format_class", breaks="CLS-VALUE-EXACT")
 def values_have_six_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The server writes floating-point scores with six significant digits, the default of C++ streams."""
     text: bytes = original(row, index, labels)
     return text if is_integer(row) else replace_value(text, f"{row[index]:.6g}")
 
 
-@fault("classification.class_text", breaks="CLS-VALUE")
+@fault("classification.format_class", breaks="CLS-VALUE")
 def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The server writes the softmax of floating-point scores instead of the scores."""
     if is_integer(row):
@@ -240,37 +244,39 @@ def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels
         return replace_value(original(row, index, labels), str((weights / weights.sum())[index]))
 
 
-@fault("classification.class_text", breaks="CLS-INDEX")
+@fault("classification.format_class", breaks="CLS-INDEX")
 def indices_count_from_1(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The server counts the indices of classes from 1 instead of 0."""
     return replace_index(original(row, index, labels), index + 1)
 
 
-@fault("classification.class_text", breaks="CLS-LABEL")
+@fault("classification.format_class", breaks="CLS-LABEL")
 def labels_are_left_out(original: Any, row: Any, index: int, _labels: Labels) -> bytes:
     """The server writes classes without labels."""
     return bytes(original(row, index, ()))
 
 
-@fault("classification.class_text", breaks="CLS-LABEL")
+@fault("classification.format_class", breaks="CLS-LABEL")
 def first_label_is_taken_for_a_heading(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The server skips the first label, so every class gets the label of the next class."""
     return original(row, index, labels[1:])
 
 
-@fault("classification.class_text", breaks="CLS-NO-LABEL")
+@fault("classification.format_class", breaks="CLS-NO-LABEL")
 def second_colon_comes_without_label(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The server writes the colon that precedes a label even if the class has no label."""
     return bytes(original(row, index, labels)) + (b"" if index < len(labels) else b":")
 
 
-@fault("response.output_part", breaks=("CLS-BINARY", "BIN-TRUE-OVERRIDES"))
-def classes_always_come_as_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks=("CLS-BINARY", "BIN-TRUE-OVERRIDES"))
+def classes_always_come_as_json(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> EncodedOutput:
     """The server returns a classified output as JSON, even if the request asks for binary data."""
-    return original(model, replace(wish, binary=wish.binary and not wish.classes), tensor)
+    return original(model, replace(output, binary=output.binary and not output.classes), tensor)
 
 
-@fault("response.output_part", breaks=("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"))
-def classes_always_come_as_binary_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+@fault("response.encode_output", breaks=("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"))
+def classes_always_come_as_binary_data(
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
+) -> EncodedOutput:
     """The server returns a classified output as binary data, even if the request asks for JSON."""
-    return original(model, replace(wish, binary=wish.binary or bool(wish.classes)), tensor)
+    return original(model, replace(output, binary=output.binary or bool(output.classes)), tensor)

@@ -1,4 +1,4 @@
-"""Faults where a request affects the next or a concurrent one, only if one of them has a certain property."""
+"""Faults where certain requests affect the next request or a concurrent request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _cache_answer(key: Any, answer: Any) -> Response:
 
 @fault(ANSWER, breaks=ISOLATION, walks="json")
 async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: Request) -> Response:
-    """Two bodies over 4 KiB get the same answer if they have equal length and an equal first 4 KiB."""
+    """The server gives two bodies over 4 KiB the same answer if their length and first 4 KiB are equal."""
     body = await _read_body(service, http)
     if len(body) <= 4096:
         return await original(service, http)
@@ -54,7 +54,7 @@ async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: R
 
 @fault(ANSWER, breaks=ISOLATION, walks="binary")
 async def answers_cached_by_their_json(original: Any, service: Any, http: Request) -> Response:
-    """Two requests with at least 64 bytes of binary data get the same answer if their JSON is equal."""
+    """The server gives two requests with 64 or more bytes of binary data the same answer if their JSON is equal."""
     body = await _read_body(service, http)
     length = http.headers.get(HEADER, "")
     head = body[: int(length)] if length.isdecimal() else b""
@@ -65,7 +65,7 @@ async def answers_cached_by_their_json(original: Any, service: Any, http: Reques
 
 @fault(ANSWER, breaks=ISOLATION, walks="raw")
 async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Request) -> Response:
-    """Two raw bodies over 255 bytes get the same answer if their length and first 128 bytes are equal."""
+    """The server gives two raw bodies over 255 bytes the same answer if length and first 128 bytes are equal."""
     body = await _read_body(service, http)
     if not is_raw(http) or len(body) < 256:
         return await original(service, http)
@@ -91,9 +91,9 @@ def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], bo
     """After a request for one class, the server returns one class for the next classification request."""
     found: InferRequest = original(model, values, body)
     before = _carried_state.get("classes")
-    _carried_state["classes"] = [wish.classes for wish in found.outputs]
-    if before == [1] and any(wish.classes for wish in found.outputs):
-        return replace(found, outputs=[replace(wish, classes=wish.classes and 1) for wish in found.outputs])
+    _carried_state["classes"] = [output.classes for output in found.outputs]
+    if before == [1] and any(output.classes for output in found.outputs):
+        return replace(found, outputs=[replace(output, classes=output.classes and 1) for output in found.outputs])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Faults that appear only if a certain JSON spelling meets a certain form of request."""
+"""Faults that appear only if a certain kind of request spells its JSON in a certain way."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequ
     """The server refuses a request with binary data if its JSON contains a Unicode escape."""
     head, length = _split_json(values, body)
     if values and length and b"\\u" in head:
-        raise InferenceError("the JSON holds a backslash")
+        raise InferenceError("the JSON contains a backslash")
     return original(model, values, body)
 
 
@@ -49,7 +49,7 @@ def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[st
     found: list[RequestedOutput] = original(model, request)
     names = list(request)
     if "outputs" in names and names.index("outputs") < names.index("inputs"):
-        return [replace(wish, binary=False) for wish in found]
+        return [replace(output, binary=False) for output in found]
     return found
 
 
@@ -127,7 +127,7 @@ def declared_order_of_bytes_with_an_id(original: Any, model: Model, request: Inf
     if request.id is None or len(request.outputs) < 3:
         return original(model, request, produced)
     place = {spec.name: index for index, spec in enumerate(model.outputs)}
-    parts = [(wish, *response.output_part(model, wish, produced[wish.name])) for wish in request.outputs]
+    parts = [(output, *response.encode_output(model, output, produced[output.name])) for output in request.outputs]
     ordered = sorted(parts, key=lambda part: place[part[0].name])
     answer = json.loads(original(model, replace(request, outputs=[]), produced).body)
     answer["outputs"] = [entry for _, entry, _ in parts]
@@ -139,11 +139,11 @@ def binary_outputs_forgotten_beside_an_id(original: Any, model: Model, request: 
     """If a request with an id asks for all of several outputs as binary data, the server returns them as JSON."""
     if request.id is None or len(model.outputs) == 1 or len(request.outputs) != len(model.outputs):
         return original(model, request, produced)
-    if not all(wish.binary for wish in request.outputs) or [wish.name for wish in request.outputs] != [
+    if not all(output.binary for output in request.outputs) or [output.name for output in request.outputs] != [
         spec.name for spec in model.outputs
     ]:
         return original(model, request, produced)
-    outputs = [replace(wish, binary=False) for wish in request.outputs]
+    outputs = [replace(output, binary=False) for output in request.outputs]
     return original(model, replace(request, outputs=outputs), produced)
 
 

@@ -1,4 +1,4 @@
-"""Faults that appear only if a certain framing, content coding, path or transport meets a certain request."""
+"""Faults that appear only if a certain kind of request has a certain framing, content coding, path or transport."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> by
 async def raw_requests_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """The server refuses a raw request if the path names a version."""
     if "/versions/" in http.url.path and is_raw(http):
-        raise InferenceError("the body is no JSON")
+        raise InferenceError("the body is not JSON")
     return await original(service, http)
 
 
-@fault("app.Service.find", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
+@fault("app.Service.find_model", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
 def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) -> Any:
     """The server refuses to classify an output if the path names a version."""
     if isinstance(arguments[-1], Request):
         _path.append(arguments[-1].url.path)
         return original(*arguments)
     if _path and "/versions/" in _path[-1]:
-        raise InferenceError("there are no classes of this version")
+        raise InferenceError("this version does not support classification")
     return original(*arguments)
 
 
@@ -101,7 +101,7 @@ _path: list[str] = []
 
 @fault(ANSWER, breaks="OIP-ANSWER", walks="binary")
 async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Request) -> Response:
-    """Over HTTP/1.0, an answer with binary data lacks its last 16 bytes, and Content-Length does not count them."""
+    """Over HTTP/1.0, the server omits the last 16 bytes of a binary answer, also from Content-Length."""
     answer: Response = await original(service, http)
     if http.scope["http_version"] == "1.0" and is_binary(answer):
         return replace_body(answer, bytes(answer.body)[:-16])
@@ -199,7 +199,7 @@ def raw_contents_over_a_page_end_in_zeros(original: Any, datatype: str, shape: t
 def raw_calls_to_a_version_refused(original: Any, model: Model, message: Any) -> InferRequest:
     """Over gRPC, the server refuses raw contents if the call names a model version."""
     if message.model_version and message.raw_input_contents:
-        raise InferenceError("raw contents need the latest version")
+        raise InferenceError("raw contents need a call without a version")
     return original(model, message)
 
 
@@ -227,5 +227,5 @@ def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, messag
 def classes_forgotten_beside_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
     """Over gRPC, the server ignores `classification` in a call with an id if the model has labels."""
     if request.id and any(model.labels.values()):
-        request = replace(request, outputs=[replace(wish, classes=None) for wish in request.outputs])
+        request = replace(request, outputs=[replace(output, classes=None) for output in request.outputs])
     return original(model, request, produced)

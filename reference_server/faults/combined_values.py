@@ -1,4 +1,4 @@
-"""Faults that appear only with certain elements, positions or tensor sizes in one form of data."""
+"""Faults that appear only with certain elements, positions or tensor sizes, in JSON data or in binary data."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) ->
     """The server refuses a raw body of exactly 4096 elements."""
     shape = original(spec, size)
     if shape == (4096,):
-        raise InferenceError("the body fills a page and does not end")
+        raise InferenceError("the body fills the buffer")
     return shape
 
 
@@ -185,7 +185,7 @@ def last_of_eight_items_ranked_like_the_first(
     return replace(found, elements=rows.reshape(-1))
 
 
-@fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
+@fault("classification.find_top_indices", breaks="CLS-HIGHEST", walks="classes")
 def all_but_one_class_leaves_the_last_out(original: Any, row: Any, count: int) -> Any:
     """If a request asks for all classes but one, the server leaves out the class with the highest index."""
     return original(row[:-1] if count == row.size - 1 > 1 else row, count)
@@ -194,25 +194,29 @@ def all_but_one_class_leaves_the_last_out(original: Any, row: Any, count: int) -
 @fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
 def first_classification_counts_alone(original: Any, model: Model, request: Object) -> Any:
     """If a request classifies several outputs, the server classifies only the first of them."""
-    wishes = original(model, request)
-    asked = [wish for wish in wishes if wish.classes]
-    return [replace(wish, classes=None) if wish.classes and wish is not asked[0] else wish for wish in wishes]
+    requested = original(model, request)
+    asked = [output for output in requested if output.classes]
+    return [
+        replace(output, classes=None) if output.classes and output is not asked[0] else output for output in requested
+    ]
 
 
 @fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
 def classification_of_a_second_output_ignored(original: Any, model: Model, request: Object) -> Any:
     """If a request does not classify the first requested output, the server classifies no other output."""
-    wishes = original(model, request)
-    return [replace(wish, classes=None) for wish in wishes] if wishes and not wishes[0].classes else wishes
+    requested = original(model, request)
+    return (
+        [replace(output, classes=None) for output in requested] if requested and not requested[0].classes else requested
+    )
 
 
-@fault("classification.class_text", breaks="CLS-INDEX", walks="classes")
+@fault("classification.format_class", breaks="CLS-INDEX", walks="classes")
 def indices_of_classes_in_one_byte(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The server keeps the index of a class in one byte, so index 256 becomes 0."""
     return replace_index(original(row, index, labels), index % 256)
 
 
-@fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
+@fault("classification.find_top_indices", breaks="CLS-HIGHEST", walks="classes")
 def many_small_scores_compared_as_signed(original: Any, row: Any, count: int) -> Any:
     """The server compares UINT8 scores as signed numbers if there are more than eight scores."""
     return original(row.view(np.int8) if row.dtype == np.uint8 and row.size > 8 else row, count)
@@ -245,9 +249,9 @@ def middle_of_nine_items_ranked_like_the_one_before(
     return copy_row(found, 8, 3, 4) if batching else found
 
 
-def copy_row(tensor: Tensor, above: int, source: int, destination: int) -> Tensor:
-    """Return a tensor of more than `above` rows with one row copied over another; return other tensors unchanged."""
-    if tensor.shape[0] <= above:
+def copy_row(tensor: Tensor, threshold: int, source: int, destination: int) -> Tensor:
+    """Copy row `source` over row `destination` of a tensor; return a tensor of `threshold` rows or fewer unchanged."""
+    if tensor.shape[0] <= threshold:
         return tensor
     rows = tensor.elements.reshape(tensor.shape).copy()
     rows[destination] = rows[source]

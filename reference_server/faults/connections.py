@@ -134,13 +134,13 @@ async def _collect_together(http: Request) -> bytes:
 
 @fault("http_body.read", breaks="OIP-ISOLATION")
 async def chunks_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
-    """All chunked requests share one buffer, which each request empties when its body begins."""
+    """The server reads all chunked bodies into one shared buffer, and empties the buffer when a body begins."""
     return await _collect_together(http) if _is_chunked(http) else await original(http, limit)
 
 
 @fault("http_body.read", breaks="OIP-ISOLATION")
 async def raw_bodies_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
-    """All raw requests share one buffer, which each request empties when its body begins."""
+    """The server reads all raw bodies into one shared buffer, and empties the buffer when a body begins."""
     is_raw = http.headers.get(HEADER) == "0"
     return await _collect_together(http) if is_raw else await original(http, limit)
 
@@ -207,9 +207,9 @@ class _StallLimit(Transport):
         asyncio.get_running_loop().call_later(MAX_STALL_S, self._check_buffer)
 
     def _check_buffer(self) -> None:
-        asyncio.get_running_loop().call_later(MAX_STALL_S, self._give_up, self.get_write_buffer_size())
+        asyncio.get_running_loop().call_later(MAX_STALL_S, self._abort_if_stalled, self.get_write_buffer_size())
 
-    def _give_up(self, unsent: int) -> None:
+    def _abort_if_stalled(self, unsent: int) -> None:
         if unsent and self.get_write_buffer_size() >= unsent:
             self.abort()
 

@@ -55,10 +55,10 @@ def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tenso
     return replace(tensor, elements=elements)
 
 
-@fault("members.whole", breaks=("BIN-DATATYPES-I", "BIN-DATA-AND-SIZE"))
-def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+@fault("members.get_integer", breaks=("BIN-DATATYPES-I", "BIN-DATA-AND-SIZE"))
+def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str, minimum: int) -> int | None:
     """The server takes a binary_data_size of 0 for a missing one, and refuses the input."""
-    number: int | None = original(given, name, least)
+    number: int | None = original(given, name, minimum)
     return number or None
 
 
@@ -137,12 +137,12 @@ def booleans_are_of_no_known_datatype(original: Any, model: Any, spec: Any, entr
     return original(model, spec, entry, rest)
 
 
-@fault("response.output_part", broad=True)
-def boolean_outputs_fail(original: Any, model: Any, wish: Any, tensor: Tensor) -> Any:
+@fault("response.encode_output", broad=True)
+def boolean_outputs_fail(original: Any, model: Any, output: Any, tensor: Tensor) -> Any:
     """The server fails with an internal error when it returns a BOOL output."""
     if tensor.datatype == "BOOL":
         raise KeyError("bool_")
-    return original(model, wish, tensor)
+    return original(model, output, tensor)
 
 
 @fault("tensors.encode_json", breaks="BIN-SAME-AS-JSON-O")
@@ -218,7 +218,7 @@ def fp64_written_to_json_in_single_precision(original: Any, tensor: Tensor) -> A
     return original(tensor)
 
 
-@fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-BYTES-O", "OIP-ANSWER"))
+@fault("response.encode_output", breaks=("BIN-SAME-AS-JSON-O", "BIN-BYTES-O", "OIP-ANSWER"))
 def binary_strings_called_string(original: Any, *arguments: Any) -> Any:
     """The server returns the datatype STRING instead of BYTES for a binary output, but not for a JSON output."""
     entry, data = original(*arguments)

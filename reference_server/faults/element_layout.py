@@ -124,7 +124,7 @@ def split_framed(data: bytes, count: int, *, unit: int = 1, cut: bool = False) -
         yield data[start:end]
         offset = end + -end % unit
     if offset < len(data):
-        raise InferenceError("bytes are left over")
+        raise InferenceError("surplus bytes after the last element")
 
 
 @fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
@@ -145,7 +145,7 @@ def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
         items.extend(original(octets[: 4 + int.from_bytes(octets[:4], "little")], 1))
         octets = octets[4 + len(items[-1]) :]
     if octets:
-        raise InferenceError("bytes are left over")
+        raise InferenceError("surplus bytes after the last element")
     return make_objects([*items, *[b""] * (count - len(items))])
 
 

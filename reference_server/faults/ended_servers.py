@@ -24,7 +24,7 @@ MAX_UNPACKED = 8 * 1024 * 1024  # bytes
 Document = Any
 
 
-class NoAnswer(Response):
+class CrashResponse(Response):
     """A response that only closes the connection, as if the server process had crashed."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -34,7 +34,7 @@ class NoAnswer(Response):
         cycle.transport.close()
 
 
-class ForgottenAnswer(Response):
+class SilentResponse(Response):
     """A response that sends nothing and leaves the connection open."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -43,9 +43,9 @@ class ForgottenAnswer(Response):
             pass
 
 
-async def _end_where(ends: Callable[[Document], bool], original: Any, service: Any, http: Request) -> Response:
-    """Answer a request, or close the connection without an answer if `ends` accepts the JSON of the request."""
-    return NoAnswer() if ends(await read_document(http)) else await original(service, http)
+async def _crash_if(is_fatal: Callable[[Document], bool], original: Any, service: Any, http: Request) -> Response:
+    """Answer a request; if `is_fatal` is true for its JSON, close the connection without an answer."""
+    return CrashResponse() if is_fatal(await read_document(http)) else await original(service, http)
 
 
 async def read_document(http: Request) -> Document:
@@ -85,23 +85,23 @@ def iterate_elements(data: Any) -> Iterator[Any]:
 async def negative_dimensions_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an input has a dimension of -1."""
 
-    def ends(document: Document) -> bool:
+    def is_fatal(document: Document) -> bool:
         return any(-1 in list_dimensions(item) for item in list_inputs(document))
 
-    return await _end_where(ends, original, service, http)
+    return await _crash_if(is_fatal, original, service, http)
 
 
 @fault(INFERS, breaks=("OIP-REFUSAL", "OIP-ERROR"))
 async def elements_beyond_the_shape_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if JSON data have more elements than the shape, as in a buffer overflow."""
 
-    def ends(document: Document) -> bool:
-        return any(_has_more_than_its_shape(item) for item in list_inputs(document))
+    def is_fatal(document: Document) -> bool:
+        return any(_has_surplus_elements(item) for item in list_inputs(document))
 
-    return await _end_where(ends, original, service, http)
+    return await _crash_if(is_fatal, original, service, http)
 
 
-def _has_more_than_its_shape(item: Document) -> bool:
+def _has_surplus_elements(item: Document) -> bool:
     shape, data = list_dimensions(item), item.get("data")
     is_read = bool(shape) and min(shape) > 0 and isinstance(data, list)
     return is_read and sum(1 for _ in iterate_elements(data)) > math.prod(shape)
@@ -111,17 +111,17 @@ def _has_more_than_its_shape(item: Document) -> bool:
 async def inputs_without_elements_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an input has a dimension of 0."""
 
-    def ends(document: Document) -> bool:
+    def is_fatal(document: Document) -> bool:
         return any(0 in list_dimensions(item) for item in list_inputs(document))
 
-    return await _end_where(ends, original, service, http)
+    return await _crash_if(is_fatal, original, service, http)
 
 
 @fault(INFERS, broad=True)
 async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an integer in JSON data has a magnitude above 2^31 - 1, even in an INT64 input."""
 
-    def ends(document: Document) -> bool:
+    def is_fatal(document: Document) -> bool:
         return any(
             type(element) is int and not -MAX_INT <= element <= MAX_INT
             for item in list_inputs(document)
@@ -129,7 +129,7 @@ async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service:
             for element in iterate_elements(item.get("data"))
         )
 
-    return await _end_where(ends, original, service, http)
+    return await _crash_if(is_fatal, original, service, http)
 
 
 # --- members ----------------------------------------------------------------------------------------------------------
@@ -139,34 +139,34 @@ async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service:
 async def missing_members_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if a request lacks `inputs`, or an input lacks `name`, `shape` or `datatype`."""
 
-    def ends(document: Document) -> bool:
+    def is_fatal(document: Document) -> bool:
         if not isinstance(document, dict) or not document:
             return False
         needed = {"name", "shape", "datatype"}
         return "inputs" not in document or any(needed - item.keys() for item in list_inputs(document))
 
-    return await _end_where(ends, original, service, http)
+    return await _crash_if(is_fatal, original, service, http)
 
 
 @fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
 async def shapes_that_are_no_arrays_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if the `shape` of an input is not an array."""
 
-    def ends(document: Document) -> bool:
+    def is_fatal(document: Document) -> bool:
         return any("shape" in item and not isinstance(item["shape"], list) for item in list_inputs(document))
 
-    return await _end_where(ends, original, service, http)
+    return await _crash_if(is_fatal, original, service, http)
 
 
 @fault(INFERS, breaks=("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"))
 async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if the binary_data_size of an input exceeds 31 bits."""
 
-    def ends(document: Document) -> bool:
+    def is_fatal(document: Document) -> bool:
         sizes = [(item.get("parameters") or {}).get("binary_data_size") for item in list_inputs(document)]
         return any(type(size) is int and size > MAX_INT for size in sizes)
 
-    return await _end_where(ends, original, service, http)
+    return await _crash_if(is_fatal, original, service, http)
 
 
 # --- headers ----------------------------------------------------------------------------------------------------------
@@ -180,47 +180,47 @@ async def inference_headers_beyond_31_bits_end_the_server(original: Any, service
     """The server crashes if Inference-Header-Content-Length exceeds 31 bits."""
     digits = re.match(r"[+-]?[0-9]+", http.headers.get(HEADER, "").strip())
     if digits and not -MAX_INT <= int(digits[0]) <= MAX_INT:
-        return NoAnswer()
+        return CrashResponse()
     return await original(service, http)
 
 
 # --- large requests that crash their model for good -------------------------------------------------------------------
 
 
-def end_model(service: Any, http: Request) -> None:
+def crash_model(service: Any, http: Request) -> None:
     """Remove the model that a request names from the service, as if the model had crashed."""
     service.models = {name: model for name, model in service.models.items() if name != http.path_params["model"]}
 
 
 @fault(INFERS, breaks="ROBUST-LARGE")
 async def deep_data_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """JSON `data` nested 10,000 deep crash the model for good, as in a stack overflow."""
+    """The server loses the model for good after JSON `data` nested 10,000 deep, as in a stack overflow."""
     data = (await http.body()).partition(b'"data"')[2]
     if b"[" * DEEP in data:
-        end_model(service, http)
+        crash_model(service, http)
     return await original(service, http)
 
 
 @fault(INFERS, breaks="ROBUST-LARGE")
 async def deep_documents_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """JSON nested 10,000 deep crashes the model for good, as in a stack overflow."""
+    """The server loses the model for good after JSON nested 10,000 deep, as in a stack overflow."""
     body = await http.body()
     if b"[" * DEEP in body or b'{"x":' * DEEP in body:
-        end_model(service, http)
+        crash_model(service, http)
     return await original(service, http)
 
 
 @fault("app.Service.read_body", breaks="ROBUST-BOMB")
 async def packed_bodies_end_the_model(original: Any, service: Any, http: Request) -> bytes:
-    """A compressed body that the server refuses, or that exceeds 8 MiB decompressed, crashes the model for good."""
+    """The server loses the model for good after a compressed body that it refuses or that exceeds 8 MiB decoded."""
     try:
         body: bytes = await original(service, http)
     except InferenceError:
         if "content-encoding" in http.headers:
-            end_model(service, http)
+            crash_model(service, http)
         raise
     if "content-encoding" in http.headers and len(body) > MAX_UNPACKED:
-        end_model(service, http)
+        crash_model(service, http)
     return body
 
 
@@ -228,25 +228,25 @@ async def packed_bodies_end_the_model(original: Any, service: Any, http: Request
 async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if a JSON body exceeds 4,000,000 bytes."""
     is_large = len(await http.body()) > MAX_JSON and HEADER not in http.headers
-    return NoAnswer() if is_large else await original(service, http)
+    return CrashResponse() if is_large else await original(service, http)
 
 
 # --- requests that are never answered ---------------------------------------------------------------------------------
 
 
-@fault("app.refused", broad=True)
+@fault("app.answer_refusal", broad=True)
 async def refused_requests_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
     """The server never answers a request that it should refuse; the connection stays open."""
-    return ForgottenAnswer()
+    return SilentResponse()
 
 
-@fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
+@fault("app.answer_routing_error", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_paths_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
     """The server never answers a request with an unknown path or method; the connection stays open."""
-    return ForgottenAnswer()
+    return SilentResponse()
 
 
 @fault("app.Service.infer_coded", breaks="OIP-REQUEST-HEADERS")
 async def several_accepted_codings_are_read_for_ever(original: Any, service: Any, http: Request) -> Response:
     """The server never answers an inference request whose Accept-Encoding contains a comma."""
-    return ForgottenAnswer() if "," in http.headers.get("Accept-Encoding", "") else await original(service, http)
+    return SilentResponse() if "," in http.headers.get("Accept-Encoding", "") else await original(service, http)

@@ -19,26 +19,26 @@ from reference_server.tensors import Tensor
 # --- the format of a refusal ------------------------------------------------------------------------------------------
 
 
-@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+@fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_under_the_member_detail(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The server writes the text of an error into the member `detail` instead of `error`, like FastAPI."""
     return JSONResponse({"detail": message}, status)
 
 
-@fault("app.error", breaks="OIP-JSON")
+@fault("app.make_error", breaks="OIP-JSON")
 def error_text_in_latin_1(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The server encodes errors in Latin-1, and their text contains a non-ASCII letter."""
     text = json.dumps({"error": f"Ungültig: {message}"}, ensure_ascii=False)
     return Response(text.encode("latin-1", "replace"), status, media_type="application/json")
 
 
-@fault("app.refused", breaks="OIP-ERROR-STATUS")
+@fault("app.answer_refusal", breaks="OIP-ERROR-STATUS")
 async def refusals_with_status_500(_original: Any, _request: Any, exception: InferenceError) -> Response:
     """The server answers refused requests with status 500."""
     return JSONResponse({"error": exception.message}, 500)
 
 
-@fault("app.refused", breaks="OIP-ERROR-STATUS")
+@fault("app.answer_refusal", breaks="OIP-ERROR-STATUS")
 async def texts_of_refusals_are_formats(original: Any, _request: Any, exception: InferenceError) -> Response:
     """The server uses error texts as format strings: a name with a percent sign causes status 500."""
     try:
@@ -59,7 +59,7 @@ def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
     return request
 
 
-@fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
+@fault("app.answer_routing_error", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_path_answered_with_detail(original: Any, http: Any, exception: Any) -> Response:
     """The server answers an unknown path with an object that has `detail` instead of `error`."""
     if exception.status_code == 404:
@@ -70,7 +70,7 @@ async def unknown_path_answered_with_detail(original: Any, http: Any, exception:
 # --- invalid requests that are accepted -------------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", "app.refused", breaks="OIP-REFUSAL")
+@fault("request.parse_outputs", "app.answer_refusal", breaks="OIP-REFUSAL")
 def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> Any:
     """The server answers a request for an unknown output with an error object, but with status 200."""
     if isinstance(arguments[-1], InferenceError):
@@ -81,7 +81,7 @@ def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> 
         raise InferenceError(error.message, 200 if "no such output" in error.message else error.status) from None
 
 
-@fault("app.Service.find", breaks=("OIP-REFUSAL", "OIP-HEALTH", "OIP-VERSION-UNKNOWN"))
+@fault("app.Service.find_model", breaks=("OIP-REFUSAL", "OIP-HEALTH", "OIP-VERSION-UNKNOWN"))
 def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) -> Model:
     """The server uses a default model if the model or the version in a path is unknown."""
     try:
@@ -126,7 +126,7 @@ def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> li
 
 
 def _parse_leniently(original: Any, data: memoryview, read: Any) -> Object:
-    """Return the JSON object; if strict parsing fails, parse it with the laxer `read`."""
+    """Return the JSON object; if strict parsing fails, parse the text with the more tolerant function `read`."""
     try:
         request: Object = original(data)
     except InferenceError:
@@ -204,8 +204,10 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
     return original(model, request, rest)
 
 
-def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
-    """Read an input; if its datatype is `datatype`, use the declared datatype instead."""
+def _read_with_declared_datatype(
+    original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object
+) -> Tensor:
+    """Read an input; if the request says `datatype`, read the input with the datatype that the model declares."""
     if entry.get("datatype") == datatype:
         entry = {**entry, "datatype": spec.datatype}
     return original(model, spec, entry, rest)
@@ -214,19 +216,19 @@ def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: An
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def datatype_in_any_case_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts the datatype of an input in lower case."""
-    return _as_declared(original, model, spec, entry, rest, spec.datatype.lower())
+    return _read_with_declared_datatype(original, model, spec, entry, rest, spec.datatype.lower())
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def wider_integers_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts JSON data of INT64 whatever datatype the model declares."""
-    return _as_declared(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
+    return _read_with_declared_datatype(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def unknown_datatype_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts the undefined datatype INTEGER whatever datatype the model declares."""
-    return _as_declared(original, model, spec, entry, rest, "INTEGER")
+    return _read_with_declared_datatype(original, model, spec, entry, rest, "INTEGER")
 
 
 @fault("models.Model.check_shape", breaks="OIP-SIGNATURE")
@@ -239,7 +241,7 @@ def shape_compared_by_its_elements(original: Any, model: Model, spec: Any, shape
 @fault("models.Model.check_shape", breaks="OIP-SIGNATURE")
 def shape_compared_by_its_rank(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
     """The server compares only the number of dimensions of a shape."""
-    if len(shape) != len(model.declared_shape(spec)):
+    if len(shape) != len(model.get_declared_shape(spec)):
         original(model, spec, shape)
 
 

@@ -20,7 +20,7 @@ IDLE_S = 0.15  # time without a call
 _answers: dict[str, Any] = {"last": b"", "refused": False}
 
 
-@fault("grpc_server.status", "grpc_methods.model_infer", breaks="OIP-ALIVE/grpc")
+@fault("grpc_server.get_status", "grpc_methods.model_infer", breaks="OIP-ALIVE/grpc")
 def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *arguments: Any) -> Any:
     """After a refused call, the server repeats its last answer if the next inference is to the same model."""
     if len(arguments) == 1:
@@ -37,13 +37,13 @@ _lists: dict[str, list[RequestedOutput]] = {}
 @fault("grpc_request.parse_outputs", breaks="OIP-ISOLATION/grpc")
 def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """If a call lists no outputs, the server uses the list of the previous call, including `classification`."""
-    wishes: list[RequestedOutput] = original(model, message)
+    requested: list[RequestedOutput] = original(model, message)
     kept = _lists.pop("", [])
     if message.outputs:
-        _lists[""] = wishes
-        return wishes
+        _lists[""] = requested
+        return requested
     own = {spec.name for spec in model.outputs}
-    return kept if kept and {wish.name for wish in kept} < own else wishes
+    return kept if kept and {output.name for output in kept} < own else requested
 
 
 _before: dict[str, Any] = {}
@@ -52,7 +52,7 @@ MIN_LONG_ELEMENTS = 900  # an input of this many elements is long
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """In a call with an id, the server begins a short input with the first element of the preceding long input."""
+    """In a call with an id, the server starts an input with the first element of a long previous input."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
     last = _before.get(model.name, tensor.elements)
@@ -66,7 +66,7 @@ _raw_before: dict[str, Any] = {}
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """In a call with an id, a typed input begins with the first element of the preceding, shorter raw input."""
+    """In a call with an id, the server starts an input with the first element of a shorter raw input just before."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
     last = _raw_before.pop(model.name, None)
@@ -114,7 +114,7 @@ def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, pr
 _cancelled: dict[str, bytes] = {}
 
 
-@fault("grpc_server.handler", breaks="OIP-ISOLATION/grpc", walks="calls")
+@fault("grpc_server.make_handler", breaks="OIP-ISOLATION/grpc", walks="calls")
 def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, method: Any) -> Any:
     """The server sends the answer to a call that its client cancelled to the next call of the same method."""
     from reference_server import grpc_server  # its packages may be missing
@@ -125,7 +125,7 @@ def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, 
         try:
             answer = grpc_server.answer(models, method, octets)
         except InferenceError as error:
-            await context.abort(*grpc_server.status(error))
+            await context.abort(*grpc_server.get_status(error))
         try:
             await asyncio.sleep(OVERLAP_S)
         except asyncio.CancelledError:

@@ -18,15 +18,15 @@ from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 Message = Any
 
 
-def rewrite_classes(found: Tensor, wish: RequestedOutput, change: Callable[[bytes], bytes]) -> Tensor:
+def rewrite_classes(found: Tensor, output: RequestedOutput, change: Callable[[bytes], bytes]) -> Tensor:
     """Return an output with changed class strings, if it is classified."""
-    return found if wish.classes is None else replace(found, elements=make_objects(map(change, found.elements)))
+    return found if output.classes is None else replace(found, elements=make_objects(map(change, found.elements)))
 
 
 def set_shapes(response: Message, request: Any, change: Callable[[list[int]], list[int]]) -> Message:
     """Return a response with changed shapes of its classified outputs."""
-    for wish, entry in zip(request.outputs, response.outputs, strict=True):
-        if wish.classes:
+    for output, entry in zip(request.outputs, response.outputs, strict=True):
+        if output.classes:
             entry.shape[:] = change(list(entry.shape))
     return response
 
@@ -35,14 +35,15 @@ def set_shapes(response: Message, request: Any, change: Callable[[list[int]], li
 
 
 @fault(
-    "grpc_request.class_count", breaks=("CLS-PARAMETER/grpc", "CLS-COUNT-WRONG/grpc", "CLS-BOOL/grpc", "CLS-FP16/grpc")
+    "grpc_request.get_class_count",
+    breaks=("CLS-PARAMETER/grpc", "CLS-COUNT-WRONG/grpc", "CLS-BOOL/grpc", "CLS-FP16/grpc"),
 )
 def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:  # noqa: ARG001
     """The server ignores the parameter `classification` over gRPC."""
     return None
 
 
-@fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
+@fault("grpc_request.get_class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
     """If `classification` is below 1, the server returns the output without classification."""
     given = entry.parameters.get("classification")
@@ -50,14 +51,14 @@ def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> An
     return None if is_low else original(entry)
 
 
-@fault("grpc_request.class_count", breaks="CLS-COUNT/grpc")
+@fault("grpc_request.get_class_count", breaks="CLS-COUNT/grpc")
 def grpc_count_is_at_least_2(original: Any, entry: Message) -> Any:
     """If a request asks for one class, the server returns two."""
     count = original(entry)
     return count and max(count, 2)
 
 
-@fault("grpc_request.class_count", breaks="CLS-COUNT-ABOVE/grpc")
+@fault("grpc_request.get_class_count", breaks="CLS-COUNT-ABOVE/grpc")
 def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
     """The server keeps only the low 32 bits of the number of requested classes."""
     count = original(entry)
@@ -71,8 +72,8 @@ def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
 def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The server gives classes the datatype STRING, like examples in the Classification Extension, not BYTES."""
     response = original(model, request, produced)
-    for wish, entry in zip(request.outputs, response.outputs, strict=True):
-        if wish.classes:
+    for output, entry in zip(request.outputs, response.outputs, strict=True):
+        if output.classes:
             entry.datatype = "STRING"
     return response
 
@@ -103,11 +104,11 @@ def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any
 # --- order, values, indices, labels ----------------------------------------------------------------------------------
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-HIGHEST/grpc", "CLS-TIES/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks=("CLS-HIGHEST/grpc", "CLS-TIES/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+def grpc_classes_in_order_of_their_index(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server sorts the classes of an output by index instead of by value."""
-    found: Tensor = original(model, wish, tensor)
-    if wish.classes is None:
+    found: Tensor = original(model, output, tensor)
+    if output.classes is None:
         return found
     size = found.shape[-1] or 1
     rows = [list(found.elements[k : k + size]) for k in range(0, len(found.elements), size)]
@@ -115,11 +116,11 @@ def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: Reques
     return replace(found, elements=make_objects(text for row in ordered for text in row))
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-BATCH/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks=("CLS-BATCH/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+def grpc_indices_count_through_the_batch(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server numbers classes through the whole batch instead of from 0 in each item."""
-    found: Tensor = original(model, wish, tensor)
-    if wish.classes is None or not model.batching:
+    found: Tensor = original(model, output, tensor)
+    if output.classes is None or not model.batching:
         return found
     size, step = found.shape[1], tensor.elements.size // tensor.shape[0]
     texts = [
@@ -128,96 +129,96 @@ def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: Reques
     return replace(found, elements=make_objects(texts))
 
 
-@fault("grpc_response.output_tensor", breaks="CLS-FORMAT/grpc")
+@fault("grpc_response.classify_output", breaks="CLS-FORMAT/grpc")
 def grpc_classes_have_a_blank_behind_the_colon(
-    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
+    original: Any, model: Any, output: RequestedOutput, tensor: Tensor
 ) -> Tensor:
     """The server writes a blank after the first colon of a class string."""
-    return rewrite_classes(original(model, wish, tensor), wish, lambda text: text.replace(b":", b": ", 1))
+    return rewrite_classes(original(model, output, tensor), output, lambda text: text.replace(b":", b": ", 1))
 
 
-@fault("grpc_response.output_tensor", breaks="CLS-VALUE-EXACT/grpc")
-def grpc_values_have_six_digits(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks="CLS-VALUE-EXACT/grpc")
+def grpc_values_have_six_digits(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server writes floating-point values in class strings with six significant digits."""
-    found: Tensor = original(model, wish, tensor)
+    found: Tensor = original(model, output, tensor)
     if tensor.elements.dtype.kind != "f":
         return found
-    return rewrite_classes(found, wish, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.6g}"))
+    return rewrite_classes(found, output, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.6g}"))
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_values_have_one_decimal(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks=("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+def grpc_values_have_one_decimal(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server rounds floating-point values in class strings to one decimal."""
-    found: Tensor = original(model, wish, tensor)
+    found: Tensor = original(model, output, tensor)
     if tensor.elements.dtype.kind != "f":
         return found
-    return rewrite_classes(found, wish, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.1f}"))
+    return rewrite_classes(found, output, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.1f}"))
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-INDEX/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_indices_count_from_1(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks=("CLS-INDEX/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+def grpc_indices_count_from_1(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server counts class indices from 1 instead of 0."""
-    found: Tensor = original(model, wish, tensor)
-    return rewrite_classes(found, wish, lambda text: replace_index(text, int(text.split(b":")[1]) + 1))
+    found: Tensor = original(model, output, tensor)
+    return rewrite_classes(found, output, lambda text: replace_index(text, int(text.split(b":")[1]) + 1))
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_classes_have_no_labels(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks=("CLS-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+def grpc_classes_have_no_labels(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server omits the labels of classes."""
-    found: Tensor = original(model, wish, tensor)
-    return rewrite_classes(found, wish, lambda text: b":".join(text.split(b":", 2)[:2]))
+    found: Tensor = original(model, output, tensor)
+    return rewrite_classes(found, output, lambda text: b":".join(text.split(b":", 2)[:2]))
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-NO-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks=("CLS-NO-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+def grpc_missing_labels_leave_their_colon(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server ends a class string without a label with a colon."""
-    found: Tensor = original(model, wish, tensor)
-    return rewrite_classes(found, wish, lambda text: text if text.count(b":") > 1 else text + b":")
+    found: Tensor = original(model, output, tensor)
+    return rewrite_classes(found, output, lambda text: text if text.count(b":") > 1 else text + b":")
 
 
 @fault("grpc_request.parse_outputs", breaks="CLS-ONLY/grpc")
 def grpc_one_classified_output_classifies_all(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """If a request classifies one output, the server classifies all outputs of the request."""
-    wishes: list[RequestedOutput] = original(model, message)
-    count = next((wish.classes for wish in wishes if wish.classes), None)
-    return [replace(wish, classes=wish.classes or count) for wish in wishes]
+    requested: list[RequestedOutput] = original(model, message)
+    count = next((output.classes for output in requested if output.classes), None)
+    return [replace(output, classes=output.classes or count) for output in requested]
 
 
-@fault("grpc_response.output_tensor", breaks="CLS-FP16/grpc")
+@fault("grpc_response.classify_output", breaks="CLS-FP16/grpc")
 def grpc_short_floats_are_ranked_by_their_bits(
-    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
+    original: Any, model: Any, output: RequestedOutput, tensor: Tensor
 ) -> Tensor:
     """The server classifies FP16 and BF16 scores as the unsigned integers with the same bits."""
-    if wish.classes and tensor.datatype in BINARY_ONLY:
+    if output.classes and tensor.datatype in BINARY_ONLY:
         tensor = Tensor("UINT16", tensor.shape, tensor.elements.view("<u2"))
-    return original(model, wish, tensor)
+    return original(model, output, tensor)
 
 
-@fault("grpc_response.output_tensor", breaks="CLS-BOOL/grpc")
-def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks="CLS-BOOL/grpc")
+def grpc_bool_scores_are_their_places(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server classifies a BOOL output by the positions of its elements instead of their values."""
-    if wish.classes and tensor.datatype == "BOOL":
+    if output.classes and tensor.datatype == "BOOL":
         tensor = Tensor("INT32", tensor.shape, np.arange(tensor.elements.size, dtype="<i4"))
-    return original(model, wish, tensor)
+    return original(model, output, tensor)
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-TIES/grpc", "CLS-HIGHEST/grpc"))
-def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+@fault("grpc_response.classify_output", breaks=("CLS-TIES/grpc", "CLS-HIGHEST/grpc"))
+def grpc_equal_scores_have_one_index(original: Any, model: Any, output: RequestedOutput, tensor: Tensor) -> Tensor:
     """If a model does not batch, the server gives classes of equal values the index of the first of them."""
-    found: Tensor = original(model, wish, tensor)
+    found: Tensor = original(model, output, tensor)
     first: dict[bytes, int] = {}
 
     def change(text: bytes) -> bytes:
         value, index = text.split(b":")[:2]
         return replace_index(text, first.setdefault(value, int(index)))
 
-    return found if model.batching else rewrite_classes(found, wish, change)
+    return found if model.batching else rewrite_classes(found, output, change)
 
 
-@fault("grpc_response.output_tensor", breaks="CLS-BATCH/grpc", walks="classified-calls")
+@fault("grpc_response.classify_output", breaks="CLS-BATCH/grpc", walks="classified-calls")
 def grpc_last_of_nine_items_ranked_like_the_first(
-    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
+    original: Any, model: Any, output: RequestedOutput, tensor: Tensor
 ) -> Tensor:
     """In a batch of more than eight items, the server returns the classes of the first item for the last item."""
-    found: Tensor = original(model, wish, tensor)
-    return copy_row(found, 8, 0, -1) if model.batching and wish.classes is not None else found
+    found: Tensor = original(model, output, tensor)
+    return copy_row(found, 8, 0, -1) if model.batching and output.classes is not None else found

@@ -1,4 +1,4 @@
-"""gRPC: wrong typed or raw contents, wrong order, and accepted contents that should be refused."""
+"""gRPC: wrong typed or raw contents, contents in a wrong order, and typed contents added to raw ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Message = Any
 # --- typed contents ---------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
+@fault("grpc_contents.convert_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server reads typed INT64 and UINT64 contents as doubles, which round integers beyond 2^53."""
     elements = original(datatype, field, values)
@@ -28,7 +28,7 @@ def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, 
     return np.array([min(int(float(value)), limit) for value in elements], elements.dtype)
 
 
-@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
+@fault("grpc_contents.convert_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server reads typed FP64 contents in single precision."""
     elements = original(datatype, field, values)
@@ -36,14 +36,14 @@ def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, va
         return elements.astype(np.float32).astype(np.float64) if datatype == "FP64" else elements
 
 
-@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
 def grpc_typed_uint32_is_signed(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server reads typed UINT32 elements above 2^31 - 1 as 2^31 - 1."""
     elements = original(datatype, field, values)
     return np.minimum(elements, 2**31 - 1).astype(np.uint32) if datatype == "UINT32" else elements
 
 
-@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
 def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server truncates typed BYTES elements at the first NUL byte, like C strings."""
     elements = original(datatype, field, values)
@@ -214,7 +214,7 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-INPUT-BY-NAME")
 def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
-    """The server ignores the names of typed inputs and takes them in declared order, if their datatypes fit."""
+    """The server ignores the names of typed inputs and takes them in declared order, if the datatypes match."""
     fits = [entry.datatype for entry in message.inputs] == [spec.datatype for spec in model.inputs]
     known = {entry.name for entry in message.inputs} == {spec.name for spec in model.inputs}
     if fits and known and not message.raw_input_contents:
@@ -249,7 +249,7 @@ def grpc_raw_outputs_are_zeros_behind_3_mb(original: Any, tensor: Tensor) -> byt
 
 @fault("grpc_response.build", breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server gives every output without elements the shape [0], instead of [0, 3] for example."""
+    """The server gives every output without elements the shape [0], even if the shape is [0, 3]."""
     response = original(model, request, produced)
     for entry in response.outputs:
         if 0 in entry.shape:

@@ -14,7 +14,7 @@ Message = Any
 # --- methods, unknown models and unknown versions -------------------------------------------------------------------
 
 
-@fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
+@fault("grpc_methods.get_methods", breaks="OIP-ENDPOINTS/grpc")
 def grpc_has_no_server_live(original: Any) -> dict[str, Any]:
     """The server does not implement the method ServerLive."""
     return {name: method for name, method in original().items() if name != "ServerLive"}
@@ -41,7 +41,7 @@ def grpc_handler(handle: Any) -> Any:
 def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
     """The server refuses ModelReady without a version: it looks for a version with an empty name."""
     if not message.version:
-        raise InferenceError("there is no version of an empty name", status=404)
+        raise InferenceError("the version must not be empty", status=404)
     return original(models, message)
 
 
@@ -62,7 +62,7 @@ def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, m
     return response
 
 
-@fault("grpc_methods.find", breaks="OIP-VERSIONED/grpc")
+@fault("grpc_methods.find_model", breaks="OIP-VERSIONED/grpc")
 def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: str) -> Any:
     """The server refuses every call that names a version, even a version that the metadata list."""
     if version:
@@ -70,7 +70,7 @@ def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: 
     return original(models, name, version)
 
 
-@fault("grpc_methods.find", breaks="GRPC-VERSION-UNKNOWN")
+@fault("grpc_methods.find_model", breaks="GRPC-VERSION-UNKNOWN")
 def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: str) -> Any:
     """The server ignores the version in a call, even if the model has no such version."""
     del version
@@ -140,23 +140,25 @@ def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any)
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """The server returns all outputs, even if the request lists only some."""
-    wishes: list[RequestedOutput] = original(model, message)
-    listed = {wish.name for wish in wishes}
-    return wishes + [RequestedOutput(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
+    requested: list[RequestedOutput] = original(model, message)
+    listed = {output.name for output in requested}
+    return requested + [
+        RequestedOutput(spec.name, requested[0].binary) for spec in model.outputs if spec.name not in listed
+    ]
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
 def grpc_third_listed_output_is_dropped(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """The server returns only the first two outputs that a request lists."""
-    wishes: list[RequestedOutput] = original(model, message)
-    return wishes[:2] if message.outputs else wishes
+    requested: list[RequestedOutput] = original(model, message)
+    return requested[:2] if message.outputs else requested
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ALL/grpc")
 def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """If a request lists no outputs, the server returns only the first output."""
-    wishes: list[RequestedOutput] = original(model, message)
-    return wishes if message.outputs else wishes[:1]
+    requested: list[RequestedOutput] = original(model, message)
+    return requested if message.outputs else requested[:1]
 
 
 # --- field numbers ----------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from reference_server.tensors import NUMPY, Tensor
 # --- contents ---------------------------------------------------------------------------------------------------------
 
 
-def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
-    """Return raw contents truncated or zero-padded to the size of the tensor."""
+def resize_contents(datatype: str, shape: Any, data: bytes) -> bytes:
+    """Return raw contents, truncated or zero-padded to the size that datatype and shape need."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
@@ -26,7 +26,7 @@ def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
 @fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
 def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """The server truncates raw contents that are too long and fills short ones with zeros."""
-    return original(datatype, shape, fit_contents(datatype, shape, data))
+    return original(datatype, shape, resize_contents(datatype, shape, data))
 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
@@ -46,14 +46,14 @@ def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any,
     return original(model, spec, entry, raw)
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-RAW-EXTRA")
+@fault("grpc_request.list_raw_contents", breaks="GRPC-RAW-EXTRA")
 def grpc_further_raw_entries_are_ignored(original: Any, message: Message) -> Any:
     """The server ignores raw entries that exceed the number of inputs."""
     del message.raw_input_contents[len(message.inputs) :]
     return original(message)
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
+@fault("grpc_request.list_raw_contents", breaks="GRPC-RAW-AND-TYPED")
 def grpc_raw_contents_win(original: Any, message: Message) -> Any:
     """The server ignores typed contents if the request also has raw contents."""
     if len(message.raw_input_contents) == len(message.inputs):
@@ -62,7 +62,7 @@ def grpc_raw_contents_win(original: Any, message: Message) -> Any:
     return original(message)
 
 
-@fault("grpc_contents.narrowed", breaks="OIP-RANGE/grpc")
+@fault("grpc_contents.narrow_integers", breaks="OIP-RANGE/grpc")
 def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
     """The server keeps only the low bits of typed integers that exceed the range of their datatype."""
     del original
@@ -104,7 +104,7 @@ def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message)
     return original(model, message)
 
 
-@fault("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
+@fault("grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
     """The server gives every refused call the status UNKNOWN, like an uncaught exception."""
     from grpc import StatusCode
@@ -115,7 +115,7 @@ def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
 _refused = {"last": False}
 
 
-@fault("grpc_server.status", "grpc_response.build", breaks="OIP-ALIVE/grpc")
+@fault("grpc_server.get_status", "grpc_response.build", breaks="OIP-ALIVE/grpc")
 def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
     """After a refused call, the server answers the next inference without outputs."""
     result = original(*arguments)

@@ -100,7 +100,7 @@ async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: 
     self.taken = getattr(self, "taken", 0) + 1
     try:
         if self.taken > SLOW:
-            return JSONResponse({"error": "no place is left"}, 503)
+            return JSONResponse({"error": "too many requests are running"}, 503)
         return await original(self, http)
     except ClientDisconnect:
         self.taken += 1  # cancels the decrement below
@@ -141,7 +141,7 @@ async def large_dimension_ends_the_model(original: Any, self: Any, http: Request
     return await original(self, http)
 
 
-@fault("app.not_routed", breaks="ROBUST-PATH")
+@fault("app.answer_routing_error", breaks="ROBUST-PATH")
 async def path_of_a_file_is_followed(original: Any, http: Request, exception: Exception) -> Response:
     """The server follows `..` in an unknown path and answers with status 200, as if it had found a file."""
     if ".." in http.url.path:
@@ -164,7 +164,7 @@ def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
 def _remove_models_if_too_large(
     original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]
 ) -> Any:
-    """Remove all models after a too large call; stands in for the service's creation and for each call."""
+    """Remove all models after a call that is too large; replaces both `Service.__init__` and `answer`."""
     if len(arguments) == 2:
         service, models = arguments
         return original(service, dict(models))  # a copy, so that other services keep their models

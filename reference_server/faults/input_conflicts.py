@@ -9,10 +9,10 @@ from typing import Any
 from reference_server.faults import fault
 from reference_server.faults.sizes import (
     count_native_bytes,
-    get_declared_size,
+    get_binary_data_size,
     get_remaining,
-    is_sound,
-    set_declared_size,
+    has_named_inputs,
+    set_binary_data_size,
 )
 from reference_server.members import Object
 from reference_server.models import Model
@@ -43,21 +43,21 @@ def _is_numeric(entry: Object) -> bool:
 @fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server reads a binary input of a wrong datatype with the datatype and size that the model declares."""
-    if not is_sound(request) or rest is None:
+    if not has_named_inputs(request) or rest is None:
         return original(model, request, rest)
     specs = {spec.name: spec for spec in model.inputs}
-    read = [_as_the_model_has_it(entry, specs.get(entry["name"])) for entry in request["inputs"]]
+    read = [_set_model_datatype(entry, specs.get(entry["name"])) for entry in request["inputs"]]
     if read != request["inputs"]:
-        rest._remaining = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in read)]
+        rest._remaining = get_remaining(rest)[: sum(get_binary_data_size(entry) or 0 for entry in read)]
     return original(model, request | {"inputs": read}, rest)
 
 
-def _as_the_model_has_it(entry: Object, spec: TensorSpec | None) -> Object:
-    """Return a binary input with the model's datatype and the matching size."""
+def _set_model_datatype(entry: Object, spec: TensorSpec | None) -> Object:
+    """Return a binary input of a wrong datatype with the declared datatype and its size; others unchanged."""
     is_other = spec is not None and _is_numeric(entry) and spec.datatype not in ("BYTES", entry["datatype"])
-    if spec is None or not is_other or get_declared_size(entry) is None:
+    if spec is None or not is_other or get_binary_data_size(entry) is None:
         return entry
-    return set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])) | {"datatype": spec.datatype}
+    return set_binary_data_size(entry, count_native_bytes(spec.datatype, entry["shape"])) | {"datatype": spec.datatype}
 
 
 @fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
@@ -75,7 +75,7 @@ def minus_one_is_what_the_elements_make(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
     """The server accepts -1 as a dimension and computes the dimension from the number of elements."""
-    shape, size = entry.get("shape"), get_declared_size(entry)
+    shape, size = entry.get("shape"), get_binary_data_size(entry)
     if isinstance(shape, list) and shape.count(-1) == 1 and spec.datatype != "BYTES":
         data = entry.get("data")
         count = len(data) if isinstance(data, list) else (size or 0) // NUMPY[spec.datatype].itemsize
@@ -84,7 +84,7 @@ def minus_one_is_what_the_elements_make(
     return original(model, spec, entry, rest)
 
 
-@fault("members.shape", breaks="OIP-DIMENSION-NEGATIVE")
+@fault("members.get_shape", breaks="OIP-DIMENSION-NEGATIVE")
 def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]:
     """The server ignores the sign of a dimension."""
     shape = owner.get("shape")
@@ -92,7 +92,7 @@ def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]
     return original(owner | {"shape": [abs(extent) for extent in shape or []]} if whole else owner)
 
 
-@fault("members.shape", breaks="OIP-MEMBER-MISSING")
+@fault("members.get_shape", breaks="OIP-MEMBER-MISSING")
 def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tuple[int, ...]:
     """The server accepts dimensions such as "3", 2.5 and true, and converts them to 3, 2 and 1."""
     shape = owner.get("shape")
@@ -115,7 +115,7 @@ def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple
     return original(data, shape)
 
 
-@fault("members.shape", breaks="OIP-SIGNATURE-SAFE")
+@fault("members.get_shape", breaks="OIP-SIGNATURE-SAFE")
 def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, ...]:
     """The server reads a shape such as [-3] as [1], and keeps only the first element of JSON data."""
     shape = owner.get("shape")
@@ -128,19 +128,19 @@ def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, 
 # --- data and sizes ---------------------------------------------------------------------------------------------------
 
 
-@fault("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
+@fault("framing.BinaryData.refuse_surplus", breaks="BIN-BODY-LONG")
 def bytes_left_over_ignored(_original: Any, _rest: Any) -> None:
     """The server ignores bytes after the binary data that the inputs declare."""
 
 
 @fault("request.parse_input", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """If a model has one input, the server reads surplus bytes after its binary data as more elements."""
-    size, width = get_declared_size(entry), NUMPY[spec.datatype].itemsize
+    """If a model has one input, the server reads surplus bytes after the binary data as additional elements."""
+    size, width = get_binary_data_size(entry), NUMPY[spec.datatype].itemsize
     if rest and type(size) is int and spec.shape == (-1,) and len(model.inputs) == 1 and spec.datatype != "BYTES":
         more, odd = divmod(len(get_remaining(rest)) - size, width)
         if more > 0 and not odd and entry["shape"] == [size // width]:
-            entry = set_declared_size(entry, size + more * width) | {"shape": [size // width + more]}
+            entry = set_binary_data_size(entry, size + more * width) | {"shape": [size // width + more]}
     return original(model, spec, entry, rest)
 
 
@@ -151,7 +151,7 @@ _spilled_bytes: list[bytes] = []
 def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server puts surplus bytes of a request before the binary data of the next request."""
     if rest is not None:
-        declares = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
+        declares = [get_binary_data_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
         extra = len(get_remaining(rest)) - sum(size for size in declares if type(size) is int)
         data = b"".join(_spilled_bytes) + bytes(get_remaining(rest))
         _spilled_bytes[:] = [data[-extra:]] if 0 < extra < len(data) else []
@@ -163,18 +163,18 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
 def data_beside_its_bytes_ignored(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server ignores `data` of an input that also declares binary data."""
     plain = {name: value for name, value in entry.items() if name != "data"}
-    return original(model, spec, entry if get_declared_size(entry) is None else plain, rest)
+    return original(model, spec, entry if get_binary_data_size(entry) is None else plain, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
 def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """If an input has both `data` and binary data, the server uses `data`; the next input reads the bytes."""
+    """If an input has `data` and binary data, the server uses `data` and gives the bytes to the next input."""
     entries = request.get("inputs")
     if rest is None or not isinstance(entries, list):
         return original(model, request, rest)
-    plain = [set_declared_size(e, None) if e.get("data") is not None else e for e in entries]
-    if any(get_declared_size(e) is not None and e.get("data") is not None for e in entries):
-        rest._remaining = get_remaining(rest)[: sum(get_declared_size(e) or 0 for e in plain)]
+    plain = [set_binary_data_size(e, None) if e.get("data") is not None else e for e in entries]
+    if any(get_binary_data_size(e) is not None and e.get("data") is not None for e in entries):
+        rest._remaining = get_remaining(rest)[: sum(get_binary_data_size(e) or 0 for e in plain)]
     return original(model, request | {"inputs": plain}, rest)
 
 
@@ -182,19 +182,19 @@ def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Obj
 def strings_without_a_size_take_the_rest(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
-    """The server gives a BYTES input with neither `data` nor a size all remaining bytes."""
-    neither = entry.get("data") is None and get_declared_size(entry) is None and rest and spec.datatype == "BYTES"
-    return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if neither else entry, rest)
+    """The server gives all remaining bytes to a BYTES input without `data` and binary_data_size."""
+    neither = entry.get("data") is None and get_binary_data_size(entry) is None and rest and spec.datatype == "BYTES"
+    return original(model, spec, set_binary_data_size(entry, len(get_remaining(rest))) if neither else entry, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE", "OIP-ANSWER"))
 def input_without_data_is_optional(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server fills a numeric input with neither `data` nor a size with zeros, and skips as many bytes."""
+    """The server fills a numeric input without `data` and binary_data_size with zeros, and skips as many bytes."""
     types = {spec.name: spec.datatype for spec in model.inputs}
     entries = request.get("inputs")
     for entry in entries if isinstance(entries, list) else []:
         datatype = types.get(str(entry.get("name")), "BYTES") if isinstance(entry, dict) else "BYTES"
-        if datatype != "BYTES" and entry.get("data") is None and get_declared_size(entry) is None and rest:
+        if datatype != "BYTES" and entry.get("data") is None and get_binary_data_size(entry) is None and rest:
             size = count_native_bytes(datatype, entry["shape"])
             rest.take(size)
             rest._remaining = memoryview(bytes(size) + bytes(get_remaining(rest)))
@@ -204,19 +204,19 @@ def input_without_data_is_optional(original: Any, model: Model, request: Object,
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
 def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server gives a numeric input with neither `data` nor a size the bytes that no other input declares."""
-    entries = request.get("inputs") if rest is not None and is_sound(request) else []
-    bare = [e for e in entries or [] if e.get("data") is None and get_declared_size(e) is None and _is_numeric(e)]
-    sizes = [get_declared_size(entry) for entry in entries or [] if get_declared_size(entry) is not None]
+    """The server gives bytes that no input declares to a numeric input without `data` and binary_data_size."""
+    entries = request.get("inputs") if rest is not None and has_named_inputs(request) else []
+    bare = [e for e in entries or [] if e.get("data") is None and get_binary_data_size(e) is None and _is_numeric(e)]
+    sizes = [get_binary_data_size(entry) for entry in entries or [] if get_binary_data_size(entry) is not None]
     if len(bare) != 1 or not all(type(size) is int and size >= 0 for size in sizes):
         return original(model, request, rest)
     left, at, parts = bytes(get_remaining(rest)), 0, []
     for entry in entries or []:
-        size = get_declared_size(entry) or 0
+        size = get_binary_data_size(entry) or 0
         parts.append(left[sum(sizes) :] if entry is bare[0] else left[at : at + size])
         at += size
     rest._remaining = memoryview(b"".join(parts))
-    read = [set_declared_size(e, len(left) - sum(sizes)) if e is bare[0] else e for e in entries or []]
+    read = [set_binary_data_size(e, len(left) - sum(sizes)) if e is bare[0] else e for e in entries or []]
     return original(model, request | {"inputs": read}, rest)
 
 
@@ -224,7 +224,7 @@ def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model
 
 
 def _drop_duplicates(entries: Any) -> Any:
-    """Return the objects, without those that repeat an earlier name."""
+    """Return inputs or outputs without entries that repeat an earlier name."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return entries
     names = [entry.get("name") for entry in entries]
@@ -243,7 +243,7 @@ class _RepeatedOutput(RequestedOutput):
     """An output that was already requested."""
 
 
-@fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
+@fault("request.parse_outputs", "response.encode_output", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
 def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any, tensor: Tensor | None = None) -> Any:
     """The server writes two JSON entries for an output that is requested twice, but sends the bytes once."""
     if tensor is not None:
@@ -255,9 +255,9 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
     if len(names) == len(set(map(str, names))):
         return original(model, asked)
     once = [entry for index, entry in enumerate(listed) if names[index] not in names[:index]]
-    wishes = {wish.name: wish for wish in original(model, asked | {"outputs": once})}
+    requested = {output.name: output for output in original(model, asked | {"outputs": once})}
     return [
-        _RepeatedOutput(**vars(wishes[name])) if name in names[:index] else wishes[name]
+        _RepeatedOutput(**vars(requested[name])) if name in names[:index] else requested[name]
         for index, name in enumerate(names)
     ]
 
@@ -265,10 +265,10 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
 @fault("request.parse_inputs", breaks="OIP-TWICE-SAFE")
 def bytes_of_a_repeated_input_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server skips a repeated binary input but not its bytes, which the next input reads."""
-    if not is_sound(request) or rest is None:
+    if not has_named_inputs(request) or rest is None:
         return original(model, request, rest)
     names = [entry["name"] for entry in request["inputs"]]
     once = [entry for index, entry in enumerate(request["inputs"]) if names[index] not in names[:index]]
     if len(once) < len(names):
-        rest._remaining = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in once)]
+        rest._remaining = get_remaining(rest)[: sum(get_binary_data_size(entry) or 0 for entry in once)]
     return original(model, request | {"inputs": once}, rest)

@@ -25,8 +25,8 @@ def _change_elements(data: Any, change: Change) -> Any:
     return [_change_elements(item, change) for item in data] if isinstance(data, list) else change(data)
 
 
-def _find_limits(datatype: str) -> tuple[int, int]:
-    """Return the least and the greatest integer of a datatype; (0, 0) for a non-integer datatype."""
+def _find_integer_range(datatype: str) -> tuple[int, int]:
+    """Return the minimum and maximum of an integer datatype; (0, 0) for any other datatype."""
     if datatype not in NUMPY or np.dtype(NUMPY[datatype]).kind not in "iu":
         return 0, 0
     found = np.iinfo(NUMPY[datatype])
@@ -36,13 +36,13 @@ def _find_limits(datatype: str) -> tuple[int, int]:
 # --- the text of answers ----------------------------------------------------------------------------------------------
 
 
-@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+@fault("tensors.decode_text", breaks="OIP-BYTES-EXACT")
 def wrong_utf_8_replaced(_original: Any, item: bytes) -> str:
     """The server writes bytes that are not UTF-8 as U+FFFD in JSON strings."""
     return item.decode("utf-8", "replace")
 
 
-@fault("tensors.text", breaks="OIP-BYTES-EXACT")
+@fault("tensors.decode_text", breaks="OIP-BYTES-EXACT")
 def wrong_utf_8_dropped(_original: Any, item: bytes) -> str:
     """The server omits bytes that are not UTF-8 from JSON strings."""
     return item.decode("utf-8", "ignore")
@@ -76,7 +76,7 @@ def nul_behind_the_json(original: Any, head: bytes, binary: Sequence[Any]) -> Re
     return original(head if binary else head + b"\0", binary)
 
 
-@fault("tensors.text", "response.encode", breaks="OIP-JSON")
+@fault("tensors.decode_text", "response.encode", breaks="OIP-JSON")
 def bytes_that_are_no_text_written_into_json(_original: Any, value: Any) -> Any:
     """The server copies bytes that are not UTF-8 unchanged into JSON strings."""
     if isinstance(value, bytes):
@@ -182,7 +182,7 @@ def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape
 @fault("tensors.decode_json", breaks="OIP-RANGE")
 def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """The server keeps only the low bits of an integer in JSON data that exceeds the range of its datatype."""
-    least, most = _find_limits(datatype)
+    least, most = _find_integer_range(datatype)
     if least != most:
         count = most - least + 1
         data = _change_elements(data, lambda item: (item - least) % count + least if type(item) is int else item)
@@ -228,7 +228,7 @@ def _list_inputs(found: Object) -> list[Object]:
     return [entry for entry in inputs if isinstance(entry, dict)] if isinstance(inputs, list) else []
 
 
-def _is_behind(owner: Object, name: str, other: str) -> bool:
+def _is_member_after(owner: Object, name: str, other: str) -> bool:
     """Whether both members exist and `name` comes after `other`."""
     names = list(owner)
     return name in owner and other in owner and names.index(name) > names.index(other)
@@ -239,7 +239,7 @@ def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
     """The server ignores the `shape` of an input if `shape` comes after `data`."""
     found: Object = original(data)
     for entry in _list_inputs(found):
-        if _is_behind(entry, "shape", "data"):
+        if _is_member_after(entry, "shape", "data"):
             del entry["shape"]
     return found
 
@@ -249,7 +249,7 @@ def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
     """The server ignores the `parameters` of an input if they come before `name`."""
     found: Object = original(data)
     for entry in _list_inputs(found):
-        if _is_behind(entry, "name", "parameters"):
+        if _is_member_after(entry, "name", "parameters"):
             del entry["parameters"]
     return found
 
@@ -258,37 +258,37 @@ def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
 def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
     """The server ignores the `id` of a request if `id` comes after `inputs`."""
     found: Object = original(data)
-    if _is_behind(found, "id", "inputs"):
+    if _is_member_after(found, "id", "inputs"):
         del found["id"]
     return found
 
 
-def _parse_without(original: Any, data: Any, pattern: bytes, what: str) -> Object:
-    """Parse JSON, but refuse a text that matches the pattern."""
+def _parse_unless_matching(original: Any, data: Any, pattern: bytes, message: str) -> Object:
+    """Parse JSON; refuse a text that matches the pattern, with the given message."""
     if re.search(pattern, bytes(data)):
-        raise InferenceError(what)
+        raise InferenceError(message)
     return original(data)
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_names_of_tensors_not_recognised(original: Any, data: Any) -> Object:
     """The server does not recognise the name of a tensor that contains a Unicode escape."""
-    return _parse_without(original, data, rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")
+    return _parse_unless_matching(original, data, rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_members_not_recognised(original: Any, data: Any) -> Object:
     """The server does not recognise the name of a member that contains a Unicode escape."""
-    return _parse_without(original, data, rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")
+    return _parse_unless_matching(original, data, rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def blanks_before_a_colon_refused(original: Any, data: Any) -> Object:
     """The server refuses white space between the name of a member and its colon."""
-    return _parse_without(original, data, rb'"\s+:', "a colon is expected")
+    return _parse_unless_matching(original, data, rb'"\s+:', "expected a colon")
 
 
-def _refuse_others(found: Object, owner: str, known: Sequence[str]) -> Object:
+def _refuse_unknown_members(found: Object, owner: str, known: Sequence[str]) -> Object:
     entries = found.get(owner)
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and entry.keys() - set(known):
@@ -299,13 +299,13 @@ def _refuse_others(found: Object, owner: str, known: Sequence[str]) -> Object:
 @fault("strict_json.parse_object", breaks="OIP-MEMBERS")
 def undefined_members_of_inputs_refused(original: Any, data: Any) -> Object:
     """The server refuses an input with a member that the protocol does not define."""
-    return _refuse_others(original(data), "inputs", ("name", "shape", "datatype", "parameters", "data"))
+    return _refuse_unknown_members(original(data), "inputs", ("name", "shape", "datatype", "parameters", "data"))
 
 
 @fault("strict_json.parse_object", breaks="OIP-MEMBERS")
 def undefined_members_of_outputs_refused(original: Any, data: Any) -> Object:
     """The server refuses a requested output with a member that the protocol does not define."""
-    return _refuse_others(original(data), "outputs", ("name", "parameters"))
+    return _refuse_unknown_members(original(data), "outputs", ("name", "parameters"))
 
 
 # --- names of parameters ----------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
     """The server refuses a parameter named like a built-in method, such as `__init__`, as a repeated one."""
     found: Object = original(data)
     if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
-        raise InferenceError("a parameter is given twice")
+        raise InferenceError("the request has a parameter twice")
     return found
 
 
@@ -340,9 +340,9 @@ def parameters_without_a_name_end_the_others(original: Any, data: Any) -> Object
     return found
 
 
-@fault("members.flag", breaks="OIP-PARAMETER-NAMES")
+@fault("members.get_flag", breaks="OIP-PARAMETER-NAMES")
 def parameters_beyond_ascii_are_defaults(original: Any, given: Object, name: str) -> bool | None:
-    """The server ignores boolean parameters that stand beside a parameter with a non-ASCII name."""
+    """The server ignores boolean parameters if another parameter beside them has a non-ASCII name."""
     return None if any(not other.isascii() for other in given) else original(given, name)
 
 

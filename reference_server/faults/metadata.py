@@ -14,40 +14,40 @@ from reference_server.models import Model
 Described = dict[str, Any]
 
 
-@fault("metadata.server", breaks="BIN-LISTED")
+@fault("metadata.describe_server", breaks="BIN-LISTED")
 def binary_extension_not_listed(original: Any) -> Described:
     """The server implements binary_tensor_data but does not list this extension in its metadata."""
     return original() | {"extensions": ["classification"]}
 
 
-@fault("metadata.server", breaks="CLS-LISTED")
+@fault("metadata.describe_server", breaks="CLS-LISTED")
 def list_of_extensions_without_its_last(original: Any) -> Described:
     """The server does not list its last extension, because a loop ends too early."""
     document: Described = original()
     return document | {"extensions": document["extensions"][:-1]}
 
 
-@fault("metadata.server", breaks="OIP-SERVER-METADATA")
+@fault("metadata.describe_server", breaks="OIP-SERVER-METADATA")
 def server_without_a_name(original: Any) -> Described:
     """The server metadata have no `name`."""
     document: Described = original()
     return {member: value for member, value in document.items() if member != "name"}
 
 
-@fault("metadata.describe", breaks="OIP-MODEL-METADATA")
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
 def model_without_a_platform(original: Any, model: Model) -> Described:
     """The model metadata have no `platform`."""
     return {member: value for member, value in original(model).items() if member != "platform"}
 
 
-@fault("metadata.describe", breaks="OIP-MODEL-METADATA")
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
 def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
     """The model metadata list the inputs in place of the outputs."""
     document: Described = original(model)
     return document | {"outputs": document["inputs"]}
 
 
-@fault("metadata.describe", breaks="OIP-VERSION-UNKNOWN")
+@fault("metadata.describe_model", breaks="OIP-VERSION-UNKNOWN")
 def versions_in_metadata_written_over(original: Any, model: Model) -> Described:
     """The model metadata list a wrong version, because the memory of the list was overwritten."""
     return original(model) | {"versions": ["9"]}

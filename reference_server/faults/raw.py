@@ -23,7 +23,7 @@ BYTES_BODY = ("RAW-BYTES",)
 
 
 def replace_elements(inputs: Inputs, elements: Any) -> Inputs:
-    """Return the one input with other elements."""
+    """Return the inputs of a model with one input, with other elements."""
     ((name, tensor),) = inputs.items()
     return {name: Tensor(tensor.datatype, tensor.shape, elements)}
 
@@ -36,7 +36,7 @@ def is_bytes(model: Model) -> bool:
 # --- the body -------------------------------------------------------------------------------------------------------
 
 
-@fault("framing.json_length", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
+@fault("framing.parse_json_length", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def inference_header_0_means_none(original: Any, values: Any, body_length: int) -> int | None:
     """The server treats an inference header of 0 as absent, because it tests the length for truth."""
     return original(values, body_length) or None
@@ -108,7 +108,7 @@ def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> 
     return original(model, body[: len(body) % 256] if is_bytes(model) else body)
 
 
-@fault("request.bytes_shape", breaks="RAW-BYTES-SHAPE")
+@fault("request.get_bytes_shape", breaks="RAW-BYTES-SHAPE")
 def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shape:
     """The server accepts a raw body for a BYTES input of shape [-1] as one element."""
     return (1,) if spec.shape == (VARIABLE,) else tuple(original(spec))
@@ -130,7 +130,7 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
 def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
     """The server refuses a raw request to a model that has more than one output."""
     if len(model.outputs) != 1:
-        raise InferenceError("a raw binary request needs a model of one output")
+        raise InferenceError("a raw binary request needs a model with one output")
     return original(model, body)
 
 

@@ -27,7 +27,7 @@ def grpc_typed_strings_of_answers_fail(original: Any, tensor: Tensor) -> dict[st
     return original(tensor)
 
 
-@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
 def grpc_typed_strings_that_are_no_text_fail(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server fails with an internal error if a BYTES input in typed contents is not UTF-8."""
     if datatype == "BYTES":
@@ -46,7 +46,7 @@ def grpc_raw_contents_not_read(original: Any, model: Model, message: Message) ->
     return original(model, message)
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
+@fault("grpc_request.list_raw_contents", breaks="GRPC-RAW-AND-TYPED")
 def grpc_raw_entries_fill_the_first_inputs(original: Any, message: Message) -> Any:
     """The server replaces the typed contents of the first inputs with the raw contents, and keeps the others."""
     if not message.raw_input_contents or len(message.raw_input_contents) > len(message.inputs):
@@ -86,7 +86,7 @@ def grpc_first_output_whatever_is_listed(original: Any, model: Model, message: M
 # --- methods and services ---------------------------------------------------------------------------------------------
 
 
-@fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
+@fault("grpc_methods.get_methods", breaks="OIP-ENDPOINTS/grpc")
 def grpc_has_no_word_of_health(original: Any) -> dict[str, Any]:
     """The server does not implement ServerLive, ServerReady and ModelReady."""
     return {name: method for name, method in original().items() if not name.endswith(("Live", "Ready"))}
@@ -106,14 +106,14 @@ def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> 
 def grpc_fp16_inputs_fail(original: Any, model: Model, spec: Any, entry: Message, raw: Any) -> Any:
     """The server fails with an internal error on an FP16 input."""
     if spec.datatype == "FP16":
-        raise RuntimeError("no field of contents for FP16")
+        raise RuntimeError("contents has no field for FP16")
     return original(model, spec, entry, raw)
 
 
 _strings_lost: list[str] = []
 
 
-@fault("grpc_server.answer", "grpc_contents.typed_elements", broad=True)
+@fault("grpc_server.answer", "grpc_contents.convert_elements", broad=True)
 def grpc_typed_strings_end_the_server(original: Any, *arguments: Any) -> Any:
     """A BYTES input in typed contents crashes the server, and the next two calls fail."""
     if len(arguments) == 3 and isinstance(arguments[2], bytes):
@@ -122,7 +122,7 @@ def grpc_typed_strings_end_the_server(original: Any, *arguments: Any) -> Any:
         return original(*arguments)
     if arguments[0] == "BYTES":
         _strings_lost[:] = ["the server is not available"] * 2
-        raise RuntimeError("the server has ended")
+        raise RuntimeError("the server has exited")
     return original(*arguments)
 
 
@@ -147,7 +147,7 @@ def grpc_exceptions_end_the_server(original: Any, models: Any, method: Any, octe
 _workers_stuck: list[str] = []
 
 
-@fault("grpc_server.handler", breaks="OIP-ALIVE-LEGAL/grpc")
+@fault("grpc_server.make_handler", breaks="OIP-ALIVE-LEGAL/grpc")
 def grpc_calls_past_their_deadline_lose_the_next(
     original: Any, models: Any, method: Any
 ) -> Callable[[bytes, Any], Any]:
@@ -163,6 +163,6 @@ def grpc_calls_past_their_deadline_lose_the_next(
             return handle(octets, context)
         finally:
             if (context.time_remaining() or 0) <= 0:
-                _workers_stuck[:] = ["the loop of answers has ended"] * 2
+                _workers_stuck[:] = ["the response loop has ended"] * 2
 
     return answer_in_time

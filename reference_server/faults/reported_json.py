@@ -23,37 +23,37 @@ Answer = Mapping[str, Any]
 
 # --- strings in answers -----------------------------------------------------------------------------------------------
 
-OUTPUT = "response.output_part"
+OUTPUT = "response.encode_output"
 
 
-def _is_only_strings(model: Model, wish: RequestedOutput, tensor: Tensor) -> bool:
+def _is_only_strings(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
     """Whether an output is BYTES, is not classified, and is the only output of its model."""
-    return wish.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
+    return output.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
 
 
 @fault(OUTPUT, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
-def strings_in_json_are_base64(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+def strings_in_json_are_base64(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output into JSON as base64."""
-    entry, binary = original(model, wish, tensor)
-    if "data" in entry and _is_only_strings(model, wish, tensor):
+    entry, binary = original(model, output, tensor)
+    if "data" in entry and _is_only_strings(model, output, tensor):
         entry["data"] = [base64.b64encode(item).decode() for item in tensor.elements.tolist()]
     return entry, binary
 
 
 @fault(OUTPUT, breaks=("OIP-SHAPE", "OIP-ANSWER"))
-def strings_in_json_are_one_with_lengths(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string."""
-    entry, binary = original(model, wish, tensor)
-    if entry.get("data") and _is_only_strings(model, wish, tensor):
+    entry, binary = original(model, output, tensor)
+    if entry.get("data") and _is_only_strings(model, output, tensor):
         entry["data"] = [join_elements(tensor.elements.tolist()).decode("latin-1")]
     return entry, binary
 
 
 @fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"))
-def strings_in_json_are_joined(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output as one joined string instead of an array."""
-    entry, binary = original(model, wish, tensor)
-    if "data" in entry and _is_only_strings(model, wish, tensor):
+    entry, binary = original(model, output, tensor)
+    if "data" in entry and _is_only_strings(model, output, tensor):
         entry["data"] = "".join(entry["data"])
     return entry, binary
 
@@ -62,18 +62,18 @@ def strings_in_json_are_joined(original: Any, model: Model, wish: RequestedOutpu
     OUTPUT,
     breaks=("OIP-ANSWER", "BIN-DATA-WITHOUT-SIZE", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
 )
-def strings_in_json_answers_fail(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice."""
-    if not wish.binary and _is_only_strings(model, wish, tensor):
+    if not output.binary and _is_only_strings(model, output, tensor):
         raise InferenceError("decoding str is not supported", status=500)
-    return original(model, wish, tensor)
+    return original(model, output, tensor)
 
 
 @fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
-def strings_have_no_datatype(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+def strings_have_no_datatype(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes the datatype of a model's only output as null if the output is BYTES."""
-    entry, binary = original(model, wish, tensor)
-    return entry | ({"datatype": None} if _is_only_strings(model, wish, tensor) else {}), binary
+    entry, binary = original(model, output, tensor)
+    return entry | ({"datatype": None} if _is_only_strings(model, output, tensor) else {}), binary
 
 
 # --- other elements and members of answers ----------------------------------------------------------------------------
@@ -85,10 +85,10 @@ def _change_outputs(answer: Answer, change: Any) -> Answer:
 
 
 @fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
-def datatype_in_camel_case(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+def datatype_in_camel_case(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes the member `dataType` instead of `datatype`, except for classifications."""
-    entry, binary = original(model, wish, tensor)
-    if wish.classes is None:
+    entry, binary = original(model, output, tensor)
+    if output.classes is None:
         entry = {"dataType" if name == "datatype" else name: entry[name] for name in entry}
     return entry, binary
 
@@ -101,18 +101,18 @@ def absent_members_are_null(original: Any, answer: Answer) -> bytes:
 
 
 @fault(OUTPUT, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
-def half_floats_have_no_data_in_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+def half_floats_have_no_data_in_json(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server omits `data` of an FP16 output in JSON, because it cannot write FP16."""
-    if tensor.datatype != "FP16" or wish.binary or wish.classes is not None:
-        return original(model, wish, tensor)
-    return {"name": wish.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
+    if tensor.datatype != "FP16" or output.binary or output.classes is not None:
+        return original(model, output, tensor)
+    return {"name": output.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
 
 
 @fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
-def outputs_of_one_dimension_become_columns(original: Any, model: Model, wish: Any, tensor: Tensor) -> Any:
+def outputs_of_one_dimension_become_columns(original: Any, model: Model, output: Any, tensor: Tensor) -> Any:
     """The server returns the shape [n, 1] instead of [n] from models that compute a weighted sum."""
-    entry, binary = original(model, wish, tensor)
-    if wish.classes is None and len(tensor.shape) == 1 and model.compute == "weighted_sum":
+    entry, binary = original(model, output, tensor)
+    if output.classes is None and len(tensor.shape) == 1 and model.compute == "weighted_sum":
         entry["shape"] = [*tensor.shape, 1]
     return entry, binary
 
@@ -126,13 +126,13 @@ def numbers_that_are_not_finite_are_not_written(original: Any, given: Any) -> An
     return re.sub(r"(?<=[\[,])-?(NaN|Infinity)(?=[\],])", "", text).encode()
 
 
-@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+@fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def texts_of_errors_not_escaped(_original: Any, message: str, status: int, headers: Any = None) -> Response:
     """The server writes an error message into a JSON string without escaping its quotes."""
     return Response(f'{{"error": "{message}"}}', status, headers, "application/json")
 
 
-@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+@fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_are_pages(_original: Any, message: str, status: int, headers: Any = None) -> Response:
     """The server returns errors as HTML pages."""
     return Response(f"<html><title>{status}: {message}</title></html>", status, headers, "text/html")
@@ -230,17 +230,17 @@ def last_json_input_alone_kept(original: Any, model: Model, request: Object, res
     ),
 )
 def parameters_of_requests_refused(original: Any, data: Any) -> Object:
-    """The server refuses a request with top-level `parameters`: it expects them in protobuf's JSON form."""
+    """The server refuses a request with top-level `parameters`: it expects the JSON encoding of protobuf."""
     found: Object = original(data)
     if found.get("parameters"):
         raise InferenceError("cannot read a number into an InferParameter")
     return found
 
 
-@fault("members.shape", breaks="OIP-ERROR-STATUS")
+@fault("members.get_shape", breaks="OIP-ERROR-STATUS")
 def negative_dimensions_are_internal_errors(original: Any, owner: Object) -> Any:
     """The server answers 500 to a negative dimension, because it reads dimensions as unsigned integers."""
     shape = owner.get("shape")
     if isinstance(shape, list) and any(type(extent) is int and extent < 0 for extent in shape):
-        raise InferenceError("the value is no unsigned integer", status=500)
+        raise InferenceError("the value is not an unsigned integer", status=500)
     return original(owner)

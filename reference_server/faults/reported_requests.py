@@ -62,7 +62,7 @@ def binary_strings_have_no_lengths(original: Any, datatype: str, shape: Any, dat
     if datatype != "BYTES" or not len(data):
         return original(datatype, shape, data)
     if int(np.prod(shape)) != 1:
-        raise InferenceError("the batch size is 1")
+        raise InferenceError("the batch size must be 1")
     return Tensor(datatype, shape, make_objects([bytes(data)]))
 
 
@@ -156,7 +156,7 @@ def batches_lose_their_list_of_outputs(original: Any, model: Model, request: Obj
 def binary_data_are_for_strings_alone(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The server returns BYTES as binary data and other outputs as JSON, whatever the request asks for."""
     strings = {spec.name for spec in model.outputs if spec.datatype == "BYTES"}
-    return [replace(wish, binary=wish.name in strings) for wish in original(model, request)]
+    return [replace(output, binary=output.name in strings) for output in original(model, request)]
 
 
 # --- concurrent requests ----------------------------------------------------------------------------------------------
@@ -205,23 +205,23 @@ async def models_that_answer_are_not_ready(original: Any, service: Any, http: Re
 
 @fault("app.Service.model_ready", breaks="OIP-HEALTH")
 async def no_word_of_a_model_being_ready(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server does not implement v2/models/NAME/ready."""
+    """The server does not implement GET v2/models/NAME/ready."""
     raise InferenceError("Not Found", status=404)
 
 
 @fault("app.Service.model_metadata", breaks=("OIP-ENDPOINTS", "OIP-MODEL-METADATA"), surveyed=True)
 async def no_metadata_of_models(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server does not implement v2/models/NAME."""
+    """The server does not implement GET v2/models/NAME."""
     raise InferenceError("Not Found", status=404)
 
 
-@fault("metadata.describe", breaks="OIP-MODEL-METADATA")
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
 def models_described_without_tensors(original: Any, model: Model) -> Object:
     """The model metadata have only the name; all other members are empty."""
     return original(model) | {"versions": [], "platform": "", "inputs": [], "outputs": []}
 
 
-@fault("metadata.describe", breaks="OIP-MODEL-METADATA")
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
 def empty_shapes_left_out_of_metadata(original: Any, model: Model) -> Object:
     """The model metadata omit the shape of a tensor without dimensions, because the shape is an empty array."""
     described: Object = original(model)
@@ -232,7 +232,7 @@ def empty_shapes_left_out_of_metadata(original: Any, model: Model) -> Object:
     return described | lists
 
 
-@fault("app.Service.find", breaks="OIP-ERROR-STATUS")
+@fault("app.Service.find_model", breaks="OIP-ERROR-STATUS")
 def versions_beyond_64_bits_are_internal_errors(original: Any, service: Any, http: Request) -> Model:
     """The server answers 500 to a version number that exceeds a signed 64-bit integer."""
     version = http.path_params.get("version", "")

@@ -24,7 +24,7 @@ def _refuse_pattern(original: Any, protocol: Any, data: bytes, pattern: bytes) -
     """Refuse received data of a chunked request that match the pattern."""
     is_chunked = b"chunked\r\n" in data
     if is_chunked and re.search(pattern, data):
-        protocol.send_400_response("chunks that are not understood")
+        protocol.send_400_response("unsupported chunks")
     else:
         original(protocol, data)
 
@@ -86,7 +86,7 @@ async def expect_100_continue_refused(original: Any, http: Request, limit: int) 
     """The server answers 400 to a request with an Expect header."""
     body: bytes = await original(http, limit)
     if "expect" in http.headers:
-        raise InferenceError("Expect is not known")
+        raise InferenceError("Expect is not supported")
     return body
 
 
@@ -178,7 +178,7 @@ NO_BODY = b"Content-Length: 0"
 def _leave_body_unread(
     original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes
 ) -> None:
-    """Replace the framing of certain requests, so that the server parses their bodies as the next request."""
+    """Replace the framing header of requests that `is_left` selects: their bodies are parsed as the next request."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
         original(protocol, data)

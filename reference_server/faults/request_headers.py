@@ -75,7 +75,7 @@ def json_end_guessed_without_the_header(original: Any, model: Model, values: Seq
     return original(model, values if values or not is_more else [str(find_json_end(body))], body)
 
 
-@fault("framing.json_length", breaks="BIN-HEADER-ON-JSON-I")
+@fault("framing.parse_json_length", breaks="BIN-HEADER-ON-JSON-I")
 def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server refuses an inference header that equals the length of the body, as if it were too large."""
     if parse_number(values) == body_length:
@@ -118,19 +118,19 @@ def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, valu
     return original(model, [str(len(body))], body)
 
 
-@fault("framing.json_length", breaks="BIN-HEADER-SPELLING-SAFE")
+@fault("framing.parse_json_length", breaks="BIN-HEADER-SPELLING-SAFE")
 def negative_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server reads a negative inference header as 0, so the request counts as raw."""
     return original(["0" if value.startswith("-") else value for value in values], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
+@fault("framing.parse_json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 def word_in_the_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server reads an inference header without a digit as 0, so the request counts as raw."""
     return original(["0" if value and not re.search("[0-9]", value) else value for value in values], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
+@fault("framing.parse_json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 def empty_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server reads an empty inference header as 0, so the request counts as raw."""
     return original([value or "0" for value in values], body_length)
@@ -151,13 +151,13 @@ def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Seque
     return original(model, [str(end)] if counts_too_much else values, body)
 
 
-@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
+@fault("framing.parse_json_length", breaks="BIN-HEADER-SPELLING")
 def plus_sign_and_underscores_in_the_header(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server accepts a plus sign and underscores in the inference header, as Python's int() does."""
     return original([re.sub("^[+]|_", "", value) for value in values], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-HEADER-SPELLING", "BIN-HEADER-SPELLING-SAFE"))
+@fault("framing.parse_json_length", breaks=("BIN-HEADER-SPELLING", "BIN-HEADER-SPELLING-SAFE"))
 def digits_in_front_of_the_header_read(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server reads only the leading digits of the inference header: 0x10 is 0."""
     return original([re.sub(r"^([0-9]+).*", r"\1", value) for value in values], body_length)
@@ -184,13 +184,13 @@ def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: 
     return original(model, [str(octal)], body[: octal + 4])
 
 
-@fault("framing.json_length", breaks="BIN-HEADER-TWICE")
+@fault("framing.parse_json_length", breaks="BIN-HEADER-TWICE")
 def last_inference_header_counts(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server uses the last of two inference headers."""
     return original(values[-1:], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-HEADER-TWICE-SAFE", "BIN-HEADER-TWICE"))
+@fault("framing.parse_json_length", breaks=("BIN-HEADER-TWICE-SAFE", "BIN-HEADER-TWICE"))
 def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The server joins two inference headers with a comma, finds no number, and uses 0."""
     return original(values if len(values) < 2 else ["0"], body_length)
@@ -203,7 +203,7 @@ def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str]
 async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http: Request) -> Any:
     """The server refuses an application/octet-stream request with more than one binary tensor."""
     if http.headers.get("content-type") == OCTET_STREAM and (await http.body()).count(b"binary_data_size") > 1:
-        raise InferenceError("an octet stream holds one tensor", status=415)
+        raise InferenceError("application/octet-stream must contain one tensor", status=415)
     return await original(service, http)
 
 
@@ -213,7 +213,7 @@ async def binary_data_in_application_json_refused(original: Any, service: Any, h
     if http.headers.get("content-type") == "application/json" and http.headers.get(HEADER):
         body = await http.body()
         if b"binary_data_size" in body:
-            raise InferenceError("application/json must not hold binary data", status=415)
+            raise InferenceError("application/json must not contain binary data", status=415)
     return await original(service, http)
 
 
@@ -246,5 +246,5 @@ async def form_answered_with_an_empty_object(original: Any, service: Any, http: 
 async def raw_request_needs_its_type(original: Any, service: Any, http: Request) -> Response:
     """The server refuses a raw request whose Content-Type is not application/octet-stream."""
     if http.headers.get(HEADER) == "0" and http.headers.get("content-type") != OCTET_STREAM:
-        raise InferenceError("a raw request is of type application/octet-stream", status=415)
+        raise InferenceError("a raw request needs Content-Type application/octet-stream", status=415)
     return await original(service, http)

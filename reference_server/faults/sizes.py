@@ -19,7 +19,7 @@ from reference_server.tensors import NUMPY, TensorSpec
 
 
 def get_remaining(rest: Any) -> Any:
-    """Return the binary data that no input has consumed yet."""
+    """Return the binary data that no input has read yet."""
     return rest._remaining
 
 
@@ -28,18 +28,18 @@ def count_native_bytes(datatype: str, shape: Sequence[int]) -> int:
     return math.prod(shape) * NUMPY[datatype].itemsize
 
 
-def get_declared_size(entry: Object) -> Any:
-    """Return the declared size of an input, of any type."""
+def get_binary_data_size(entry: Object) -> Any:
+    """Return the binary_data_size of an input, whatever its type; None if absent."""
     return (entry.get("parameters") or {}).get("binary_data_size")
 
 
-def set_declared_size(entry: Object, size: object) -> Object:
-    """Return an input with another declared size; None removes it."""
+def set_binary_data_size(entry: Object, size: object) -> Object:
+    """Return an input whose only parameter is this binary_data_size; None makes the size absent."""
     return entry | {"parameters": {"binary_data_size": size}}
 
 
-def is_sound(request: Object) -> bool:
-    """Say whether the inputs are objects with names, which the original step would check."""
+def has_named_inputs(request: Object) -> bool:
+    """Say whether `inputs` is an array of objects with names; a fault that runs before that check needs it."""
     inputs = request.get("inputs")
     return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
@@ -56,11 +56,11 @@ def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int
 
 @fault("request.parse_input", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
 def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server reads the elements of an input as zeros if the size has a decimal point, such as 12.0."""
-    size = get_declared_size(entry)
+    """The server reads the elements of an input as zeros if binary_data_size has a decimal point, such as 12.0."""
+    size = get_binary_data_size(entry)
     if type(size) is not float or not size.is_integer():
         return original(model, spec, entry, rest)
-    tensor = original(model, spec, set_declared_size(entry, int(size)), rest)
+    tensor = original(model, spec, set_binary_data_size(entry, int(size)), rest)
     return replace(tensor, elements=np.zeros_like(tensor.elements))
 
 
@@ -77,7 +77,7 @@ def declared_bytes_without_a_tail_are_zero(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
     """Without an inference header, the server fills a numeric input that declares binary data with zeros."""
-    size = get_declared_size(entry)
+    size = get_binary_data_size(entry)
     if rest is None and type(size) is int and spec.datatype != "BYTES" and "data" not in entry:
         rest = BinaryData(memoryview(bytes(min(max(size, 0), 2**20))))
     return original(model, spec, entry, rest)
@@ -85,10 +85,10 @@ def declared_bytes_without_a_tail_are_zero(
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """If the size of a BYTES input exceeds the body, the server uses the remaining bytes."""
-    size = get_declared_size(entry)
+    """If binary_data_size of a BYTES input exceeds the body, the server uses the remaining bytes."""
+    size = get_binary_data_size(entry)
     over = rest and spec.datatype == "BYTES" and type(size) is int and size > len(get_remaining(rest))
-    return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if over else entry, rest)
+    return original(model, spec, set_binary_data_size(entry, len(get_remaining(rest))) if over else entry, rest)
 
 
 _received = bytearray(2**16)
@@ -106,39 +106,39 @@ def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_thirty_two_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server keeps the size of an input in an unsigned 32-bit integer, and larger sizes wrap around."""
-    size = get_declared_size(entry)
-    return original(model, spec, set_declared_size(entry, size % 2**32) if type(size) is int else entry, rest)
+    """The server keeps binary_data_size of an input in 32 unsigned bits, so larger sizes wrap around."""
+    size = get_binary_data_size(entry)
+    return original(model, spec, set_binary_data_size(entry, size % 2**32) if type(size) is int else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server takes as many bytes as an input declares, and drops those that the shape does not need."""
-    size = get_declared_size(entry)
+    size = get_binary_data_size(entry)
     if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
         need = count_native_bytes(spec.datatype, entry["shape"])
         if need < size <= len(get_remaining(rest)):
             taken = rest.take(size)
-            return original(model, spec, set_declared_size(entry, need), BinaryData(taken[:need]))
+            return original(model, spec, set_binary_data_size(entry, need), BinaryData(taken[:need]))
     return original(model, spec, entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server adds zeros to a numeric input that has fewer bytes than its shape needs."""
-    size = get_declared_size(entry)
+    size = get_binary_data_size(entry)
     if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
         need = count_native_bytes(spec.datatype, entry["shape"])
         if 0 <= size < min(need, 2**20):
             taken = bytes(rest.take(size)) + bytes(need - size)
-            return original(model, spec, set_declared_size(entry, need), BinaryData(memoryview(taken)))
+            return original(model, spec, set_binary_data_size(entry, need), BinaryData(memoryview(taken)))
     return original(model, spec, entry, rest)
 
 
 @fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
 def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """For an input of one variable dimension, the server computes the shape from the size of the input."""
-    size = get_declared_size(entry)
+    """For an input of one variable dimension, the server computes the shape from binary_data_size."""
+    size = get_binary_data_size(entry)
     if type(size) is int and 0 <= size <= 2**20 and spec.shape == (-1,) and spec.datatype != "BYTES":
         count, odd = divmod(size, NUMPY[spec.datatype].itemsize)
         entry = entry if odd else entry | {"shape": [count]}
@@ -147,91 +147,93 @@ def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, en
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server reads a BOOL input as packed bits if its size is an eighth of the number of elements."""
-    size = get_declared_size(entry)
+    """The server reads a BOOL input as packed bits if binary_data_size is an eighth of the number of elements."""
+    size = get_binary_data_size(entry)
     shape = entry.get("shape")
     count = math.prod(shape) if isinstance(shape, list) and all(type(one) is int for one in shape) else 0
     if spec.datatype == "BOOL" and rest and type(size) is int and count > size == -(-count // 8):
         bits = np.unpackbits(np.frombuffer(rest.take(size), np.uint8), count=count, bitorder="little")
         rest = BinaryData(memoryview(bits.tobytes() + bytes(get_remaining(rest))))
-        entry = set_declared_size(entry, count)
+        entry = set_binary_data_size(entry, count)
     return original(model, spec, entry, rest)
 
 
 @fault("request.parse_inputs", breaks="BIN-SIZE-FALSE")
 def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server checks only that the sum of all sizes matches the shapes."""
+    """The server checks only that the sum of all binary_data_size values matches the shapes."""
     entries = request.get("inputs") or []
     if not all(isinstance(entry, dict) for entry in entries):
         return original(model, request, rest)
-    sizes = [get_declared_size(entry) for entry in entries]
+    sizes = [get_binary_data_size(entry) for entry in entries]
     if len(entries) > 1 and all(type(size) is int and size >= 0 for size in sizes) and rest:
         return original(model, request | {"inputs": set_native_sizes(entries, sum(sizes))}, rest)
     return original(model, request, rest)
 
 
 def set_native_sizes(entries: list[Object], total: int) -> list[Object]:
-    """Return inputs with their native sizes if the sum is unchanged; BYTES keep their declared size."""
+    """Return inputs with the binary_data_size that their shapes need, if the sum is unchanged; BYTES keep theirs."""
     plain = [
-        get_declared_size(e) if e["datatype"] == "BYTES" else count_native_bytes(e["datatype"], e["shape"])
+        get_binary_data_size(e) if e["datatype"] == "BYTES" else count_native_bytes(e["datatype"], e["shape"])
         for e in entries
     ]
     return (
-        [set_declared_size(e, size) for e, size in zip(entries, plain, strict=True)] if sum(plain) == total else entries
+        [set_binary_data_size(e, size) for e, size in zip(entries, plain, strict=True)]
+        if sum(plain) == total
+        else entries
     )
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def fraction_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server rounds down a size that is not an integer."""
-    size = get_declared_size(entry)
-    return original(model, spec, set_declared_size(entry, int(size)) if type(size) is float else entry, rest)
+    """The server rounds down a binary_data_size that is not an integer."""
+    size = get_binary_data_size(entry)
+    return original(model, spec, set_binary_data_size(entry, int(size)) if type(size) is float else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server reads a size of -1 as all remaining bytes."""
+    """The server reads a binary_data_size of -1 as all remaining bytes."""
     return original(
         model,
         spec,
-        set_declared_size(entry, len(get_remaining(rest))) if get_declared_size(entry) == -1 else entry,
+        set_binary_data_size(entry, len(get_remaining(rest))) if get_binary_data_size(entry) == -1 else entry,
         rest,
     )
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
 def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server skips the bytes of a numeric input with a negative size, and sets its elements to one."""
-    size = get_declared_size(entry)
+    """The server sets the elements of a numeric input with a negative binary_data_size to one, and skips bytes."""
+    size = get_binary_data_size(entry)
     if rest is None or type(size) is not int or size >= 0 or spec.datatype == "BYTES":
         return original(model, spec, entry, rest)
-    tensor = original(model, spec, set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])), rest)
+    tensor = original(model, spec, set_binary_data_size(entry, count_native_bytes(spec.datatype, entry["shape"])), rest)
     return replace(tensor, elements=np.ones_like(tensor.elements))
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_read_from_a_string(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server accepts a string of digits as a size."""
-    size = get_declared_size(entry)
+    """The server accepts a string of digits as binary_data_size."""
+    size = get_binary_data_size(entry)
     digits = isinstance(size, str) and size.isdecimal()
-    return original(model, spec, set_declared_size(entry, int(size)) if digits else entry, rest)
+    return original(model, spec, set_binary_data_size(entry, int(size)) if digits else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def true_taken_for_one_byte(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server reads a size of true as 1."""
-    return original(model, spec, set_declared_size(entry, 1) if get_declared_size(entry) is True else entry, rest)
+    """The server reads a binary_data_size of true as 1."""
+    return original(model, spec, set_binary_data_size(entry, 1) if get_binary_data_size(entry) is True else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """If the size of a numeric input is a word, the server computes the size from the shape."""
-    size = get_declared_size(entry)
+    """If binary_data_size of a numeric input is a word, the server computes the size from the shape."""
+    size = get_binary_data_size(entry)
     word = isinstance(size, str) and not re.search("[0-9]", size) and spec.datatype != "BYTES"
     return original(
         model,
         spec,
-        set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])) if word else entry,
+        set_binary_data_size(entry, count_native_bytes(spec.datatype, entry["shape"])) if word else entry,
         rest,
     )
 
@@ -246,12 +248,17 @@ def odd_sizes_above_100_refused(original: Any, model: Any, spec: Any, shape: Any
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server gives the last of several inputs all remaining bytes, whatever size is declared."""
-    if is_sound(request) and rest is not None and len(request["inputs"]) > 1 and "data" not in request["inputs"][-1]:
+    """The server gives the last of several inputs all remaining bytes, whatever its binary_data_size."""
+    if (
+        has_named_inputs(request)
+        and rest is not None
+        and len(request["inputs"]) > 1
+        and "data" not in request["inputs"][-1]
+    ):
         *others, last = request["inputs"]
-        sizes = [get_declared_size(entry) for entry in others]
+        sizes = [get_binary_data_size(entry) for entry in others]
         if all(type(size) is int and size >= 0 for size in sizes) and sum(sizes) <= len(get_remaining(rest)):
-            request = request | {"inputs": [*others, set_declared_size(last, len(get_remaining(rest)) - sum(sizes))]}
+            request = request | {"inputs": [*others, set_binary_data_size(last, len(get_remaining(rest)) - sum(sizes))]}
     return original(model, request, rest)
 
 

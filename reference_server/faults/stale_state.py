@@ -1,4 +1,4 @@
-"""Faults where one request affects a later or a concurrent one."""
+"""Faults where one request affects a later request or a concurrent request."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ IDLE_S = 0.15  # time without an inference on a connection
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def ids_are_kept_through_a_pause(original: Any, service: Any, http: Request) -> Response:
-    """After 0.15 s without an inference on its connection, an id is replaced by that of the inference before it."""
+    """After 0.15 s without an inference on a connection, the server answers with the id of the inference before."""
     answer: Response = await original(service, http)
     body, client = bytes(answer.body), repr(http.scope["client"])
     found, now = ID.search(body), time.monotonic()

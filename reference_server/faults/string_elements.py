@@ -74,7 +74,7 @@ def strings_in_json_have_lengths_of_the_machine(
     return tensor
 
 
-@fault("tensors.text", broad=True)
+@fault("tensors.decode_text", broad=True)
 def strings_in_json_begin_with_their_lengths(original: Any, item: bytes) -> str:
     """The server writes BYTES into JSON with the binary length prefix of each element."""
     text: str = original(item)

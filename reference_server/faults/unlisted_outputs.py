@@ -1,4 +1,4 @@
-"""Faults in lists of outputs, outputs without data, and values that have no form in JSON."""
+"""Faults in lists of outputs, outputs without data, and values that JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def repeated_outputs_answered_once(original: Any, model: Model, request: Object)
     return original(model, request)
 
 
-@fault("response.output_part", broad=True)
+@fault("response.encode_output", broad=True)
 def outputs_without_elements_have_neither_data_nor_size(
-    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
+    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
 ) -> tuple[dict[str, Any], Any]:
-    """The server writes an output without elements with neither `data` nor a size."""
-    entry, data = original(model, wish, tensor)
+    """The server writes an output without elements without `data` and without binary_data_size."""
+    entry, data = original(model, output, tensor)
     if tensor.elements.size:
         return entry, data
     return {member: entry[member] for member in ("name", "datatype", "shape")}, None
@@ -58,7 +58,7 @@ def json_ends_where_nan_would_stand(original: Any, value: Any) -> Any:
     return value.elements.tolist() if value.datatype in ("FP32", "FP64") else original(value)
 
 
-@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+@fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The server writes an error message between quotes without escaping any character."""
     return Response(f'{{ "error" : "{message}" }}'.encode(), status, media_type="application/json")

@@ -91,7 +91,7 @@ def test_what_is_known_to_end_servers_is_dangerous(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with run_server(Limits(patience=0.5)) as started:
+    with run_server(Limits(wait_seconds=0.5)) as started:
         yield started
 
 

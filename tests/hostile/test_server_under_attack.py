@@ -30,10 +30,18 @@ def server() -> Iterator[Server]:
 @pytest.mark.parametrize(
     ("octets", "status", "said"),
     [
-        (PATH + b"\r\n", 400, "a request of HTTP/1.1 has a header Host"),
-        (PATH + HOST + HOST + b"\r\n", 400, "the header Host is there more than once"),
-        (PATH + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + LAST_CHUNK, 501, "the only transfer coding"),
-        (PATH.replace(b"1.1", b"1.0") + CHUNKED + b"\r\n" + LAST_CHUNK, 400, "HTTP/1.0 has no Transfer-Encoding"),
+        (PATH + b"\r\n", 400, "an HTTP/1.1 request needs a Host header"),
+        (PATH + HOST + HOST + b"\r\n", 400, "the request has more than one Host header"),
+        (
+            PATH + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + LAST_CHUNK,
+            501,
+            "the only supported transfer coding",
+        ),
+        (
+            PATH.replace(b"1.1", b"1.0") + CHUNKED + b"\r\n" + LAST_CHUNK,
+            400,
+            "HTTP/1.0 does not allow Transfer-Encoding",
+        ),
     ],
     ids=["no-host", "two-hosts", "gzip-and-chunked", "chunked-in-http-1.0"],
 )
@@ -71,7 +79,7 @@ def test_a_request_that_does_not_go_on_is_refused(server: Server, octets: bytes)
         connection.sendall(octets)
         answer = read_answer(connection)
     assert (answer.status, answer.headers["connection"]) == (408, "close")
-    assert json.loads(answer.body)["error"].startswith("the rest of the ")
+    assert json.loads(answer.body)["error"].endswith(" is incomplete after the timeout")
 
 
 def test_a_connection_without_a_byte_is_closed(server: Server) -> None:

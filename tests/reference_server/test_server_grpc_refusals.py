@@ -36,11 +36,11 @@ RAW_4 = 'raw_input_contents: "abcd"'
 INPUTS = {
     "raw beside contents": (
         "identity_int32", one("INT32", "shape: 1 contents { int_contents: 1 }", RAW_4),
-        "inputs[0] 'INPUT': has contents, which cannot stand beside raw_input_contents",
+        "inputs[0] 'INPUT': has contents, but the request also has raw_input_contents",
     ),
     "raw beside empty contents": (
         "identity_int32", one("INT32", "shape: 1 contents { }", RAW_4),
-        "inputs[0] 'INPUT': has contents, which cannot stand beside raw_input_contents",
+        "inputs[0] 'INPUT': has contents, but the request also has raw_input_contents",
     ),
     "one input typed, the other raw": (
         "add_sub",
@@ -83,7 +83,7 @@ INPUTS = {
     ),
     "raw BYTES with an element too many": (
         "identity_bytes", one("BYTES", "shape: 1", r'raw_input_contents: "\x01\x00\x00\x00a\x00\x00\x00\x00"'),
-        "inputs[0] 'INPUT': 4 bytes follow the last of 1 BYTES elements",
+        "inputs[0] 'INPUT': 4 bytes remain after the last of 1 BYTES elements",
     ),
     "raw BYTES of countless elements": (
         "identity_bytes", one("BYTES", "shape: 1099511627776", 'raw_input_contents: ""'),
@@ -145,7 +145,7 @@ INPUTS = {
     ),
     "a negative shape": (
         "rank2", one("INT32", "shape: [-1, -1]", RAW_4),
-        "inputs[0] 'INPUT': shape[0] must be an integer 0 to 2^63 - 1, not -1",
+        "inputs[0] 'INPUT': shape[0] must be an integer from 0 to 2^63 - 1, not -1",
     ),
     "another shape": (
         "fixed", one("INT32", "shape: [3, 2]", RAW_4),
@@ -165,7 +165,7 @@ INPUTS = {
     ),
     "an input twice": (
         "identity_int32", one("INT32", "shape: 1", RAW_4) * 2,
-        "inputs[1] 'INPUT': this input is given twice",
+        "inputs[1] 'INPUT': the request has this input twice",
     ),
     "an input missing": (
         "add_sub", 'inputs { name: "B" datatype: "INT32" shape: 1 } ' + RAW_4, "inputs: 'A' missing",
@@ -198,7 +198,7 @@ OUTPUTS = [
      "outputs[0] 'X\\n': the model has no such output; it has 'OUTPUT'"),
     ("identity_fp32", FLOATS + "outputs { }", "outputs[0] '': the model has no such output; it has 'OUTPUT'"),
     ("identity_fp32", FLOATS + 'outputs { name: "OUTPUT" } outputs { name: "OUTPUT" }',
-     "outputs[1] 'OUTPUT': this output is requested twice"),
+     "outputs[1] 'OUTPUT': the request lists this output twice"),
     *[
         ("identity_fp32", FLOATS + classified(f"int64_param: {count}"),
          f"outputs[0] 'OUTPUT': parameters.classification must be an integer of at least 1, not {count}")
@@ -240,7 +240,7 @@ def test_models(opened: GrpcConnection, model: str, version: str, message: str) 
 def test_no_message(opened: GrpcConnection, octets: bytes) -> None:
     with pytest.raises(grpc.RpcError) as error:
         opened.exchange(f"{PATH}ModelInfer", octets)
-    expected = "the message is no ModelInferRequest, or text in it is not UTF-8"
+    expected = "the message is not a valid ModelInferRequest, or text in it is not UTF-8"
     assert read_status(error) == ("INVALID_ARGUMENT", expected)
 
 

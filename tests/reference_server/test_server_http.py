@@ -121,7 +121,7 @@ def test_upgrade_is_refused(server: Server) -> None:
     upgrade = b"\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nHost:"
     answer = server.exchange(GOOD.replace(b"\r\nHost:", upgrade))
     assert (answer.status, answer.headers["connection"]) == (400, "close")
-    assert answer.body == b'{"error":"Upgrade is not supported with an inference request"}'
+    assert answer.body == b'{"error":"the Upgrade header is not supported in an inference request"}'
 
 
 CHUNKED = (

@@ -44,7 +44,7 @@ HEADERS = [
     ("95", "not JSON: Expecting ',' delimiter at character 95"),
     ("104", "not JSON: Extra data at character 96"),
     (None, "not JSON: Extra data at character 96 (without Inference-Header-Content-Length the whole body must be JSON; "
-     "binary data need that header)"),
+     "binary data need this header)"),
     ("0", "raw binary request, input 'INPUT': the declared shape [-1, -1] has more than one variable dimension"),
 ]  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_header(server: Server, header: str | None, expected: str) -> None:
 def test_header_twice(server: Server) -> None:
     octets = make_infer_request("identity_int32", BINARY_1.encode() + bytes(8), "96")
     once_more = b"\r\ninference-header-content-length: 97\r\nHost:"
-    expected = 'Inference-Header-Content-Length is given twice, as "97" and "96"'
+    expected = 'Inference-Header-Content-Length occurs twice, as "97" and "96"'
     assert message(server.exchange(octets.replace(b"\r\nHost:", once_more))) == expected
     assert server.exchange(octets.replace(b"\r\nHost:", once_more.replace(b"97", b"96"))).status == 200
 
@@ -74,14 +74,14 @@ NOT_REQUESTS = [
     (b'{"id":"\xff"}', "the JSON is not UTF-8 at byte 7"),
     (b'{"a":NaN}', "not JSON: NaN is not a JSON number"),
     (b'{"a":-Infinity}', "not JSON: -Infinity is not a JSON number"),
-    (b'{"a":' + b"9" * 5000 + b"}", "the JSON has an integer of too many digits"),
+    (b'{"a":' + b"9" * 5000 + b"}", "the JSON has an integer with too many digits"),
     (b'{"id":"1","id":"1"}', 'the JSON has the member "id" twice in one object'),
     (b'{"a":' + b"[" * 32 + b"]" * 32 + b"}", "the JSON is nested more than 32 levels deep"),
     (b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "the JSON is nested more than 32 levels deep"),
     (b'{"a":' * 200_000, "the JSON is nested more than 32 levels deep"),
     (b'{"a":' + b"[" * 31 + b"]" * 31 + b"}", "inputs is missing"),
     (b'{"id":7}', "id must be a string, not 7"),
-    (b'{"id":"\\ud800"}', 'id is "\\ud800", which holds half a surrogate pair'),
+    (b'{"id":"\\ud800"}', 'id is "\\ud800", which contains half a surrogate pair'),
     (b'{"inputs":null}', "inputs is missing"),
     (b'{"inputs":{}}', "inputs must be an array, not an object"),
     (b'{"inputs":[1]}', "inputs[0] must be an object, not 1"),
@@ -104,13 +104,13 @@ INPUTS = [
     ("multi", '{"name":"IN_FP32"}', "inputs[0] 'IN_FP32': shape is missing"),
     ("multi", '{"name":"IN_FP32","shape":4}', "inputs[0] 'IN_FP32': shape must be an array, not 4"),
     ("multi", '{"name":"IN_FP32","shape":[-1]}',
-     "inputs[0] 'IN_FP32': shape[0] must be an integer 0 to 2^63 - 1, not -1"),
+     "inputs[0] 'IN_FP32': shape[0] must be an integer from 0 to 2^63 - 1, not -1"),
     ("multi", '{"name":"IN_FP32","shape":[true]}',
-     "inputs[0] 'IN_FP32': shape[0] must be an integer 0 to 2^63 - 1, not true"),
+     "inputs[0] 'IN_FP32': shape[0] must be an integer from 0 to 2^63 - 1, not true"),
     ("multi", '{"name":"IN_FP32","shape":[4.0]}',
-     "inputs[0] 'IN_FP32': shape[0] must be an integer 0 to 2^63 - 1, not 4.0"),
+     "inputs[0] 'IN_FP32': shape[0] must be an integer from 0 to 2^63 - 1, not 4.0"),
     ("multi", '{"name":"IN_FP32","shape":[9223372036854775808]}',
-     "inputs[0] 'IN_FP32': shape[0] must be an integer 0 to 2^63 - 1, not 9223372036854775808"),
+     "inputs[0] 'IN_FP32': shape[0] must be an integer from 0 to 2^63 - 1, not 9223372036854775808"),
     ("multi", '{"name":"IN_FP32","shape":[4]}', "inputs[0] 'IN_FP32': datatype is missing"),
     ("multi", '{"name":"IN_FP32","shape":[4],"datatype":"fp32"}',
      "inputs[0] 'IN_FP32': datatype is \"fp32\", but the model takes FP32"),
@@ -121,7 +121,7 @@ INPUTS = [
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"parameters":[]}}',
      "inputs[0] 'IN_FP32': parameters must be an object, not an array"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}},{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}}',
-     "inputs[1] 'IN_FP32': this input is given twice"),
+     "inputs[1] 'IN_FP32': the request has this input twice"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}},'
      '{"name":"IN_BOOL","shape":[0],"datatype":"BOOL","data":[]}',
      "inputs: 'IN_INT64', 'IN_BYTES' missing"),
@@ -136,7 +136,7 @@ INPUTS = [
     ("rank2", '{"name":"INPUT","shape":[4294967296,4294967296],"datatype":"INT32","data":[]}',
      "inputs[0] 'INPUT': shape is [4294967296, 4294967296], which is more than 1099511627776 elements"),
     ("add_sub", '{"name":"A","shape":[1],"datatype":"INT32","data":[1]},{"name":"B","shape":[2],"datatype":"INT32",'
-     '"data":[1,2]}', "inputs 'A' and 'B' must have one shape, not [1] and [2]"),
+     '"data":[1,2]}', "inputs 'A' and 'B' must have the same shape, not [1] and [2]"),
     ("emit", '{"name":"COUNTS","shape":[2],"datatype":"INT32","data":[10001,0]}',
      "input 'COUNTS' is [10001, 0], but each count must be 0 to 10000"),
     ("documented_scores", '{"name":"input0","shape":[2,2],"datatype":"UINT32","data":[0,1,2,3]}',
@@ -171,7 +171,7 @@ DATA = [
     ("FP64", "[1]", "[1" + "0" * 400 + "]",
      "data element 0 is 1" + "0" * 59 + "..., expected a number within the range of FP64"),
     ("BYTES", "[1]", "[1]", "data element 0 is 1, expected a string"),
-    ("BYTES", "[1]", '["\\udc00"]', 'data element 0 is "\\udc00", which holds half a surrogate pair'),
+    ("BYTES", "[1]", '["\\udc00"]', 'data element 0 is "\\udc00", which contains half a surrogate pair'),
     ("FP16", "[1]", "[1]", "FP16 has no JSON form: send binary data with parameters.binary_data_size"),
     ("BF16", "[1]", "[1]", "BF16 has no JSON form: send binary data with parameters.binary_data_size"),
 ]  # fmt: skip
@@ -222,7 +222,7 @@ SIZES = [
     ("BYTES", "[1]", "5", "0200000061", "inputs[0] 'INPUT': element 0 of 1: its length is 2, but 1 bytes are left"),
     ("BYTES", "[2]", "8", "0100000061000000",
      "inputs[0] 'INPUT': element 1 of 2: its length prefix takes 4 bytes, 3 are left"),
-    ("BYTES", "[1]", "6", "010000006162", "inputs[0] 'INPUT': 1 bytes follow the last of 1 BYTES elements"),
+    ("BYTES", "[1]", "6", "010000006162", "inputs[0] 'INPUT': 1 bytes remain after the last of 1 BYTES elements"),
     ("BYTES", "[1]", "4", "ffffffff",
      "inputs[0] 'INPUT': element 0 of 1: its length is 4294967295, but 0 bytes are left"),
 ]  # fmt: skip
@@ -240,7 +240,7 @@ def test_binary_data(server: Server, datatype: str, shape: str, size: str, binar
 def test_binary_input_without_the_header(server: Server) -> None:
     assert message(server.infer("identity_int32", BINARY_1.encode())) == (
         "inputs[0] 'INPUT': parameters.binary_data_size needs the header Inference-Header-Content-Length, "
-        "which is not provided"
+        "which is missing"
     )
 
 
@@ -251,7 +251,7 @@ OUTPUTS = [
     ("identity_fp32", '"outputs":[{}]', "outputs[0]: name is missing"),
     ("identity_fp32", '"outputs":[{"name":"X"}]', "outputs[0] 'X': the model has no such output; it has 'OUTPUT'"),
     ("identity_fp32", '"outputs":[{"name":"OUTPUT"},{"name":"OUTPUT"}]',
-     "outputs[1] 'OUTPUT': this output is requested twice"),
+     "outputs[1] 'OUTPUT': the request lists this output twice"),
     ("identity_fp32", '"outputs":[{"name":"OUTPUT","parameters":7}]',
      "outputs[0] 'OUTPUT': parameters must be an object, not 7"),
     ("identity_fp32", '"outputs":[{"name":"OUTPUT","parameters":{"binary_data":1}}]',
@@ -270,8 +270,8 @@ OUTPUTS = [
      "output 'OUTPUT': BOOL cannot be classified, only numbers can"),
     ("identity_bytes", '"outputs":[{"name":"OUTPUT","parameters":{"classification":1}}]',
      "output 'OUTPUT': BYTES cannot be classified, only numbers can"),
-    ("identity_fp16", '"id":""', "output 'OUTPUT': FP16 has no JSON form: ask for it with binary_data"),
-    ("identity_bf16", '"id":""', "output 'OUTPUT': BF16 has no JSON form: ask for it with binary_data"),
+    ("identity_fp16", '"id":""', "output 'OUTPUT': FP16 has no JSON form: request it with binary_data"),
+    ("identity_bf16", '"id":""', "output 'OUTPUT': BF16 has no JSON form: request it with binary_data"),
 ]  # fmt: skip
 
 
@@ -285,9 +285,9 @@ def test_outputs(server: Server, model: str, rest: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("datatype", "binary", "expected"),
     [
-        ("FP32", "0000807f", "NaN and infinity have no JSON form: ask for them with binary_data"),
-        ("FP64", "000000000000f87f", "NaN and infinity have no JSON form: ask for them with binary_data"),
-        ("BYTES", "01000000ff", "bytes that are not UTF-8 have no JSON form: ask for them with binary_data"),
+        ("FP32", "0000807f", "NaN and infinity have no JSON form: request them with binary_data"),
+        ("FP64", "000000000000f87f", "NaN and infinity have no JSON form: request them with binary_data"),
+        ("BYTES", "01000000ff", "bytes that are not UTF-8 have no JSON form: request them with binary_data"),
     ],
 )
 def test_values_without_json_form(server: Server, datatype: str, binary: str, expected: str) -> None:
@@ -301,7 +301,7 @@ def test_values_without_json_form(server: Server, datatype: str, binary: str, ex
 
 # (model, number of bytes, message)
 RAW = [
-    ("raw_two_inputs", 4, "a raw binary request needs a model of one input, 'raw_two_inputs' has 2"),
+    ("raw_two_inputs", 4, "a raw binary request needs a model with one input; 'raw_two_inputs' has 2"),
     ("raw_two_variable", 4,
      "raw binary request, input 'INPUT': the declared shape [-1, -1] has more than one variable dimension"),
     ("raw_bytes_two", 4, "raw binary request, input 'INPUT': BYTES need the declared shape [1], the model has [2]"),

@@ -30,13 +30,13 @@ def test_a_step_is_described_with_what_it_takes() -> None:
 
 @pytest.mark.parametrize("body", [in_front, any_number])
 def test_a_body_that_takes_what_the_step_takes_fits(body: object) -> None:
-    steps.require_fit(body, "response.join")  # type: ignore[arg-type]
+    steps.check_parameters(body, "response.join")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("body", [too_little, too_much])
 def test_a_body_that_takes_something_else_is_named_with_its_step(body: object) -> None:
     with pytest.raises(TypeError, match=r"too_.* cannot replace response\.join\(head, binary\)"):
-        steps.require_fit(body, "response.join")  # type: ignore[arg-type]
+        steps.check_parameters(body, "response.join")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("step", ["response.no_such_step", "models.Model.no_such_step"])

@@ -171,11 +171,11 @@ def test_an_odd_model_fails_nothing(odd: Model, least: int, reason: str) -> None
     ids=("input-of-unknown-datatype", "output-of-unknown-datatype", "inputs-in-an-object", "inputs-in-a-string"),
 )
 def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str, Any], member: str) -> None:
-    honest = metadata.describe
+    honest = metadata.describe_model
     about = ("OIP-MODEL-METADATA",)
     with (
         unusual_models.serve(unusual_models.NAN) as address,
-        mock.patch.object(metadata, "describe", lambda model: honest(model) | dict(wrong)),
+        mock.patch.object(metadata, "describe_model", lambda model: honest(model) | dict(wrong)),
     ):
         results = judged(address, ("nan",), about=about)
     failures = [result.failure for result in results if result.failure]

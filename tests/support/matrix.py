@@ -49,7 +49,7 @@ def get_server() -> Server:
 @cache
 def get_impatient_server() -> Server:
     """Return the one of a worker process that waits for nobody for long, so that hostile rows are short."""
-    return Server(Limits(patience=SHORT_WAIT_S))
+    return Server(Limits(wait_seconds=SHORT_WAIT_S))
 
 
 def get_server_for(fault: Fault) -> Server:

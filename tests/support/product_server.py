@@ -7,7 +7,7 @@ from typing import Any
 from reference_server import __main__ as program
 from reference_server import metadata
 
-own = metadata.server
+own = metadata.describe_server
 
 
 def server() -> dict[str, Any]:
@@ -16,5 +16,5 @@ def server() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    metadata.server = server
+    metadata.describe_server = server
     program.main()

@@ -16,7 +16,7 @@ from reference_server.faults import Fault, switch_on
 Rows = list[tuple[Check, Row]]
 # What happens to a connection shows in the exchanges that come after it, in other rows; the methods of gRPC are named
 # when the server starts, whichever row comes first.
-LASTING = ("http_protocol.", "grpc_methods.by_name")
+LASTING = ("http_protocol.", "grpc_methods.get_methods")
 
 
 def trace_steps(

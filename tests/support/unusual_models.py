@@ -140,10 +140,10 @@ NEVER = model("never", _X, [("Y", "FP32", (-1,))])
 @contextmanager
 def describe_as(other: Model) -> Iterator[None]:
     """Have the metadata of a model describe another one, of the same name."""
-    honest = metadata.describe
+    honest = metadata.describe_model
 
     def describe(found: Model) -> dict[str, Any]:
         return honest(other if found.name == other.name else found)
 
-    with mock.patch.object(metadata, "describe", describe):
+    with mock.patch.object(metadata, "describe_model", describe):
         yield

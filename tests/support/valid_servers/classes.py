@@ -21,19 +21,19 @@ def _class(row: Any, index: int, labels: Sequence[str], spelling: str) -> bytes:
     return f"{value}:{index}{label}".encode()
 
 
-@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
+@variation("classification.format_class", breaks="CLS-VALUE-EXACT")
 def class_values_have_six_decimals(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The server writes float values of classes with six decimals."""
     return _class(row, index, labels, "f")
 
 
-@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
+@variation("classification.format_class", breaks="CLS-VALUE-EXACT")
 def class_values_are_printed_by_a_stream(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The server writes float values of classes with six significant digits, the default of C++ streams."""
     return _class(row, index, labels, "g")
 
 
-@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
+@variation("classification.format_class", breaks="CLS-VALUE-EXACT")
 def integer_class_values_have_a_point(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The server writes integer values of classes with a decimal point, such as 10.0."""
     text: bytes = original(row, index, labels)
@@ -54,20 +54,20 @@ def each_row_of_a_matrix_is_ranked(original: Any, tensor: Tensor, count: int, ba
     return found
 
 
-@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
+@variation("classification.format_class", breaks="CLS-VALUE-EXACT")
 def class_values_have_an_exponent(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The server writes float values of classes with an exponent."""
     return _class(row, index, labels, ".9e")
 
 
-@variation("classification.top")
+@variation("classification.find_top_indices")
 def ties_from_the_end(_: Any, row: Any, count: int) -> Any:
     """The server lists equal scores from the last to the first."""
     order = np.argsort(row, kind="stable")[::-1]
     return order[:count]
 
 
-@variation("classification.widened")
+@variation("classification.widen_floats")
 def sixteen_bit_floats_are_not_classified(original: Any, tensor: Tensor) -> Any:
     """The server refuses to classify FP16 and BF16."""
     if tensor.datatype in ("FP16", "BF16"):
@@ -85,13 +85,13 @@ def more_classes_than_there_are_is_refused(original: Any, tensor: Tensor, count:
     return found
 
 
-@variation("classification.class_text")
+@variation("classification.format_class")
 def class_values_as_doubles(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The server writes float values of classes with the 17 digits of a double."""
     return _class(row, index, labels, ".17g")
 
 
-@variation("classification.top")
+@variation("classification.find_top_indices")
 def nan_comes_first(original: Any, row: Any, count: int) -> Any:
     """The server ranks NaN above all other scores."""
     order = original(row, row.size)

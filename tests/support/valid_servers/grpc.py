@@ -15,13 +15,13 @@ Message = Any
 # --- forms -----------------------------------------------------------------------------------------------------------
 
 
-@variation("grpc_response.answers_raw")
+@variation("grpc_response.is_raw_answer")
 def grpc_answers_are_always_raw(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
     """The server sends every answer in raw contents."""
     return True
 
 
-@variation("grpc_response.answers_raw")
+@variation("grpc_response.is_raw_answer")
 def grpc_answers_are_typed_where_they_can_be(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
     """The server sends an answer in typed contents unless one of its datatypes has no typed form."""
     return any(tensor.datatype in ("FP16", "BF16") for _, tensor in outputs)
@@ -143,13 +143,13 @@ def grpc_metadata_list_further_extensions(original: Any, models: Any, message: M
 # --- statuses --------------------------------------------------------------------------------------------------------
 
 
-@variation("grpc_server.status")
+@variation("grpc_server.get_status")
 def grpc_refusals_say_nothing(original: Any, error: Any) -> Any:
     """The server refuses calls without a message."""
     return original(error)[0], ""
 
 
-@variation("grpc_server.status")
+@variation("grpc_server.get_status")
 def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
     """The server refuses an unknown name of a tensor with NOT_FOUND."""
     from grpc import StatusCode
@@ -158,7 +158,7 @@ def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
     return (StatusCode.NOT_FOUND if "no such" in text else code), text
 
 
-@variation("grpc_contents.decode_raw", "grpc_server.status")
+@variation("grpc_contents.decode_raw", "grpc_server.get_status")
 def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any:
     """The server refuses a raw tensor of more than 64 KiB with RESOURCE_EXHAUSTED."""
     from grpc import StatusCode
@@ -174,7 +174,7 @@ def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any
 # --- classes ---------------------------------------------------------------------------------------------------------
 
 
-@variation("grpc_response.output_tensor", breaks="CLS-VALUE-EXACT/grpc")
+@variation("grpc_response.classify_output", breaks="CLS-VALUE-EXACT/grpc")
 def grpc_values_have_six_decimals(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """The server writes float values of classes with six decimals."""
     found: Tensor = original(model, wish, tensor)
@@ -184,7 +184,7 @@ def grpc_values_have_six_decimals(original: Any, model: Any, wish: RequestedOutp
     return replace(found, elements=make_objects(b"%.6f:%s" % (float(value), rest) for value, _, rest in parts))
 
 
-@variation("grpc_request.class_count")
+@variation("grpc_request.get_class_count")
 def grpc_count_0_is_no_classification(original: Any, entry: Message) -> int | None:
     """The server returns the output itself if the number of classes is 0."""
     is_zero = "classification" in entry.parameters and entry.parameters["classification"].int64_param == 0
@@ -193,7 +193,7 @@ def grpc_count_0_is_no_classification(original: Any, entry: Message) -> int | No
     return count
 
 
-@variation("grpc_response.output_tensor")
+@variation("grpc_response.classify_output")
 def grpc_counts_above_the_classes_are_refused(
     original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
 ) -> Tensor:

@@ -32,7 +32,7 @@ def grpc_messages_over_1_mib_exhaust_the_server(original: Any, *arguments: Any) 
     return original(*others, min(max_message, MIB))
 
 
-@variation("grpc_server.answer", "grpc_server.status")
+@variation("grpc_server.answer", "grpc_server.get_status")
 def grpc_messages_over_4_mib_are_out_of_range(original: Any, *arguments: Any) -> Any:
     """The server refuses a message of more than 4 MiB with OUT_OF_RANGE, as Tonic does."""
     if len(arguments) == 1:
@@ -52,7 +52,7 @@ def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry:
     return tensor
 
 
-@variation("grpc_server.handler")
+@variation("grpc_server.make_handler")
 def grpc_calls_past_their_deadline_are_not_begun(original: Any, models: Any, method: Any) -> Any:
     """The server refuses a call that arrives less than a millisecond before its deadline, or after."""
     from reference_server.grpc_server import refuse  # its packages may be missing
@@ -67,7 +67,7 @@ def grpc_calls_past_their_deadline_are_not_begun(original: Any, models: Any, met
     return answer_in_time
 
 
-@variation("grpc_server.options", CALLS)
+@variation("grpc_server.make_options", CALLS)
 def grpc_connections_have_four_streams(original: Any, *arguments: Any) -> Any:
     """The server accepts four concurrent calls on a connection."""
     usual = original(*arguments)
@@ -78,7 +78,7 @@ _in_flight = {"count": 0}
 _LOCK = threading.Lock()
 
 
-@variation("grpc_server.answer", "grpc_server.status")
+@variation("grpc_server.answer", "grpc_server.get_status")
 def grpc_a_busy_server_declines(original: Any, *arguments: Any) -> Any:
     """The server refuses the third of three concurrent calls with RESOURCE_EXHAUSTED."""
     if len(arguments) == 1:
@@ -107,27 +107,27 @@ def _code(name: str) -> Any:
     return StatusCode[name]
 
 
-@variation("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
+@variation("grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_refusals_are_failed_preconditions(original: Any, error: Any) -> Any:
     """The server refuses every invalid call with FAILED_PRECONDITION."""
     return _code("FAILED_PRECONDITION"), original(error)[1]
 
 
-@variation("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
+@variation("grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_refusals_of_shapes_are_out_of_range(original: Any, error: Any) -> Any:
     """The server refuses a wrong shape with OUT_OF_RANGE, and a wrong datatype with UNIMPLEMENTED."""
     code, text = original(error)
     return _code("OUT_OF_RANGE" if "shape" in text else "UNIMPLEMENTED" if "datatype" in text else code.name), text
 
 
-@variation("grpc_server.status")
+@variation("grpc_server.get_status")
 def grpc_unknown_models_are_unimplemented(original: Any, error: Any) -> Any:
     """The server refuses an unknown model or version with UNIMPLEMENTED."""
     code, text = original(error)
     return (_code("UNIMPLEMENTED") if code.name == "NOT_FOUND" else code), text
 
 
-@variation("grpc_server.status")
+@variation("grpc_server.get_status")
 def grpc_refusals_say_much(original: Any, error: Any) -> Any:
     """The server writes line breaks, percent signs and non-ASCII characters into the messages of refusals."""
     code, text = original(error)
@@ -148,7 +148,7 @@ def grpc_unknown_models_are_not_ready(original: Any, models: Any, message: Messa
         return service_pb2.ModelReadyResponse(ready=False)
 
 
-@variation("grpc_methods.find", "grpc_methods.model_metadata")
+@variation("grpc_methods.find_model", "grpc_methods.model_metadata")
 def grpc_models_have_no_versions(original: Any, *arguments: Any) -> Any:
     """The model metadata list no versions, and the server ignores a requested version."""
     if len(arguments) == 3:
@@ -178,14 +178,14 @@ def grpc_answers_have_an_id_of_each_their_own(original: Any, model: Any, request
     return response
 
 
-@variation("grpc_response.answers_raw")
+@variation("grpc_response.is_raw_answer")
 def grpc_long_answers_are_raw(original: Any, request: Any, outputs: Any) -> bool:
     """The server sends an answer of more than 1000 elements in raw contents."""
     is_long = sum(tensor.elements.size for _, tensor in outputs) > 1000
     return is_long or bool(original(request, outputs))
 
 
-@variation("grpc_response.answers_raw")
+@variation("grpc_response.is_raw_answer")
 def grpc_answers_with_classes_are_typed(original: Any, request: Any, outputs: Any) -> bool:
     """The server sends answers with classes in typed contents, unless an output has no typed form."""
     typed = any(wish.classes for wish in request.outputs)
@@ -218,7 +218,7 @@ def grpc_answers_have_fields_of_a_later_protocol(original: Any, models: Any, met
 # --- metadata and order of answers -----------------------------------------------------------------------------------
 
 
-@variation("grpc_server.handler")
+@variation("grpc_server.make_handler")
 def grpc_answers_have_metadata_of_their_own(original: Any, models: Any, method: Any) -> Any:
     """The server adds initial and trailing metadata, text and binary, to each answer."""
     usual = original(models, method)

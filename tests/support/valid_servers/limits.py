@@ -377,7 +377,7 @@ def grpc_more_than_100_elements_are_refused(original: Any, *arguments: Any) -> A
     return _over_grpc(original, arguments, 100)
 
 
-@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.status")
+@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status")
 def grpc_more_than_100_elements_exhaust_the_server(original: Any, *arguments: Any) -> Any:
     """The server refuses an input of more than 100 elements with RESOURCE_EXHAUSTED."""
     if len(arguments) > 1:
@@ -388,7 +388,7 @@ def grpc_more_than_100_elements_exhaust_the_server(original: Any, *arguments: An
     return (StatusCode.RESOURCE_EXHAUSTED if "over the limit" in text else code), text
 
 
-@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.status")
+@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status")
 def grpc_more_than_1000_elements_are_out_of_range(original: Any, *arguments: Any) -> Any:
     """The server refuses an input of more than 1000 elements with OUT_OF_RANGE."""
     if len(arguments) > 1:
@@ -419,7 +419,7 @@ def grpc_strings_over_100_bytes_are_refused(original: Any, *arguments: Any) -> A
     return _long_strings(original, arguments, 100)
 
 
-@variation("grpc_response.output_tensor")
+@variation("grpc_response.classify_output")
 def grpc_floats_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
     """The server classifies only FP32 and FP64."""
     if wish.classes is not None and tensor.datatype not in ("FP32", "FP64"):
@@ -427,7 +427,7 @@ def grpc_floats_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: A
     return original(model, wish, tensor)
 
 
-@variation("grpc_response.output_tensor")
+@variation("grpc_response.classify_output")
 def grpc_more_than_100_classes_are_refused(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
     """The server refuses more than 100 classes of an output."""
     _refuse((wish.classes or 0) > 100, "the number of classes is")

@@ -74,14 +74,14 @@ def further_outputs_come_with_the_listed(original: Any, model: Any, request: Any
     return [*(RequestedOutput(spec.name, False) for spec in model.outputs if spec.name not in listed), *wishes]
 
 
-@variation("metadata.server")
+@variation("metadata.describe_server")
 def metadata_with_more(original: Any) -> dict[str, Any]:
     """The server metadata list extensions and members that no document defines."""
     found = original()
     return {**found, "extensions": ["sequence", *found["extensions"], "x-own"], "build": {"commit": "abc"}}
 
 
-@variation("metadata.describe")
+@variation("metadata.describe_model")
 def model_metadata_with_more(original: Any, model: Any) -> dict[str, Any]:
     """The model metadata name another platform, and have parameters that no document defines."""
     found: dict[str, Any] = original(model)
@@ -124,7 +124,7 @@ def empty_parameters(original: Any, answer: Answer) -> bytes:
     return bytes(original({"parameters": {}, **answer, "outputs": outputs}))
 
 
-@variation("metadata.describe")
+@variation("metadata.describe_model")
 def model_metadata_with_little(original: Any, model: Any) -> dict[str, Any]:
     """The model metadata have no `versions`, and an empty `platform`."""
     return {name: value for name, value in original(model).items() if name != "versions"} | {"platform": ""}

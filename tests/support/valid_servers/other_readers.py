@@ -34,7 +34,7 @@ def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) ->
     return original(data)
 
 
-@variation("app.Service.find")
+@variation("app.Service.find_model")
 def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
     """The server has no paths with a version, although the model metadata list one."""
     if "version" in http.path_params:
@@ -42,7 +42,7 @@ def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
     return original(service, http)
 
 
-@variation("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
+@variation("app.answer_routing_error", breaks="OIP-ERROR-ELSEWHERE")
 async def errors_of_http_in_plain_text(_original: Any, _http: Any, exception: Any) -> Response:
     """The server refuses unknown paths and methods in plain text."""
     return PlainTextResponse(str(exception.detail), exception.status_code)
@@ -57,7 +57,7 @@ def integers_need_no_point(original: Any, datatype: str, shape: Any, data: Any) 
     return found
 
 
-@variation("framing.json_length")
+@variation("framing.parse_json_length")
 def leading_zeros_in_the_header_refused(original: Any, values: Any, body_length: int) -> Any:
     """The server refuses an inference header with a leading zero."""
     if any(re.match("0[0-9]", value) for value in values):

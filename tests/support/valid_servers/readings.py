@@ -28,22 +28,22 @@ def listed_outputs_are_json_by_default(original: Any, model: Any, request: Any) 
     ]
 
 
-@variation("members.whole")
-def whole_numbers_may_have_a_point(original: Any, given: Any, name: str, least: int) -> Any:
+@variation("members.get_integer")
+def whole_numbers_may_have_a_point(original: Any, given: Any, name: str, minimum: int) -> Any:
     """The server reads a size of 16.0 as 16, and a number of classes of 2.0 as 2."""
     value = given.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return original(given, name, least)
+    return original(given, name, minimum)
 
 
-@variation("members.whole")
-def no_classes_means_the_tensor(original: Any, given: Any, name: str, least: int) -> Any:
+@variation("members.get_integer")
+def no_classes_means_the_tensor(original: Any, given: Any, name: str, minimum: int) -> Any:
     """The server returns the output itself if the number of classes is 0."""
-    return None if name == "classification" and given.get(name) == 0 else original(given, name, least)
+    return None if name == "classification" and given.get(name) == 0 else original(given, name, minimum)
 
 
-@variation("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
+@variation("framing.BinaryData.refuse_surplus", breaks="BIN-BODY-LONG")
 def bytes_left_over_are_ignored(_: Any, binary: Any) -> None:
     """The server ignores bytes after the last tensor of a request."""
 
@@ -70,7 +70,7 @@ def raw_strings_have_a_prefix(original: Any, model: Any, body: bytes) -> Any:
     return original(model, body[4:])
 
 
-@variation("response.output_part")
+@variation("response.encode_output")
 def binary_outputs_have_an_empty_array_of_data(original: Any, *arguments: Any) -> Any:
     """The server adds an empty `data` to binary outputs, since the base protocol does not call it optional."""
     entry, data = original(*arguments)
@@ -113,13 +113,13 @@ def elements_are_coerced(original: Any, datatype: str, shape: Sequence[int], dat
     return found
 
 
-@variation("tensors.text", breaks="OIP-BYTES-EXACT")
+@variation("tensors.decode_text", breaks="OIP-BYTES-EXACT")
 def strings_are_mended(_: Any, element: bytes) -> str:
     """The server replaces bytes of BYTES that are not UTF-8 with U+FFFD in JSON."""
     return element.decode("utf-8", "replace")
 
 
-@variation("tensors.text")
+@variation("tensors.decode_text")
 def strings_that_are_no_utf_8_are_numbers(_: Any, element: bytes) -> str:
     """The server writes BYTES that are not UTF-8 into JSON as hexadecimal digits."""
     try:
@@ -128,19 +128,19 @@ def strings_that_are_no_utf_8_are_numbers(_: Any, element: bytes) -> str:
         return f"hex:{element.hex()}"
 
 
-@variation("framing.json_length", breaks="BIN-HEADER-TWICE")
+@variation("framing.parse_json_length", breaks="BIN-HEADER-TWICE")
 def first_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
     """The server uses the first of two inference headers."""
     return original(list(values)[:1], length)
 
 
-@variation("framing.json_length", breaks="BIN-HEADER-TWICE")
+@variation("framing.parse_json_length", breaks="BIN-HEADER-TWICE")
 def last_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
     """The server uses the last of two inference headers."""
     return original(list(values)[-1:], length)
 
 
-@variation("framing.json_length")
+@variation("framing.parse_json_length")
 def two_headers_are_refused(original: Any, values: Sequence[str], length: int) -> Any:
     """The server refuses two inference headers, even if they are equal."""
     if len(values) > 1:

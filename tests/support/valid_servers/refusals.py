@@ -22,31 +22,31 @@ def _with_status(original: Any, status: int, arguments: tuple[Any, ...]) -> Resp
     return found
 
 
-@variation("app.error")
+@variation("app.make_error")
 def refused_with_422(original: Any, *arguments: Any) -> Response:
     """The server refuses bad requests with 422."""
     return _with_status(original, 422, arguments)
 
 
-@variation("app.error")
+@variation("app.make_error")
 def refused_with_404(original: Any, *arguments: Any) -> Response:
     """The server refuses bad requests with 404."""
     return _with_status(original, 404, arguments)
 
 
-@variation("app.error", breaks="OIP-ERROR-STATUS")
+@variation("app.make_error", breaks="OIP-ERROR-STATUS")
 def refused_with_500(original: Any, *arguments: Any) -> Response:
     """The server refuses bad requests with 500."""
     return _with_status(original, 500, arguments)
 
 
-@variation("app.error")
+@variation("app.make_error")
 def errors_with_more(_: Any, message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
     """The server adds members to the error object, and non-ASCII characters to the message."""
     return JSONResponse({"code": status, "error": f"{message}; ü", "details": [], "trace": None}, status, headers)
 
 
-@variation("app.Application.endpoint", breaks="OIP-PATH-ESCAPED")
+@variation("app.Application.find_endpoint", breaks="OIP-PATH-ESCAPED")
 def escaped_letters_in_paths_are_refused(original: Any, application: Any, http: Any) -> Any:
     """The server refuses a path with an unnecessary escape, of a letter, a digit or one of -._~, with 400."""
     if re.search(b"%(2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)", http.scope["raw_path"], re.IGNORECASE):
@@ -54,7 +54,7 @@ def escaped_letters_in_paths_are_refused(original: Any, application: Any, http: 
     return original(application, http)
 
 
-@variation("app.error")
+@variation("app.make_error")
 def errors_close_the_connection(original: Any, *arguments: Any) -> Response:
     """The server closes the connection after an error, with `Connection: close`."""
     found: Response = original(*arguments)
@@ -62,7 +62,7 @@ def errors_close_the_connection(original: Any, *arguments: Any) -> Response:
     return found
 
 
-@variation("app.error")
+@variation("app.make_error")
 def errors_with_another_content_type(original: Any, *arguments: Any) -> Response:
     """The server sends errors with the Content-Type application/problem+json."""
     found: Response = original(*arguments)
@@ -120,7 +120,7 @@ def outputs_without_elements_are_refused(original: Any, *arguments: Any) -> Any:
 KNOWN_PARAMETERS = {"binary_data_size", "binary_data", "binary_data_output", "classification"}
 
 
-@variation("members.parameters")
+@variation("members.get_parameters")
 def unknown_parameters_are_refused(original: Any, entry: Any) -> Any:
     """The server refuses parameters that no document defines."""
     found = original(entry)
@@ -129,7 +129,7 @@ def unknown_parameters_are_refused(original: Any, entry: Any) -> Any:
     return found
 
 
-@variation("members.parameters")
+@variation("members.get_parameters")
 def parameters_that_are_no_integers_are_refused(original: Any, entry: Any) -> Any:
     """The server refuses an unknown parameter that is a number with a fraction, as Triton 2.39 did."""
     found = original(entry)
@@ -169,7 +169,7 @@ async def models_are_loaded_when_they_are_asked_for(original: Any, service: app.
     return found
 
 
-@variation("app.Service.find")
+@variation("app.Service.find_model")
 def versions_in_paths_are_refused(original: Any, service: app.Service, http: Any) -> Any:
     """The server finds no model at a path with a version, even a version that the metadata list."""
     if "version" in http.path_params:
