@@ -52,7 +52,7 @@ def binary_strings_take_the_rest_of_the_body(original: Any, model: Model, spec: 
     """The server refuses a request if the body continues after a binary BYTES input."""
     found = original(model, spec, entry, rest)
     if rest is not None and spec.datatype == "BYTES" and entry.get("data") is None:
-        rest.finish()
+        rest.refuse_surplus()
     return found
 
 

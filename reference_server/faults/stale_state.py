@@ -134,7 +134,7 @@ def id_left_over_from_the_request_before(original: Any, model: Model, wanted: In
 async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
     """The server keeps the inputs of concurrent requests to a model in shared buffers."""
     body = await service.read_body(http)
-    model = service.find(http)
+    model = service.find_model(http)
     wanted = request.parse(model, http.headers.getlist(HEADER), body)
     _last[model.name] = wanted.inputs
     if wanted.id is not None:
@@ -149,7 +149,7 @@ _merged: dict[str, list[Any]] = {}
 async def requests_in_flight_split_like_the_first(_original: Any, service: Any, http: Request) -> Response:
     """If a concurrent request differs in size from the first, the server uses the elements of the first."""
     body = await service.read_body(http)
-    model = service.find(http)
+    model = service.find_model(http)
     wanted = request.parse(model, http.headers.getlist(HEADER), body)
     batch = _merged.setdefault(model.name, [])
     batch.append(wanted.inputs)
