@@ -123,7 +123,7 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
 
 
 def _resend_broken_requests(session: Session) -> Session:
-    """Resend the requests that broke during discovery; keep only those that still break."""
+    """Send the requests that failed during discovery again; keep only those that still fail."""
     broken = [one for one in session.target.survey_broken if is_broken(session.target.send(one.reply.exchange.message))]
     session.target.survey_broken = broken
     return session

@@ -40,7 +40,7 @@ from conformance.wire.tensor import Tensor
 _SHAPED_ROLES = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
 
 
-_UNCARRIED = "binary data of these elements are wrong by themselves"
+_UNCARRIED = "the same elements as binary data are also wrong"
 
 
 @check("json.data-is-flat-or-nested", answers="OIP-DATA")
@@ -191,7 +191,7 @@ class Spelling(Protocol):
     """Builds a request whose elements are written as particular JSON texts."""
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
-        """Return a JSON request, and the inputs that it spells."""
+        """Return a JSON request with these texts as elements, and the inputs that the texts stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class SpelledElements:
     elements: Sequence[tuple[str, Any]]
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
-        """Return a JSON request, and the inputs that it spells."""
+        """Return a JSON request with these texts as elements, and the inputs that the texts stand for."""
         message = make_spelled_request(model, [text for text, _ in self.elements])
         return message, [model.tensor([value for _, value in self.elements])]
 
@@ -219,7 +219,7 @@ def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
 
 
 def _build_own_row(name: str, spelling: ElementRewriting) -> Row:
-    """Return a row for deployed models with this spelling of elements."""
+    """Return a row that sends elements in this spelling to deployed models."""
     return Row(name, (spelling, False), fit=Fit(some_input=spelling.datatypes, is_json=True))
 
 

@@ -218,7 +218,7 @@ def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKin
         return any(not is_met(partial(request_kind.expect, reply, model)) for reply in replies)
 
     reply = target.send(message)
-    with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
+    with block_if(is_wrong_as_usual, "the answer to the same request in the usual spelling is also wrong"):
         expect_or_blame_isolation(target, reply, expect_correct_outputs)
     request = request_kind.request(model)
     listed = sorted(output.name for output in request.outputs or ())
@@ -428,7 +428,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
     ]
     names = [name for name in names if name not in model.kept_binary]
     if not names:
-        raise NotApplicableError(f"{model.name} gives no NaN and no infinity alone")
+        raise NotApplicableError(f"{model.name} has no output that consists of NaN and infinities")
     reply = target.infer(model.request(tensors, outputs=[names[0]]))
     if not reply.succeeded:
         return f"refused: {escape_text(reply.outcome(), 120)}"
