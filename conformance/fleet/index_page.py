@@ -197,7 +197,7 @@ def _list_unmet(index: Entry) -> Block:
         for (level, id_), names in ordered
     ]
     return (
-        Table("What is not met", ["requirement", "level", "targets", "which"], rows)
+        Table("Unmet requirements", ["requirement", "level", "targets", "which"], rows)
         if rows
         else Paragraph(["Nothing."])
     )

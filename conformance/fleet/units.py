@@ -89,7 +89,7 @@ class Outcome:
 
     Attributes:
         status: the exit status of the run: 0, 1 or 6.
-        is_reached: whether the target ever answered.
+        is_reached: False if the report says that the target was unreachable; True without a report.
         seconds: duration of the run.
         trouble: None if the run ended normally and left a report.
         said: a one-line message about the failure.

@@ -45,6 +45,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
     is_wrong = "the answer to the same call under the suite's own `user-agent` is also wrong"
 
     def expect_answer_as(named: ClientName) -> None:
+        """Expect the correct outputs for the call under the name of a client."""
         expect_correct_outputs(target.send(named.sign(call)), model, tensors)
 
     with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):

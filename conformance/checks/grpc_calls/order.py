@@ -102,6 +102,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
 
     def is_wrong_in_declared_order() -> bool:
+        """Say whether the answer to the inputs in declared order is wrong."""
         usual = target.infer(model.request(tensors, send="json"))
         return not is_met(lambda: expect_correct_outputs(usual, model, tensors))
 

@@ -190,6 +190,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
     message = model.request(want=want).message()
 
     def is_refused_as_json() -> bool:
+        """Say whether a deployed model does not answer the same request with Content-Type application/json."""
         return model.is_own_oracle and not target.infer(message.with_header("Content-Type", JSON)).succeeded
 
     with block_if(is_refused_as_json, "the same request as application/json is not answered either"):
@@ -232,6 +233,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
     message = model.request(tensors, send=form, outputs=model.build_outputs_member()).message()
 
     def expect_answer_as(named: ClientName) -> None:
+        """Expect the correct outputs for the request under the name of a client."""
         expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
 
     is_wrong = "the answer to the same request under the suite's own `User-Agent` is also wrong"

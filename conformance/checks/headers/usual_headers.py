@@ -45,6 +45,7 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
     message = model.request(tensors, send=form, **options).message()
 
     def expect_answer(reply: Reply) -> None:
+        """Expect the correct outputs; an answer in an unknown content coding is not judged."""
         plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
         if plain is None:  # a coding that the suite does not know
             return

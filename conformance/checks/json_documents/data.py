@@ -64,6 +64,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
     def expect_correct_outputs(found: Reply) -> None:
+        """Expect the outputs that the model computes for the inputs."""
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     with block_if(lambda: want == "binary" and not is_carried_as_binary(target, model, tensors, "written"), _UNCARRIED):
@@ -253,6 +254,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
         raise NotApplicableError(f"the target has a limit for such texts: {escape_text(reply.outcome())}")
 
     def expect_correct_outputs(found: Reply) -> None:
+        """Expect the outputs that the model computes for the inputs."""
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     expect_or_blame_isolation(target, reply, expect_correct_outputs)

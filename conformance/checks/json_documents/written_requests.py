@@ -208,11 +208,12 @@ def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKin
     """Expect the correct answer to a message; block if the usual spelling gets a wrong answer as well."""
 
     def expect_correct_outputs(found: Reply) -> None:
+        """Expect the answer that the kind of request demands."""
         with attribute_to(None):
             request_kind.expect(found, model)
 
     def is_wrong_as_usual() -> bool:
-        """Say whether any of several answers is wrong: a server may choose an order at random."""
+        """Say whether any of several answers to the usual spelling is wrong: a server may choose an order at random."""
         usual = request_kind.request(model).message()
         replies = (target.send(usual, fresh=True) for _ in range(USUAL_TRIALS))
         return any(not is_met(partial(request_kind.expect, reply, model)) for reply in replies)

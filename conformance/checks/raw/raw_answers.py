@@ -174,6 +174,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
     (changed,) = change([taken])
 
     def is_wrong_unchanged() -> bool:
+        """Say whether simple elements, or the input before the change, get a wrong answer."""
         if is_wrong(lambda: _expect_plain_elements(target, model, taken)):
             return True
         return are_different([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
