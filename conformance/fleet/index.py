@@ -72,7 +72,7 @@ def build(
 
 
 def compute_exit_status(targets: Sequence[Mapping[str, Any]]) -> int:
-    """Return the worst exit status of the targets: 1 before 6 before 0; a target that was not judged counts as 6."""
+    """Return the worst exit status of the targets: 1 before 6 before 0; a target that was not run counts as 6."""
     found = {target["status"] for target in targets}
     worst = (EXIT_STATUS["nonconformant"], EXIT_STATUS["incomplete"])
     return next((status for status in worst if status in found), EXIT_STATUS["conformant"])
