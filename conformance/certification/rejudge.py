@@ -134,7 +134,7 @@ def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> I
     yield from differing
     if not differing:  # one exchange more or less shifts the numbers of all that follow
         renumbered = (key for key in ours if key in theirs and ours[key]["exchanges"] != theirs[key]["exchanges"])
-        yield from (f"{check} [{row}]: the member exchanges differs from the recording" for check, row in renumbered)
+        yield from (f"{check} [{row}]: exchanges is not what the recording shows" for check, row in renumbered)
     for name in _RECOMPUTED:
         if rejudged.get(name) != report.get(name):
             yield f"the report's {name} is not what its recording shows"
