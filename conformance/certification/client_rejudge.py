@@ -26,7 +26,7 @@ def find_differences(recording: ClientRecording, report: Mapping[str, Any]) -> I
     """Judge a recording again and yield the differences of the report from the result.
 
     Raises:
-        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
+        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     client, transports, target = recording.client, list_transports(recording), report["target"]
     if recording.url != target["url"]:
@@ -50,7 +50,7 @@ def find_differences(recording: ClientRecording, report: Mapping[str, Any]) -> I
 
 
 def list_transports(recording: ClientRecording) -> tuple[str, ...]:
-    """Return the judged transports."""
+    """Return the transports over which the client of a recording was judged."""
     judged = (HTTP, *([GRPC] if recording.grpc else []))
     return tuple(transport for transport in judged if transport in recording.client.transports)
 
@@ -59,7 +59,7 @@ def judge_recording(recording: ClientRecording, *, strict: bool) -> tuple[Replay
     """Judge a recording with this suite; return the adapter that replayed it, and the results.
 
     Raises:
-        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
+        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     if recording.grpc:
         expect_grpc("a recording of calls over gRPC")

@@ -81,7 +81,7 @@ class Manifest:
 
     @property
     def label(self) -> str:
-        """Product and version."""
+        """The name and version of the product, as certified."""
         return f"{self.product} {self.product_version}"
 
     @property
@@ -90,7 +90,7 @@ class Manifest:
         return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
     def to_json(self) -> str:
-        """Return the file's text."""
+        """Return the text of `manifest.json`."""
         members = asdict(self)
         if self.party == Party.SERVER:
             del members["party"]
@@ -98,7 +98,7 @@ class Manifest:
 
 
 def describe_coverage(coverage: Mapping[str, int]) -> str:
-    """Return a coverage as text."""
+    """Return the coverage of a partial certification as text: how many of how many MUSTs are met."""
     return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
 
@@ -182,7 +182,7 @@ class ReportedProduct:
 
     @property
     def is_bundled(self) -> bool:
-        """Whether it is the suite's own server."""
+        """Whether the product is the suite's bundled server."""
         return _normalise_name(self.name) == _normalise_name(BUNDLED)
 
 
@@ -208,14 +208,14 @@ def _find_product_faults(made: Manifest, found: ReportedProduct) -> Iterator[str
             f"the certification is an alias of {escape_text(given.text)},"
             f" and the {made.party} reports {escape_text(found.text)}"
         )
-    elif not alias and not _is_same(made, found):
+    elif not alias and not _matches_label(made, found):
         yield (
             f"the label is {escape_text(made.label)}, and the {made.party} reports {escape_text(found.text)}:"
             " where both are right, give --alias-of NAME VERSION as it reports them, and --alias-reason"
         )
 
 
-def _is_same(made: Manifest, found: ReportedProduct) -> bool:
+def _matches_label(made: Manifest, found: ReportedProduct) -> bool:
     """Return whether a label equals the name and version that the product reports, ignoring spelling differences."""
     is_version = _normalise_version(made.product_version) == _normalise_version(found.version)
     return _normalise_name(made.product) == _normalise_name(found.name) and is_version

@@ -62,7 +62,7 @@ _NAMES, _INPUTS = "the names of the roles on this server", "inputs for models"
 
 
 def render(made: Manifest, report: Mapping[str, Any]) -> str:
-    """Return the note."""
+    """Return the text of `REPRODUCE.md` for a manifest and a report."""
     is_client = made.party == Party.CLIENT
     return _TEXT.format(
         label=markdown.text(made.label),

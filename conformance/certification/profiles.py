@@ -55,7 +55,8 @@ def find_standing(profile: str, report: Mapping[str, Any], gate: str | None = No
     Args:
         profile: a key of `PROFILES`.
         report: report of a run (`schemas/report.schema.json`).
-        gate: `conformant` accepts only itself; `interoperable` accepts both; None accepts conformant and partial.
+        gate: `conformant` accepts only that standing; `interoperable` accepts conformant and interoperable;
+            None accepts conformant and partial.
     """
     taken = (CONFORMANT, *{None: (PARTIAL,), INTEROPERABLE: (INTEROPERABLE,)}.get(gate, ()))
     return next((each for each in taken if is_certifiable(each, profile, report)), None)

@@ -39,7 +39,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     """Judge a recording again and yield the differences of the report from the result.
 
     Raises:
-        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
+        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     target = report["target"]
     if recording.url != target["url"]:
@@ -50,7 +50,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     try:
         subjects, found, results = judge_recording(replayed, report, made)
     except (TargetLostError, SettingsError, NotRecordedError) as error:
-        yield f"the recording is not of a run with these options: {error}"
+        yield f"the recording does not belong to a run with these options: {error}"
         return
     coverage = find_coverage(
         results,
@@ -75,7 +75,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
 
 
 def check_times(times: tuple[datetime, datetime], report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how the times of the first and the last exchange contradict those of the report."""
+    """Yield each contradiction between the times of the recorded exchanges and the times of the run in the report."""
     started, finished = (datetime.fromisoformat(report[name]) for name in ("started", "finished"))
     if started > finished:
         yield "the run ended before it began"
@@ -88,7 +88,7 @@ def make_replay_target(recording: Recording) -> ReplayTarget:
     """Return a target that replays a recording.
 
     Raises:
-        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
+        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     if recording.grpc:
         expect_grpc("a recording of calls over gRPC")

@@ -90,7 +90,7 @@ def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]
 
 
 def _run_step(step: Callable[[], Iterator[str]]) -> list[str]:
-    """Return why a step refuses a folder; errors that it raises count as reasons."""
+    """Return why a step refuses a folder; errors that the step raises count as reasons."""
     try:
         return files.convert_errors(lambda: list(step()), "its statements contradict each other: ")
     except (ReportError, files.UnreadableError) as error:

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _find_file_faults(path: Path, *, is_sorted: bool) -> Iterator[str]:
-    """Yield the faults of a file."""
+    """Yield the errors in a baseline file."""
     try:
         entries = baseline_file.from_text(files.read_text(path)).entries
     except (BaselineError, files.UnreadableError) as error:
@@ -60,7 +60,7 @@ def _find_file_faults(path: Path, *, is_sorted: bool) -> Iterator[str]:
 
 
 def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date) -> Iterator[str]:
-    """Yield the faults of an entry; `before` contains the entries above this entry in the file."""
+    """Yield the errors in an entry; `before` contains the entries above this entry in the file."""
     if entry.reason == DEFAULT_REASON:
         yield f"give a reason instead of {DEFAULT_REASON!r}"
     if entry.has_expired(today):

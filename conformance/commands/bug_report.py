@@ -44,7 +44,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the bug reports, or write them and return their paths as messages.
+    """Return the bug reports as text; with `--output`, write them and return a message with each path.
 
     Raises:
         BugReportError: the source cannot be read, shows no such failure, or a file cannot be written.
@@ -52,16 +52,16 @@ def run(options: argparse.Namespace) -> str:
     """
     wanted = ledger.get_requirement(ledger.normalise_id(options.requirement)) if options.requirement else None
     server, suite, rows = _read_failed_rows(options.source)
-    bugs = list(_collect(server, suite, rows, wanted.id if wanted else None))
+    bugs = list(_collect_bugs(server, suite, rows, wanted.id if wanted else None))
     if not bugs:
         what = wanted.id if wanted else "a MUST of a server"
         raise BugReportError(f"{options.source} has no row in which {what} is not met")
     if options.output is None:
-        return "\n".join(map(_render, bugs))
+        return "\n".join(map(_render_bug, bugs))
     return "\n".join(f"wrote {path}" for path in _write_reports(bugs, options.output))
 
 
-def _collect(server: str, suite: str, failed: Sequence[FailedRow], wanted: str | None) -> Iterator[Bug]:
+def _collect_bugs(server: str, suite: str, failed: Sequence[FailedRow], wanted: str | None) -> Iterator[Bug]:
     """Yield a bug for each unmet requirement, in the order of the ledger."""
     for requirement in ledger.load().values():
         found = [row for row in failed if row.failure["requirement"] == requirement.id]
@@ -76,7 +76,7 @@ def _find_role(row: FailedRow) -> Role | None:
     return roles.load()[name] if name else None
 
 
-def _render(bug: Bug) -> str:
+def _render_bug(bug: Bug) -> str:
     """Return a bug report.
 
     Raises:
@@ -95,7 +95,7 @@ def _write_reports(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         for bug in bugs:
             path = folder / f"{bug.requirement.id.replace('/', '-')}.md"
-            path.write_text(_render(bug), encoding="utf-8")
+            path.write_text(_render_bug(bug), encoding="utf-8")
             yield path
     except OSError as error:
         raise BugReportError(f"cannot write to {folder}: {error.strerror}") from error
@@ -111,11 +111,11 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
         raise BugReportError(f"{source}: there is no evidence of a failed row")
     read = [(evidence_reader.read(file), file.parent) for file in files]
     survey = read[0][0]["survey"]
-    rows = [_make_row(about, folder) for about, folder in read if "failure" in about]
+    rows = [_make_failed_row(about, folder) for about, folder in read if "failure" in about]
     return _format_product(survey["name"], survey["version"]), conformance.__version__, rows
 
 
-def _make_row(about: dict[str, Any], folder: Path) -> FailedRow:
+def _make_failed_row(about: dict[str, Any], folder: Path) -> FailedRow:
     models, grpc = about["survey"]["roles"], about.get("grpc", "")
     return FailedRow(
         about["check"], about["row"], about["url"], about["failure"], folder=folder, models=models, grpc=grpc

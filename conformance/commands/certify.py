@@ -1,4 +1,4 @@
-"""`oip-conformance certify`: runs the suite once, isolated, and writes a folder with all that a reviewer needs.
+"""`oip-conformance certify`: runs the suite once, isolated, and writes a folder that a reviewer can verify.
 
 The selection of checks depends only on the suite, the profile and the target.
 """
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         MissingExtraError: an option needs an extra that is not installed.
     """
     folder: Path = options.output
-    _expect_usable(options)
+    _check_option_combinations(options)
     is_client = options.client_adapter is not None
     file = TargetConfig() if is_client else _load_target_file(options)
     key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     return _format_result(made, report, problems, folder), _find_exit_status(made, report, problems)
 
 
-def _expect_usable(options: argparse.Namespace) -> None:
+def _check_option_combinations(options: argparse.Namespace) -> None:
     """Check combinations of options that the parser cannot check."""
     if options.client_adapter is not None:
         certify_client.expect_usable(options)

@@ -89,7 +89,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
                 _print_line(_format_start(options, upstream_settings, addresses))
                 ended = _wait(options, addresses, listener, interrupted)
                 proxy.close()  # requests on open connections are judged as well
-                stopped = ended.stopped or (f"judging broke off: {proxy.fault}" if proxy.fault else "")
+                stopped = ended.stopped or (f"the watch stopped judging: {proxy.fault}" if proxy.fault else "")
                 listener.stopped = stopped
     watched = WatchResult(traffic, addresses, started, stopped, listener.unread_reasons)
     text, status = conclude(

@@ -82,4 +82,4 @@ def _print_line(line: str) -> None:
 
 
 def _print_nothing(_: str) -> None:
-    """Print nothing."""
+    """Ignore a line, for runs with `--quiet`."""

@@ -13,7 +13,7 @@ FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".
 
 
 def expect_known_suffix(path: Path | None) -> None:
-    """Check that the suffix of a path is that of a page format; None is accepted, because the page is then printed.
+    """Check that the suffix of a path is that of a page format; None means that the page is printed.
 
     Raises:
         ReportError: the suffix is unknown.

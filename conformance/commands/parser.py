@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
     usage_status = 2
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Allow no abbreviations, and store this parser as the option `parser` (of a subcommand, if one is chosen)."""
+        """Disallow abbreviated options; store the parser (of the chosen subcommand) as the option `parser`."""
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
         self.set_defaults(parser=self)
 

@@ -61,11 +61,11 @@ def _list_needs(role: Role) -> Iterator[str]:
     if role.batching:
         yield f"a batch dimension in front of every shape, of 1 to {roles.MAX_BATCH} items"
     if any(-1 in spec.shape for spec in specs):
-        yield "any length for -1, from none to 5 MB of data; a limit of the server's own makes the rows beyond it n/a"
+        yield "any length for -1, from 0 to 5 MB of data; rows that exceed a limit of the server are n/a"
     elif not role.batching:
         yield "exactly these shapes"
     if role.is_optional:
-        yield "nothing, if the server cannot have it: it is optional"
+        yield "nothing: the role is optional, for servers that cannot have it"
 
 
 def _format_signature(specs: Sequence[TensorSpec]) -> str:

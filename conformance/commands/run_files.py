@@ -26,7 +26,7 @@ class RunFiles:
     Attributes:
         baseline: None without a baseline file.
         updates_baseline: whether to rewrite the baseline file.
-        left: writes the files and records which of them could not be written.
+        left: writes the files, and records the files that could not be written.
     """
 
     reports: tuple[Path, ...] = ()

@@ -39,12 +39,12 @@ def squeeze_whitespace(text: str) -> str:
 
 
 def compute_digest(words: str) -> str:
-    """Return the digest of squeezed words, to compare with `Sentence.sha256`."""
+    """Return the digest of words with collapsed white space, to compare with `Sentence.sha256`."""
     return hashlib.sha256(words.encode()).hexdigest()
 
 
 def find_places(text: str, sentence: Sentence) -> list[tuple[int, int]]:
-    """Return the start and end of every match of a sentence in a squeezed text."""
+    """Return the start and end of every match of a sentence in a text with collapsed white space."""
     return list(_iterate_places(text, sentence))
 
 
@@ -60,7 +60,7 @@ def _build_pattern(words: str) -> re.Pattern[str]:
 
 
 def find_mismatch(text: str, sentence: Sentence) -> SentenceMismatch | None:
-    """Return why a sentence does not match a squeezed text, or None if it does.
+    """Return why a sentence does not match a text with collapsed white space; None if it matches.
 
     Args:
         text: the copy of the document after `squeeze_whitespace`.

@@ -79,7 +79,7 @@ def _find_other_suite(path: Path) -> str | None:
 
 
 def _verify_with_suite(folder: Folder, version: str, options: argparse.Namespace) -> tuple[str, int]:
-    """Verify with the suite version of the folder, and add the outcome of this version."""
+    """Verify a folder with the suite version that made the folder, and add the outcome of this version."""
     keys = {"--key": options.key, "--third-party-key": options.third_party_key}
     arguments = [part for name, key in keys.items() if key for part in (name, str(key.resolve()))]
     said = other_suite.verify(folder.path, version, arguments)
@@ -124,7 +124,7 @@ def _describe_signers(made: Manifest, key: Path | None) -> Iterator[str]:
     if key:
         yield f"signed with {key} ({made.key['id']})"
     elif made.key["lasting"]:
-        yield f"signed with the key {made.key['id']}: --key holds it against the one that the vendor has published"
+        yield f"signed with the key {made.key['id']}: to compare it with the key that the vendor published, use --key"
     else:
         yield f"self-attested: nobody vouches for the key {made.key['id']}, made for this folder alone"
     if third := made.third_party:

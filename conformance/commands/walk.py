@@ -48,13 +48,15 @@ def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: 
         steps = steps_of(kind)
         brief = steps[: len(steps) // walk_rows.BRIEF_STEPS]
 
-        def is_never(*values: str, kind: str = kind) -> bool:
+        def is_excluded_pair(*values: str, kind: str = kind) -> bool:
             return bool(excluded(kind, *values))
 
-        coverage = measure_coverage(axes, steps, is_never)
+        coverage = measure_coverage(axes, steps, is_excluded_pair)
         yield f"{kind}: {len(steps)} requests, {coverage}; the first {len(brief)} run before other rows"
         yield from _format_axes(axes)
-        never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)
+        never = sum(
+            is_excluded_pair(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws
+        )
         yield f"    {'excluded':14} {never} pairs that no client may send, such as chunks in HTTP/1.0"
 
 

@@ -166,12 +166,12 @@ def _list_clients(traffic: Traffic) -> Iterator[str]:
         counts = [
             f"{sender.requests[name]} over {word}" for name, word in _TRANSPORT_NAMES.items() if name in sender.requests
         ]
-        too_long = f"; {sender.too_long} too long, so that only their heads are judged" if sender.too_long else ""
+        too_long = f"; {sender.too_long} too long: only their heads were judged" if sender.too_long else ""
         yield f"{sender.name}: requests {', '.join(counts)}; {_format_unmet(traffic.count_unmet(sender))}{too_long}"
 
 
 def _format_unmet(counts: Counter[Outcome]) -> str:
-    """Return the numbers of failed and of advisory requirements of a client, as text."""
+    """Return how many requirements a client fails, and how many advisory ones it does not meet, as text."""
     said = ((counts[Outcome.FAIL], "not met"), (counts[Outcome.ADVISORY], "advised"))
     found = [f"{count} requirement{'' if count == 1 else 's'} {what}" for count, what in said if count]
     return ", ".join(found) or "all met"

@@ -25,7 +25,7 @@ class WatchOptions:
     Attributes:
         port: the HTTP port, 0 for a free one; None if HTTP is not watched. `grpc_port` likewise.
         upstream: the server behind the proxy; None for the bundled one.
-        seconds: duration of the watch; `idle`: seconds without a request that end it.
+        seconds: duration of the watch; `idle`: the watch ends after this many seconds without a request.
         command: the command to run during the watch; empty for none.
         header: the header that names a client, instead of its user agent.
         shows_all: whether to show every violated requirement in full.

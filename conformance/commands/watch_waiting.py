@@ -71,7 +71,7 @@ def catch_interrupts() -> Iterator[Interruption]:
 
 
 def wait_seconds(seconds: float, interrupted: Interruption) -> WatchEnd:
-    """Wait for a number of seconds."""
+    """Wait for a number of seconds, or until an interrupt."""
     return WatchEnd(stopped="interrupted") if interrupted.wait(seconds) else WatchEnd()
 
 

@@ -40,7 +40,7 @@ class Format:
 
     @property
     def templates(self) -> Path:
-        """The folder of its templates."""
+        """The folder with the templates of this format."""
         return TEMPLATES / f"{self.name}-server"
 
 

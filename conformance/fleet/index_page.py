@@ -68,8 +68,8 @@ def build_page(index: Entry) -> SimplePage:
         Paragraph([Span(WRITTEN_BY, "own")], is_dim=True),
         Paragraph([head]),
         Paragraph([Bar(compute_parts(list(index["counts"].items())), is_wide=True)]),
-        Heading(2, "What needs a look"),
-        _list_unwell(index),
+        Heading(2, "Targets that need attention"),
+        _list_targets_needing_attention(index),
         Heading(2, "What changed since the last run"),
         _list_changes(index["changes"]),
         Heading(2, "Targets by extensions and areas"),
@@ -83,7 +83,7 @@ def build_page(index: Entry) -> SimplePage:
     return SimplePage("A fleet of servers", blocks)
 
 
-def _link(target: Entry) -> Span:
+def _link_target(target: Entry) -> Span:
     is_judged = "folder" in target and "url" in target
     return Span(target["name"], url=f"{target['folder']}/report.html" if is_judged else "")
 
@@ -93,7 +93,7 @@ def _describe_verdict(target: Entry) -> str:
     return describe_verdict(WORDS[target["verdict"]], target.get("interoperable"))
 
 
-def _list_unwell(index: Entry) -> Block:
+def _list_targets_needing_attention(index: Entry) -> Block:
     """List the targets that fail, then those without a conclusive verdict."""
     found = sorted((target for target in index["targets"] if target["status"]), key=lambda target: target["status"])
     if not found:
@@ -101,7 +101,7 @@ def _list_unwell(index: Entry) -> Block:
     return BulletList(
         [
             [
-                _link(target),
+                _link_target(target),
                 ": ",
                 Span(_describe_verdict(target), kind=target["verdict"]),
                 ": ",
@@ -153,18 +153,18 @@ def _build_matrix(index: Entry) -> Table:
     rows = []
     for target in targets:
         url = Span(target.get("url", ""), is_small=True, is_extra=True, limit=120)
-        verdict = cell(_describe_verdict(target), _draw_past(index, target), kind=target["verdict"])
+        verdict = cell(_describe_verdict(target), _draw_verdict_history(index, target), kind=target["verdict"])
         own = target.get("extensions", {})
         kinds = [own.get(name, "not_applicable") for name in extensions]
         cells = [
             *(cell(SHORT.get(kind, ""), kind=kind) for kind in kinds),
             *(_show_area(target.get("areas", {}).get(area)) for area in areas),
         ]
-        rows.append([cell(_link(target), *([url] if url.text else [])), verdict, *cells])
+        rows.append([cell(_link_target(target), *([url] if url.text else [])), verdict, *cells])
     return Table("Targets by extensions and areas", ["target", "verdict", *extensions, *areas], rows, style="matrix")
 
 
-def _draw_past(index: Entry, target: Entry) -> Bar:
+def _draw_verdict_history(index: Entry, target: Entry) -> Bar:
     """Draw the verdicts of a target in the last runs, earliest first."""
     past = [run["verdicts"].get(target["name"], "") for run in index["history"][-MAX_PAST_RUNS:]]
     label = "last runs: " + ", ".join(WORDS.get(verdict, "-") for verdict in past)
@@ -197,7 +197,7 @@ def _list_unmet(index: Entry) -> Block:
         for (level, id_), names in ordered
     ]
     return (
-        Table("What is not met", ["requirement", "level", "targets", "which"], rows)
+        Table("Unmet requirements", ["requirement", "level", "targets", "which"], rows)
         if rows
         else Paragraph(["Nothing."])
     )
@@ -225,7 +225,12 @@ def format_target(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
 def format_summary(folder: Path, index: Entry) -> list[str]:
     """Return the summary of a run; its last line is the overall result."""
     verdict = f"{_count_targets(index)}: {_describe_counts(index)}{_describe_stop(index)}"
-    return [*_print_unwell(index), *_print_changes(index["changes"] or {}), f"index: {folder / 'index.html'}", verdict]
+    return [
+        *_format_targets_needing_attention(index),
+        *_format_changes(index["changes"] or {}),
+        f"index: {folder / 'index.html'}",
+        verdict,
+    ]
 
 
 def _count_targets(index: Entry) -> str:
@@ -242,7 +247,7 @@ def _describe_stop(index: Entry) -> str:
     return f" ({index['stopped']}: the same command resumes it)" if index["stopped"] else ""
 
 
-def _print_unwell(index: Entry) -> Iterator[str]:
+def _format_targets_needing_attention(index: Entry) -> Iterator[str]:
     found = [target for target in index["targets"] if target["status"] and target["verdict"] != "not_run"]
     found.sort(key=lambda target: (target["status"], target["name"]))
     for target in found[:MAX_PRINTED]:
@@ -252,7 +257,7 @@ def _print_unwell(index: Entry) -> Iterator[str]:
         yield f"and {len(found) - MAX_PRINTED} more; the index has them all"
 
 
-def _print_changes(changes: Entry) -> Iterator[str]:
+def _format_changes(changes: Entry) -> Iterator[str]:
     for kind in ("broke", "fixed"):
         found = changes.get(kind, ())
         for each in found[:MAX_PRINTED]:

@@ -43,11 +43,11 @@ Work = Callable[[Unit, Callable[[], bool]], Outcome]
 
 
 class Pool(Protocol):
-    """Runs units of work."""
+    """Runs units of work, on this machine or on a cluster."""
 
     @property
     def failure(self) -> str:
-        """Why the pool can run no more units; empty while it can."""
+        """The reason why the pool can run no more units; empty while the pool can run units."""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
         """Queue a unit; call `done` with its outcome, in any thread."""
@@ -207,7 +207,7 @@ class Cluster:
         try:
             self._client = Client(address, timeout=patience, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, ImportError) as error:  # TimeoutError is an OSError
-            what = "no answer" if isinstance(error, OSError) else "no address of a scheduler"
+            what = "no answer" if isinstance(error, OSError) else "not the address of a scheduler"
             raise FleetError(f"--scheduler {escape_text(address)}: {what}; give tcp://HOST:8786") from None
         try:
             self._client.wait_for_workers(1, timeout=patience)
@@ -217,7 +217,7 @@ class Cluster:
 
     @property
     def failure(self) -> str:
-        """Why the pool can run no more units; empty while it can."""
+        """The reason why the pool can run no more units; empty while the pool can run units."""
         if self._client.status != "running":
             return "the scheduler is gone"
         if self._client.scheduler_info(n_workers=1)["workers"]:

@@ -5,7 +5,7 @@
     DIR/runs/RUN/NAME/                      per target: report, evidence, `done.json`
 
 A target is done when the folder with its name exists: the folder is created under a temporary name and renamed last.
-So an interruption never leaves an incomplete result that looks complete.
+An interruption therefore never leaves an incomplete result that looks complete.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def read_records(folder: Path) -> list[RunRecord]:
-    """Return the runs of a folder, earliest first; foreign files are skipped."""
+    """Return the runs of a folder, earliest first; files that are not records are skipped."""
     found = []
     for path in sorted((folder / RUNS).glob("*.json")):
         with suppress(files.UnreadableError, TypeError):
@@ -113,7 +113,7 @@ def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
     A new run starts if the last run is finished or was made by another suite, or if `anew` is set.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     found = read_records(folder)
     if found and not found[-1].finished and found[-1].suite == suite and not anew:
@@ -130,7 +130,7 @@ def write(folder: Path, record: RunRecord) -> None:
     """Write the record of a run.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     write_atomically(folder / RUNS / f"{record.name}.json", json.dumps(asdict(record), indent=1) + "\n")
 
@@ -151,7 +151,7 @@ def prune(folder: Path, keep: int) -> None:
 
 
 class RunFolder:
-    """The targets of one run."""
+    """The folder of one run, with a folder for each target."""
 
     def __init__(self, folder: Path, record: RunRecord) -> None:
         """Make the folder.
@@ -192,7 +192,7 @@ class RunFolder:
         """Store the outcome of a unit.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: a file cannot be written.
         """
         made = Path(outcome.folder) if outcome.folder else self.make_folder(unit)
         for name, octets in outcome.files.items():

@@ -64,7 +64,7 @@ def run(
 
 
 class _Run:
-    """One run: its units and its progress."""
+    """One run of a fleet: the units and the progress."""
 
     def __init__(self, fleet: Fleet, options: RunOptions, every: Sequence[Unit], say: Say) -> None:
         self.fleet, self.options, self.every, self.say = fleet, options, every, say

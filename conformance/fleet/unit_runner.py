@@ -176,7 +176,7 @@ def _read_last_error(folder: Path) -> str:
         log.seek(max(0, (folder / LOG).stat().st_size - _MAX_LOG_BYTES))
         lines = log.read().decode("utf-8", "replace").splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return escape_text(errors[-1], 600) if errors else f"cannot be judged so: see {LOG}"
+    return escape_text(errors[-1], 600) if errors else f"cannot be judged with these options: see {LOG}"
 
 
 def _read_files(folder: Path) -> dict[str, bytes]:

@@ -89,10 +89,10 @@ class Outcome:
 
     Attributes:
         status: the exit status of the run: 0, 1 or 6.
-        is_reached: whether the target ever answered.
+        is_reached: False if the report says that the target was unreachable; True without a report.
         seconds: duration of the run.
         trouble: None if the run ended normally and left a report.
-        said: a one-line message about the trouble.
+        said: a one-line message about the failure.
         verdict: verdict of the report, as text; empty without a report.
         folder: output folder; if the unit had none, it is empty and `files` has the output: name -> bytes.
     """
@@ -132,7 +132,7 @@ def compute_digest(unit: Unit, salt: str) -> str:
 def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: bool) -> Unit:
     place = f"{fleet.path}: {target.place}"
     try:
-        _expect_usable(target, here=here)
+        _expect_judgeable(target, here=here)
         baseline = _read_baseline(target.baseline, fleet.baselines, updates=updates_baselines)
     except (SettingsError, BaselineError) as error:
         raise FleetError(f"{place}: {error}") from None
@@ -155,7 +155,7 @@ def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baseli
     )
 
 
-def _expect_usable(target: FleetTarget, *, here: bool) -> None:
+def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
     """Check that a run would accept the target.
 
     Raises:

@@ -46,7 +46,7 @@ def make_message(case: Case, model: Model) -> Message:
         NotApplicable: the target uses other tensor names than those in the bytes.
     """
     if model.names != SAME_NAMES and case.json_length:
-        raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
+        raise NotApplicableError(f"the bytes of the request name tensors that have other names on {model.name}")
     path = model.infer_path if case.path == f"/v2/models/{case.role}/infer" else case.path
     headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")
     spans = tuple((part.name, part.datatype, part.offset, part.offset + part.size) for part in case.parts)
@@ -60,13 +60,16 @@ def list_undefined_members(case: Case) -> set[str]:
     return _parse_document(case).keys() - DEFINED_MEMBERS
 
 
-def make_plain_message(case: Case, model: Model) -> Message:
+def make_message_without_undefined_members(case: Case, model: Model) -> Message:
     """Return the request of a case without members that the protocol does not define."""
     return make_message(case, model).with_json(_format_json(sort_members(_parse_document(case), only=DEFINED_MEMBERS)))
 
 
-def make_usual_message(case: Case, model: Model) -> Message | None:
-    """Return the request of a case with its JSON in the usual spelling; None if it is already so spelled."""
+def make_message_in_usual_spelling(case: Case, model: Model) -> Message | None:
+    """Return the request of a case with the members of its JSON in the usual order and without blanks.
+
+    Returns None if the JSON of the case is already written like this.
+    """
     document = _parse_document(case)
     text = _format_json(sort_members(document))
     return make_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
@@ -96,7 +99,7 @@ def list_extensions(case: Case) -> tuple[str, ...]:
 
 
 def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
-    """Expect the outputs, forms, values, framing and id that the case prescribes."""
+    """Expect the outputs that a case prescribes, as JSON or binary data, with its values, framing and id."""
     expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
     if text := attribution.attribute_json_text(reply):
         reason = "; ".join(finding.described for finding in reply.answer.findings)
@@ -122,7 +125,7 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
 
 
 def describe_answer(reply: Reply) -> str:
-    """Describe an answer that is only reported, not judged: a refusal, or its forms and inference header."""
+    """Describe an answer that is not judged: a refusal, or its JSON and binary outputs and the inference header."""
     if not reply.succeeded:
         return f"refused: {escape_text(reply.outcome(), 120)}"
     forms = sorted({"binary data" if output.binary else "JSON" for output in reply.answer.outputs})
@@ -170,7 +173,7 @@ def _expect_outputs(case: Case, reply: Reply) -> None:
 
 
 def _expect_output_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
-    """Expect an output in the form that the case prescribes."""
+    """Expect an output as JSON or as binary data, whichever the case prescribes."""
     if output.form == "either":
         return
     listed = {item["name"]: item.get("parameters", {}) for item in _parse_document(case).get("outputs", [])}
@@ -248,7 +251,7 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
     reply = target.send(make_message(case, model))
     _expect_refused_in_usual_spelling(target, case, model, reply)
     if (reply.status or 0) >= 400 and list_undefined_members(case):
-        expect_answered_as(case, model, target.send(make_plain_message(case, model), fresh=True))
+        expect_answered_as(case, model, target.send(make_message_without_undefined_members(case, model), fresh=True))
         raise UnmetError(
             "the answer to the same request without that member",
             escape_text(reply.outcome()),
@@ -264,8 +267,8 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
 
 
 def _expect_refused_in_usual_spelling(target: Target, case: Case, model: Model, reply: Reply) -> None:
-    """Expect a refused request to be refused in the usual spelling as well; otherwise report OIP-WRITTEN."""
-    usual = make_usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
+    """Expect the server to refuse the same request in the usual spelling as well; otherwise report OIP-WRITTEN."""
+    usual = make_message_in_usual_spelling(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
         raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-WRITTEN")
@@ -293,7 +296,7 @@ def _list_json_inputs(case: Case) -> list[Tensor]:
 
 
 def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
-    """Say whether a tensor is also wrong by itself, as JSON in both directions."""
+    """Say whether the server misreads a tensor that is sent alone, as JSON in request and answer."""
     return not is_right_alone(target, tensor, "neither")
 
 

@@ -42,9 +42,10 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
     """The server answers a call with another `user-agent` as it answers the suite."""
     tensors = model.sample()
     call = target.message(model.request(tensors, send=send))
-    is_wrong = "under the suite's own name it is also wrong"
+    is_wrong = "the answer to the same call under the suite's own `user-agent` is also wrong"
 
     def expect_answer_as(named: ClientName) -> None:
+        """Expect the correct outputs for the call under the name of a client."""
         expect_correct_outputs(target.send(named.add_user_agent(call)), model, tensors)
 
     with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
@@ -98,7 +99,7 @@ def _list_last_output(model: Model) -> Outputs:
 
 
 def _list_classified_output(model: Model) -> Outputs:
-    """Request one class of the first output that can be ranked."""
+    """List the first output that can be classified, with a request for one class."""
     return [RequestedOutput(model.find_classifiable_outputs()[0], classification=1)]
 
 
@@ -132,7 +133,7 @@ def id_is_returned(
     for identity in ids:
         reply = target.infer(model.request(send=send, outputs=listed, request_id=identity))
         if not reply.succeeded and not target.infer(model.request(send=send, outputs=listed)).succeeded:
-            raise BlockedError("without an id the call is not answered, either")
+            raise BlockedError("the call is not answered without an id either")
         found = expect_answer(reply, "ModelInfer").id
         if found != identity:
             raise UnmetError(f"id {format_value(identity)}", f"id {format_value(found)}", reply)
@@ -144,7 +145,7 @@ def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
     if expect_answer(reply, "ModelInfer").id == "the-one-before":
-        raise UnmetError("no id, or one of its own", 'id "the-one-before"', reply)
+        raise UnmetError("no id, or an id that the server invented", 'id "the-one-before"', reply)
 
 
 Names = Sequence[str]
@@ -190,11 +191,11 @@ def listed_outputs_and_no_others(
     request = model.request(send=send, outputs=listed)
     reply = target.infer(request)
     if not reply.succeeded and (listed is None or not target.infer(model.request(send=send)).succeeded):
-        raise BlockedError("without a list the call is not answered, either")
+        raise BlockedError("the call is not answered without a list of outputs either")
     expect(reply).answered()
     names, found = sorted(listed or model.declared_outputs), sorted(reply.answer.names())
     if found != names and sorted(target.infer(request).answer.names()) == names:
-        raise BlockedError("made once more, the call is answered right")
+        raise BlockedError("the same call, sent a second time, is answered correctly")
     if not set(found).issuperset(names):
         raise UnmetError(f"outputs {', '.join(names)}", f"outputs {format_value(found)}", reply)
     if listed is not None:

@@ -35,7 +35,7 @@ def make_message(case: GrpcCase, model: Model) -> Message:
         NotApplicable: the target uses other tensor names than those in the bytes.
     """
     if model.names != SAME_NAMES:
-        raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
+        raise NotApplicableError(f"the bytes of the call name tensors that have other names on {model.name}")
     body = case.body
     if (model.name, model.version) != (case.role, ""):
         request = load_stubs().ModelInferRequest.FromString(body)

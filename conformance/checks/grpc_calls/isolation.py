@@ -164,7 +164,7 @@ def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind
     messages = [make_infer_message(make(target, model, kind, place)) for place in range(count)]
     alone = [target.send(message) for message in messages]
     if not any(reply.succeeded for reply in alone):
-        raise BlockedError(f"alone the calls are not answered, either: {alone[0].outcome()}")
+        raise BlockedError(f"a single call is not answered either: {alone[0].outcome()}")
     for usual, found in zip(alone, target.send_together(messages), strict=True):
         if usual.succeeded and found.status not in DECLINED_STATUSES and not _has_same_content(model, found, usual):
             raise UnmetError(f"{_describe_answer(usual)}, as alone", _describe_answer(found), found)
@@ -200,7 +200,7 @@ def _build_own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> In
 
 
 def _choose_form(place: int) -> Form:
-    """Return the form of a request, which alternates between rounds of `MODELS`."""
+    """Return whether request number `place` has typed or raw contents; the two alternate between rounds of `MODELS`."""
     return "json" if place // len(MODELS) % 2 else "binary"
 
 
@@ -213,7 +213,7 @@ def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
 
 
 def _summarize_content(reply: Reply) -> object:
-    """Return the content of an answer, independent of its form; an id that the server invented is left out."""
+    """Return the content of an answer, the same for typed and raw contents, without an id that the server invented."""
     if not reply.succeeded:
         return reply.status_line if reply.status else reply.outcome()
     document = reply.answer.document or {}

@@ -134,10 +134,10 @@ def _expect_own_metadata(reply: Reply, message: Pb, model: Model) -> None:
                     f"{tensor.name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply
                 )
             if entry.datatype != tensor.datatype:
-                wanted = f"{tensor.name} with datatype {tensor.datatype}, as it really is"
+                wanted = f"{tensor.name} with datatype {tensor.datatype}, as in the exchanges with the model"
                 raise UnmetError(wanted, f"datatype {format_value(entry.datatype)}", reply)
             if 0 in entry.shape and tensor.elements:
-                wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as it really is"
+                wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as in the exchanges with the model"
                 raise UnmetError(wanted, f"shape {list(entry.shape)}", reply)
     expect_requested_name(reply, "name", message.name, model)
 
@@ -207,7 +207,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
             continue
         with block_if(
             lambda: not _is_right_without_version(target, model, send, wanted),
-            "the call is also wrong without a version",
+            "the answer without a version is also wrong",
         ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and version == own:  # another version may compute something else

@@ -1,4 +1,4 @@
-"""The order of several tensors in one message, and the two forms of a tensor."""
+"""The order of several tensors in one message, and tensors in typed and in raw contents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from conformance.wire.tensor import Tensor
 )
 def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """The server assigns raw entries to the inputs in the order of the request."""
-    tensors = _choose_several_inputs(model)
+    tensors = _choose_order_revealing_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
     try:
         expect_correct_outputs(target.infer(model.request(listed)), model, tensors)
@@ -52,7 +52,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
             (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
         ]
         if not any(_is_wrong(reply, right) for right, reply in replies):
-            raise BlockedError("each output by itself is right", unmet) from None
+            raise BlockedError("each output is correct if the request lists only this output", unmet) from None
         wrong = [tensor.datatype for tensor in tensors if not _is_right_alone(target, tensor)]
         if wrong:
             raise BlockedError(f"raw contents of {', '.join(wrong)} are also wrong alone", unmet) from None
@@ -66,14 +66,14 @@ def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[
         raise BlockedError("in the order of the metadata raw contents are also wrong", unmet) from None
 
 
-def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
-    """Return sample inputs; for a deployed model, inputs whose answer shows whether the server exchanges them.
+def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
+    """Return sample inputs; for a deployed model, inputs whose answer shows whether the server swaps them.
 
     Raises:
-        NotApplicable: no draw shows an exchange, the model receives one input, or it assigns inputs by position.
+        NotApplicable: no drawn inputs show a swap, the model receives one input, or it assigns inputs by position.
     """
     if len(model.sample()) < 2 or model.by_place:
-        raise NotApplicableError(f"{model.name} does not take several inputs by their names")
+        raise NotApplicableError(f"{model.name} does not assign several inputs by their names")
     specs = [(tensor.datatype, tensor.shape) for tensor in model.sample()]
     return choose_revealing_inputs(model, reverse_similar_inputs if len(set(specs)) < len(specs) else None)
 
@@ -98,14 +98,18 @@ def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
 )
 def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """The server identifies inputs with typed contents by name, in any order."""
-    tensors = _choose_several_inputs(model)
+    tensors = _choose_order_revealing_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
 
-    def is_wrong_in_order() -> bool:
+    def is_wrong_in_declared_order() -> bool:
+        """Say whether the answer to the inputs in declared order is wrong."""
         usual = target.infer(model.request(tensors, send="json"))
         return not is_met(lambda: expect_correct_outputs(usual, model, tensors))
 
-    with block_if(is_wrong_in_order, "in the order of the metadata the inputs are also wrong"), attribute_to(None):
+    with (
+        block_if(is_wrong_in_declared_order, "in the order of the metadata the inputs are also wrong"),
+        attribute_to(None),
+    ):
         expect_correct_outputs(target.infer(model.request(listed, send="json")), model, tensors)
 
 
@@ -127,7 +131,7 @@ def raw_entries_follow_the_outputs(
     target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
 ) -> None:
     """The server returns one raw entry for each output, in the order of the answer's outputs."""
-    tensors = _find_telling_inputs(model) if counts is None else [model.tensor(list(counts))]
+    tensors = _find_distinguishing_inputs(model) if counts is None else [model.tensor(list(counts))]
     places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
     listed = None if places is None else [model.role.outputs[int(k)].name for k in places]
     reply = expect_answered_or_block(target.infer(model.request(tensors, outputs=listed)))
@@ -144,7 +148,7 @@ def raw_entries_follow_the_outputs(
     expect(reply).tensors(right, through_json=False)
 
 
-def _find_telling_inputs(model: Model) -> Sequence[Tensor]:
+def _find_distinguishing_inputs(model: Model) -> Sequence[Tensor]:
     """Return sample inputs; for a deployed model, inputs for which all outputs differ from each other.
 
     Raises:

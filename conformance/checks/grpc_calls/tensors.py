@@ -92,7 +92,7 @@ SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def _list_numeric_rows() -> list[Row]:
-    """Return the rows that both forms share: samples, corner values, booleans, shapes and sizes."""
+    """Return the rows that typed and raw contents share: samples, corner values, booleans, shapes and sizes."""
     return [
         *[Row(datatype, role=get_identity_role(datatype)) for datatype in PLAIN],
         *[
@@ -203,7 +203,7 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
 
 
 def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor], bool]) -> None:
-    """Expect a deployed model to answer raw contents correctly; only outputs for which `is_own` holds are judged.
+    """Expect a deployed model to answer raw contents correctly; judge only outputs for which `is_own` is true.
 
     Raises:
         Blocked: another output is wrong, or the server confuses the order of inputs or outputs.
@@ -302,7 +302,7 @@ def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
     """The server answers a call with an FP16 input if it answers one with an INT32 input."""
     other = target.model("identity_int32")
     if other is None or target.over_http.find_plain_refusal(other, GRPC):
-        raise BlockedError("no call with an INT32 input is answered, either")
+        raise BlockedError("a call with an INT32 input is not answered either")
     expect(target.infer(model.request(send="binary"))).answered()
 
 

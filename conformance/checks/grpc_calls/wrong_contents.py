@@ -1,4 +1,4 @@
-"""Invalid contents: wrong size, both forms at once, missing, out of range, or in the field of another datatype.
+"""Invalid contents: wrong size, typed and raw at once, missing, out of range, or in the field of another datatype.
 
 Every call is a valid request with one fault in its message.
 """
@@ -52,7 +52,7 @@ def _add_typed_contents(request: Pb) -> None:
     request.inputs[0].contents.int_contents.extend([1, 2, 3])
 
 
-def _give_each_another_form(request: Pb) -> None:
+def _mix_typed_and_raw_inputs(request: Pb) -> None:
     """Give the first input typed contents, and keep a raw entry only for the second input."""
     raw = request.raw_input_contents[1]
     _clear_raw(request)
@@ -161,7 +161,7 @@ FORMS: tuple[Refusal, ...] = (
     ),
     make_faulty_call("raw-and-typed-contents", "GRPC-RAW-AND-TYPED", "identity_int32", _add_typed_contents, "binary"),
     make_faulty_call(
-        "raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _give_each_another_form, "binary"
+        "raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _mix_typed_and_raw_inputs, "binary"
     ),
     make_faulty_call("int8-of-300", "OIP-RANGE/grpc", "identity_int8", set_typed_contents("int_contents", 1, 300, 3)),
     make_faulty_call(

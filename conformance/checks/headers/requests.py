@@ -54,7 +54,7 @@ SPELLINGS: Mapping[str, DocumentWriter] = {
     "blanks-around-it": lambda document: b"\r\n\t " + _format_json(document) + b" \t\r\n",
     "64-KiB-of-blanks": lambda document: _format_json(document)[:-1] + b" " * 65536 + b"}",
 }
-_PLAINLY_WRONG = "behind JSON as usual they are also wrong"
+_PLAINLY_WRONG = "the binary data after JSON in the usual spelling are also wrong"
 FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "64-KiB-of-blanks")
 
 
@@ -97,7 +97,7 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
 
 
 def _pad_to_octal_length(head: bytes) -> bytes:
-    """Return JSON padded with blanks: its decimal length, misread as octal, is less but still covers the JSON."""
+    """Return JSON padded with blanks: its decimal length, misread as octal, is smaller but still at least the length of the JSON."""
     lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
     return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
 
@@ -112,7 +112,7 @@ def _expect_right_behind_strings(target: Target, multi: Model, strings: Sequence
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
-_BEHIND_ASCII = "the tensors are also wrong behind ASCII"
+_BEHIND_ASCII = "the tensors after ASCII strings are also wrong"
 
 
 HEADER_SPELLINGS = (
@@ -143,7 +143,8 @@ def inference_header_in_any_case(target: Target, model: Model, name: str, make: 
     respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
     reply = target.infer(respelled)
     with block_if(
-        lambda: not target.infer(message).succeeded, "the request is not answered in the usual spelling, either"
+        lambda: not target.infer(message).succeeded,
+        "the request with the header in its usual spelling is not answered either",
     ):
         expect(reply).answered()
 
@@ -189,9 +190,10 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
     message = model.request(want=want).message()
 
     def is_refused_as_json() -> bool:
+        """Say whether a deployed model does not answer the same request with Content-Type application/json."""
         return model.is_own_oracle and not target.infer(message.with_header("Content-Type", JSON)).succeeded
 
-    with block_if(is_refused_as_json, "as application/json it is not answered either"):
+    with block_if(is_refused_as_json, "the same request as application/json is not answered either"):
         expect(target.infer(message)).answered()
 
 
@@ -205,7 +207,10 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
     """The server accepts a binary request with Content-Type application/json, or without any."""
     message = model.request(outputs=model.build_outputs_member()).message()
-    with block_if(lambda: is_binary_refused(target, model), "under its own type it is not answered either"):
+    with block_if(
+        lambda: is_binary_refused(target, model),
+        "the same request with its correct Content-Type is not answered either",
+    ):
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
 
 
@@ -228,9 +233,10 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
     message = model.request(tensors, send=form, outputs=model.build_outputs_member()).message()
 
     def expect_answer_as(named: ClientName) -> None:
+        """Expect the correct outputs for the request under the name of a client."""
         expect(target.infer(named.add_user_agent(message))).tensors(model.expected(tensors))
 
-    is_wrong = "under the suite's own name it is also wrong"
+    is_wrong = "the answer to the same request under the suite's own `User-Agent` is also wrong"
     with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
         expect_answer_as(client)
 
@@ -297,7 +303,7 @@ def content_type_of_something_else_alters_nothing(
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
-    also_wrong = "the request is also answered wrongly under its own type"
+    also_wrong = "the answer to the same request with its correct Content-Type is also wrong"
     with (
         block_if(lambda: not _is_answered_right(target, message, expected), also_wrong),
         attribute_to("OIP-CONTENT-TYPE-OTHER"),

@@ -45,6 +45,7 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
     message = model.request(tensors, send=form, **options).message()
 
     def expect_answer(reply: Reply) -> None:
+        """Expect the correct outputs; an answer in an unknown content coding is not judged."""
         plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
         if plain is None:  # a coding that the suite does not know
             return
@@ -57,10 +58,10 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
         return f"refused with {reply.status}"
     controls = [message, *[message.with_header("Accept-Encoding", coding) for coding in CODINGS if usual.has_codings]]
 
-    def is_wrong_without() -> bool:
+    def is_wrong_without_headers() -> bool:
         replies = (target.send(control, fresh=True) for control in controls)
         return not all(is_met(partial(expect_answer, found)) for found in replies)
 
-    with block_if(is_wrong_without, _ALSO_WRONG), attribute_to("OIP-REQUEST-HEADERS"):
+    with block_if(is_wrong_without_headers, _ALSO_WRONG), attribute_to("OIP-REQUEST-HEADERS"):
         expect_answer(reply)
     return "answered"

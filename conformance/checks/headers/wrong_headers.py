@@ -122,12 +122,12 @@ def _build_refusal(
     return Refusal(fault, requirement, role, message, tensors=tensors, fit=FITS.get(fault))
 
 
-def _fill_values(model: Model) -> Sequence[Tensor]:
+def _make_valid_inputs(model: Model) -> Sequence[Tensor]:
     """Return the inputs of the valid request."""
     return model.fill(VALUES)
 
 
-def _fill_blanks(model: Model) -> Sequence[Tensor]:
+def _make_blank_inputs(model: Model) -> Sequence[Tensor]:
     """Return an input that consists of JSON white space."""
     return [model.tensor(BLANKS)]
 
@@ -138,18 +138,18 @@ def _sample_inputs(model: Model) -> Sequence[Tensor]:
 
 
 MISSING_HEADER: tuple[tuple[str, MessageBuilder, str, InputsBuilder], ...] = (
-    ("no-header", lambda model: _remove_header(_build_good_message(model)), "identity_uint8", _fill_values),
+    ("no-header", lambda model: _remove_header(_build_good_message(model)), "identity_uint8", _make_valid_inputs),
     (
         "no-header-as-json",
         lambda model: _remove_header(_build_good_message(model)).with_header("Content-Type", JSON),
         "identity_uint8",
-        _fill_values,
+        _make_valid_inputs,
     ),
     (
         "no-header-before-blank-bytes",
-        lambda model: _remove_header(model.request(_fill_blanks(model)).message()),
+        lambda model: _remove_header(model.request(_make_blank_inputs(model)).message()),
         "identity_uint8",
-        _fill_blanks,
+        _make_blank_inputs,
     ),
     (
         "no-header-with-one-binary-input",
@@ -169,9 +169,9 @@ BEYOND_BODY: tuple[tuple[str, MessageBuilder], ...] = (
     ("right-as-an-octal-number", _write_octal_header),
 )
 NOT_NUMBERS: tuple[tuple[str, MessageBuilder, str, InputsBuilder], ...] = (
-    ("letters", _set_header_like_zero(lambda _: "abc"), "identity_uint8", _fill_values),
-    ("empty-header", _set_header_like_zero(lambda _: ""), "identity_uint8", _fill_values),
-    ("not-a-number", _set_header_text("NaN"), "identity_uint8", _fill_values),
+    ("letters", _set_header_like_zero(lambda _: "abc"), "identity_uint8", _make_valid_inputs),
+    ("empty-header", _set_header_like_zero(lambda _: ""), "identity_uint8", _make_valid_inputs),
+    ("not-a-number", _set_header_text("NaN"), "identity_uint8", _make_valid_inputs),
     ("raw-body-under-letters", _build_raw_request("abc"), "raw_fixed", _sample_inputs),
     ("raw-body-under-empty-header", _build_raw_request(""), "raw_fixed", _sample_inputs),
 )
@@ -208,7 +208,7 @@ LENGTH_REFUSALS = (
 MISSING_REFUSALS = tuple(_build_refusal("BIN-HEADER-MISSING", *entry) for entry in MISSING_HEADER)
 SPELLING_REFUSALS = (
     *[_build_refusal("BIN-HEADER-SPELLING", *entry) for entry in NOT_NUMBERS],
-    *[_build_refusal("BIN-HEADER-SPELLING", *entry, tensors=_fill_values) for entry in ODD_SPELLINGS],
+    *[_build_refusal("BIN-HEADER-SPELLING", *entry, tensors=_make_valid_inputs) for entry in ODD_SPELLINGS],
 )
 JSON_ALONE_REFUSALS = tuple(
     _build_refusal("BIN-HEADER-WRONG-ON-JSON", *entry, "identity_int32", _sample_inputs) for entry in WITHOUT_BINARY

@@ -45,7 +45,7 @@ class ElementRewriting:
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a request in this spelling and its inputs; the answer shows whether the server misreads them."""
-        drawn = model.sample() if self.misread is None else draw_distinguishing_inputs(model, self._parse_all_wrong)
+        drawn = model.sample() if self.misread is None else draw_distinguishing_inputs(model, self._misread_tensors)
         tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
         return self._write_elements(model, tensors), tensors
 
@@ -65,11 +65,11 @@ class ElementRewriting:
             message = message.with_json(message.body.replace(mark, text))
         return message
 
-    def _parse_all_wrong(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    def _misread_tensors(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
         """Return the tensors as a parser without support for this spelling reads them."""
-        return [self._parse_wrong(tensor) if tensor.datatype in self.datatypes else tensor for tensor in tensors]
+        return [self._misread_tensor(tensor) if tensor.datatype in self.datatypes else tensor for tensor in tensors]
 
-    def _parse_wrong(self, tensor: Tensor) -> Tensor:
+    def _misread_tensor(self, tensor: Tensor) -> Tensor:
         """Return the tensor as a parser without support for this spelling reads it."""
         values = [self.misread(value) if self.misread else value for value in tensor.to_json()]
         return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
@@ -182,11 +182,11 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
         return f"refused with {reply.status}"
     coerced = [model.expected(candidate) for candidate in candidates]
 
-    def is_wrong_without() -> bool:
+    def is_wrong_with_declared_type() -> bool:
         right = model.expected(tensors)
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(right))
 
-    with block_if(is_wrong_without, "elements of its own type are also wrong"):
+    with block_if(is_wrong_with_declared_type, "elements of the declared type are also wrong"):
         wrong = [unmet for expected in coerced if (unmet := _find_unmet(reply, expected))]
         if len(wrong) == len(coerced):
             raise wrong[0]

@@ -40,7 +40,7 @@ from conformance.wire.tensor import Tensor
 _SHAPED_ROLES = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
 
 
-_UNCARRIED = "binary data of these elements are wrong by themselves"
+_UNCARRIED = "the same elements as binary data are also wrong"
 
 
 @check("json.data-is-flat-or-nested", answers="OIP-DATA")
@@ -64,6 +64,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
     def expect_correct_outputs(found: Reply) -> None:
+        """Expect the outputs that the model computes for the inputs."""
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     with block_if(lambda: want == "binary" and not is_carried_as_binary(target, model, tensors, "written"), _UNCARRIED):
@@ -191,7 +192,7 @@ class Spelling(Protocol):
     """Builds a request whose elements are written as particular JSON texts."""
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
-        """Return a JSON request, and the inputs that it spells."""
+        """Return a JSON request with these texts as elements, and the inputs that the texts stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ class SpelledElements:
     elements: Sequence[tuple[str, Any]]
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
-        """Return a JSON request, and the inputs that it spells."""
+        """Return a JSON request with these texts as elements, and the inputs that the texts stand for."""
         message = make_spelled_request(model, [text for text, _ in self.elements])
         return message, [model.tensor([value for _, value in self.elements])]
 
@@ -219,7 +220,7 @@ def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
 
 
 def _build_own_row(name: str, spelling: ElementRewriting) -> Row:
-    """Return a row for deployed models with this spelling of elements."""
+    """Return a row that sends elements in this spelling to deployed models."""
     return Row(name, (spelling, False), fit=Fit(some_input=spelling.datatypes, is_json=True))
 
 
@@ -253,6 +254,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
         raise NotApplicableError(f"the target has a limit for such texts: {escape_text(reply.outcome())}")
 
     def expect_correct_outputs(found: Reply) -> None:
+        """Expect the outputs that the model computes for the inputs."""
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)

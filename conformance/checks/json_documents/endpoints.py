@@ -86,16 +86,16 @@ ROWS: tuple[Row, ...] = (
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
 def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expectation) -> None:
-    """The listed version that a path names answers every kind of request."""
+    """The server answers every kind of request at a path that names a listed version."""
     versioned, listed = _choose_version(target, model)
     reply = target.infer(make(versioned))
     plain = replace(model, version="")
 
-    def is_wrong_without() -> bool:
+    def is_wrong_without_version() -> bool:
         return not is_met(lambda: right(target.send(make(plain), fresh=True), plain))
 
     with (
-        block_if(is_wrong_without, "the request is also answered wrongly at the path without a version"),
+        block_if(is_wrong_without_version, "the request is also answered wrongly at the path without a version"),
         attribute_to(None),
     ):
         right(reply, versioned)
@@ -118,7 +118,7 @@ def _choose_version(target: Target, model: Model) -> tuple[Model, list[str]]:
     own = model.version or find_default_version(target, model, versions)
     if not own:
         raise NotApplicableError(
-            f"by which version {model.name} answers is not said: its metadata list {format_value(versions)}"
+            f"the default version of {model.name} is unknown: its metadata list {format_value(versions)}"
         )
     versioned = replace(model, version=own)
     if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
@@ -135,7 +135,7 @@ def escaped_path_is_the_same(target: Target, model: Model, of: str) -> None:
     """The server answers at a path that spells a letter of the model's name as its octet in hexadecimal digits."""
     path = f"/v2/models/{model.name}"
     if not re.fullmatch("[A-Za-z0-9._~-]+", model.name) or not model.path.startswith(path):
-        raise NotApplicableError(f"the name {model.name} is escaped anyhow")
+        raise NotApplicableError(f"the path already needs escapes for the name {model.name}")
     message = model.request(send="json").message() if of == "inference" else Message(model.path, method="GET")
     escaped = message.path.replace(path, f"/v2/models/%{ord(model.name[0]):02X}{model.name[1:]}", 1)
     usual, reply = target.send(message), target.send(replace(message, path=escaped))

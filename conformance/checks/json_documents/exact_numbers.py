@@ -108,7 +108,7 @@ def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: For
 
     plain = _PLAIN_NUMBERS[model.role.inputs[0].datatype]
     with (
-        block_if(lambda: is_wrong(plain, send, want), "plainer numbers are wrong as well"),
+        block_if(lambda: is_wrong(plain, send, want), "simpler numbers are also wrong"),
         block_if(lambda: "binary" in (send, want) and is_wrong(texts, "binary", "binary"), "binary data are wrong"),
     ):
         _expect_bits(reply, model, list(texts.values()))

@@ -79,23 +79,23 @@ def _make_rows() -> Iterator[Row]:
     for turn, name in enumerate(NAMES):
         for index, place in enumerate(PLACES):
             yield _make_row(name, place, has_binary_data=(index + turn) % 2 == 1)
-    values = ("output", _give_values(EVERY_NAME["every-name"]), _make_class_request)
+    values = ("output", _assign_values(EVERY_NAME["every-name"]), _make_class_request)
     yield Row("every-name-with-classes", values, role="scores", needs=CLASSES)
 
 
 def _make_row(name: str, place: str, *, has_binary_data: bool = False) -> Row:
-    added = _give_values({**EVERY_NAME, **NAMES}[name])
+    added = _assign_values({**EVERY_NAME, **NAMES}[name])
     if not has_binary_data:
         return Row(f"{name}-of-{place}", (place, added, _make_json_request), role="add_sub")
     values = (place, added, WITH_BINARY_DATA[place])
     return Row(f"{name}-of-{place}-with-binary-data", values, role="add_sub", needs=BINARY)
 
 
-def _give_values(names: Sequence[str]) -> dict[str, Any]:
+def _assign_values(names: Sequence[str]) -> dict[str, Any]:
     return {name: VALUES[index % len(VALUES)] for index, name in enumerate(names)}
 
 
-def _give_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
+def _rename_to_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
     """Return the same values under usual names: a server may refuse such values, or so many parameters."""
     return {f"{USUAL_NAME}_{index}": value for index, value in enumerate(added.values())}
 
@@ -113,15 +113,15 @@ def parameter_of_any_name_is_like_others(
     reply = target.send(_add_parameters(request, place, added), fresh=True)
     if is_met(lambda: _expect_same_outputs(reply, plain)):
         return "answered"
-    usual = target.send(_add_parameters(request, place, _give_usual_names(added)), fresh=True)
+    usual = target.send(_add_parameters(request, place, _rename_to_usual_names(added)), fresh=True)
     if not is_met(lambda: _expect_same_outputs(usual, plain)):
-        raise NotApplicableError(f"the same parameters of the {place} under usual names are not passed over")
+        raise NotApplicableError(f"the same parameters of the {place} under usual names are not ignored either")
     _expect_same_outputs(reply, plain)
     return "answered"
 
 
 def _add_parameters(request: InferRequest, place: str, added: Mapping[str, Any]) -> Message:
-    """Return a request with further parameters at a place, before the parameters that the request has already."""
+    """Return a request with parameters added at a place, before the parameters that the request has already."""
     return request.encode_with(lambda document: PLACES[place](document, added))
 
 
@@ -129,13 +129,13 @@ def _expect_same_outputs(reply: Reply, plain: Reply) -> None:
     """Expect a reply to have the same outputs as another reply, in the same forms."""
     for right in plain.answer.outputs:
         found = expect(reply).output(right.name)
-        if _describe(found) != _describe(right):
+        if _describe_output(found) != _describe_output(right):
             raise expect(reply).unmet(
-                f"{right.name} as without further parameters: {escape_text(_describe(right), 120)}",
-                escape_text(_describe(found), 120),
+                f"{right.name} as without further parameters: {escape_text(_describe_output(right), 120)}",
+                escape_text(_describe_output(found), 120),
             )
 
 
-def _describe(output: Output) -> str:
+def _describe_output(output: Output) -> str:
     elements = "elements that cannot be read" if output.array is None else format_elements(output.array)
     return f"{output.datatype} {output.shape} {'as binary data' if output.binary else 'as JSON'}: {elements}"

@@ -208,17 +208,18 @@ def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKin
     """Expect the correct answer to a message; block if the usual spelling gets a wrong answer as well."""
 
     def expect_correct_outputs(found: Reply) -> None:
+        """Expect the answer that the kind of request demands."""
         with attribute_to(None):
             request_kind.expect(found, model)
 
     def is_wrong_as_usual() -> bool:
-        """Say whether any of several answers is wrong: a server may choose an order at random."""
+        """Say whether any of several answers to the usual spelling is wrong: a server may choose an order at random."""
         usual = request_kind.request(model).message()
         replies = (target.send(usual, fresh=True) for _ in range(USUAL_TRIALS))
         return any(not is_met(partial(request_kind.expect, reply, model)) for reply in replies)
 
     reply = target.send(message)
-    with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
+    with block_if(is_wrong_as_usual, "the answer to the same request in the usual spelling is also wrong"):
         expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
     request = request_kind.request(model)
     listed = sorted(output.name for output in request.outputs or ())
@@ -428,7 +429,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
     ]
     names = [name for name in names if name not in model.binary_outputs]
     if not names:
-        raise NotApplicableError(f"{model.name} gives no NaN and no infinity alone")
+        raise NotApplicableError(f"{model.name} has no output that consists of NaN and infinities")
     reply = target.infer(model.request(tensors, outputs=[names[0]]))
     if not reply.succeeded:
         return f"refused: {escape_text(reply.outcome(), 120)}"

@@ -159,7 +159,7 @@ def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> Non
         output = reply.answer.output(name)
         if output is None:
             raise _make_missing_output_error(reply, name, model)
-        expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as the model's metadata have it"
+        expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as declared in the model's metadata"
         if output.datatype != datatype:
             raise UnmetError(expected, f"{name} {escape_text(output.datatype, 40)}", reply)
         if output.shape is not None and not may_have_shape(shapes.get(name, ()), output.shape):
@@ -172,7 +172,7 @@ def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) ->
     about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
     requirement = attribution.attribute_json_text(reply) or about
     return UnmetError(
-        f"{name}, as the model's metadata have it",
+        f"{name}, as declared in the model's metadata",
         f"outputs {format_value(list(names))}",
         reply,
         requirement=requirement,

@@ -122,6 +122,7 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
     right = model.expected(tensors)
 
     def is_right_in(names: Names | None) -> bool:
+        """Say whether the outputs are correct as binary data if the request lists them in this order."""
         reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
         return is_met(lambda: expect(reply).tensors(right, through_json=True))
 

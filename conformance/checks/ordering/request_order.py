@@ -63,7 +63,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
     )
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
-        block_if(lambda: _is_every_order_misread(target, model), "in the declared order they are also wrong"),
+        block_if(lambda: _is_every_order_misread(target, model), "the inputs in declared order are also wrong"),
     ):
         _expect_inputs_apart(target, model, tensors)
 
@@ -87,7 +87,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect a correct answer to several binary inputs; block if two equal inputs get a wrong answer as well."""
     reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
-    with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are also wrong"):
+    with block_if(lambda: not are_equal_inputs_right(target), "two equal inputs are also wrong"):
         expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "read")
 
 
@@ -103,7 +103,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
     If `order` is the declared order, the answer shows whether the server reads them in reverse.
 
     Raises:
-        NotApplicable: no draw of inputs gives an answer that shows this.
+        NotApplicable: no drawn inputs have such an answer.
     """
     for salt in range(model.salt, model.salt + MAX_DRAWS):
         declared = require_several(replace(model, salt=salt))
@@ -159,7 +159,7 @@ def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor])
 def inputs_without_elements_change_no_order(
     target: Target, multi: Model, order: Names | None, empty: Names | None
 ) -> str | None:
-    """The server reads binary inputs in the order of the JSON also beside empty ones."""
+    """The server reads binary inputs in the order of the JSON even if some of them are empty."""
     if order is None or empty is None:
         _expect_own_inputs_beside_empty(target, multi)
         return None
@@ -169,7 +169,7 @@ def inputs_without_elements_change_no_order(
     ]
     reply = target.infer(multi.request(tensors))
     if is_refused_as_json_too(target, multi, tensors, reply):
-        return "no inputs without elements are taken, as JSON either"
+        return "the model refuses inputs without elements, in JSON as well"
     full = sort_tensors(make_tensors(multi), order)
     with block_if(
         lambda: not is_side_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
@@ -194,7 +194,7 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
         ),
         block_if(
             lambda: not _is_read_in_declared_order(target, model, tensors[::-1]),
-            "in the declared order they are also wrong",
+            "the inputs in declared order are also wrong",
         ),
     ):
         expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(

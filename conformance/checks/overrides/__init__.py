@@ -1,3 +1,3 @@
-"""The form of outputs: `binary_data_output` of the request, `binary_data` of an output, and both."""
+"""Outputs as binary data or JSON: `binary_data_output` of the request, `binary_data` of an output, and both."""
 
 ORDER = ("forms", "parameters")

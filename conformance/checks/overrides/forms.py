@@ -1,4 +1,4 @@
-"""Each output has the form that the parameters request."""
+"""Each output is binary data or JSON, as the parameters request."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _format_setting(value: Any) -> str:
 
 
 def _describe_parameters(default: Any, listed: Any) -> str:
-    """Describe the parameters that decide the form of an output."""
+    """Describe the parameters that decide whether an output is binary data or JSON."""
     of_all = "no binary_data_output" if default is ABSENT else f"binary_data_output {_format_setting(default)}"
     if listed == UNLISTED:
         return f"{of_all}, in no list of outputs"

@@ -109,10 +109,10 @@ def parameter_at_another_place_changes_no_form(target: Target, model: Model, edi
         return "passed over"
     expected = [tensor for tensor in model.expected(model.sample()) if tensor.name == name]
 
-    def is_wrong_without() -> bool:
+    def is_wrong_without_parameter() -> bool:
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
 
-    with block_if(is_wrong_without, "without that parameter the output is also wrong"):
+    with block_if(is_wrong_without_parameter, "without that parameter the output is also wrong"):
         expect(reply).tensors(expected)
     output = reply.answer.output(name)
     return "taken as a parameter of the server's own" if output and output.binary else "passed over"

@@ -67,7 +67,7 @@ def expect_agreement(
     raise BlockedError(NOTHING_TAKEN, unmet[0]) if not is_simple_raw_answered(target) else unmet[0]
 
 
-NOTHING_TAKEN = "not even three bytes are taken as a raw request"
+NOTHING_TAKEN = "the server does not answer the simplest raw request, of three bytes, either"
 
 
 def is_simple_raw_answered(target: Target) -> bool:
@@ -152,7 +152,7 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     reply, tensor = send_own_raw(target, model)
     if not reply.succeeded and served is None:
         raise NotApplicableError(
-            f"metadata do not tell whether {model.name} has to be served: {escape_text(reply.outcome())}"
+            f"metadata do not show whether raw requests to {model.name} must be answered: {escape_text(reply.outcome())}"
         )
     expect(reply, served).answered()
     return reply, tensor
@@ -173,12 +173,13 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
     _, taken = _expect_served_distinguishably(target, model)
     (changed,) = change([taken])
 
-    def is_wrong_anyway() -> bool:
+    def is_wrong_unchanged() -> bool:
+        """Say whether simple elements, or the input before the change, get a wrong answer."""
         if is_wrong(lambda: _expect_plain_elements(target, model, taken)):
             return True
         return are_different([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
 
-    with block_if(is_wrong_anyway, "plain elements are also wrong"):
+    with block_if(is_wrong_unchanged, "simple elements or the unchanged input are also wrong"):
         _expect_sent_right(target, model, changed)
 
 

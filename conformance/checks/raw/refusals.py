@@ -280,6 +280,6 @@ def empty_body(target: Target, model: Model) -> str:
         return "one empty string"
     actual = f"{escape_text(output.datatype, 20)} {format_shape(output.shape)}"
     if not is_right_alone(target, _make_empty_tensor(model), "written"):
-        raise BlockedError(f"such an output is written wrong in any answer: {actual}")
+        raise BlockedError(f"the server writes such an output wrong in other answers as well: {actual}")
     expected = "no elements, an empty string, or a refusal with a 4xx status"
     raise UnmetError(expected, actual, reply, requirement="RAW-ONE-VARIABLE")

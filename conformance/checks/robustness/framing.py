@@ -244,12 +244,12 @@ def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     """A trailer named like the inference header does not turn JSON into a raw request."""
     message, expected = make_plain_request(model), model.expected(model.sample())
 
-    def is_wrong_without() -> bool:
+    def is_wrong_without_trailer() -> bool:
         reply = target.send_in_pieces(message, [], chunks=PLAIN_CHUNKS, at_once=at_once)
         return not is_met(lambda: expect(reply).tensors(expected))
 
     with expect_still_serving(target, model):
         reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
         if not is_declined(reply):
-            with block_if(is_wrong_without, "the request is also answered wrongly in chunks without a trailer"):
+            with block_if(is_wrong_without_trailer, "the request is also answered wrongly in chunks without a trailer"):
                 expect(reply).tensors(expected)

@@ -1,4 +1,4 @@
-"""Helpers for every check of this area: a plain request, something hostile, and another plain request."""
+"""Helpers that send a plain request before and after hostile requests, and expect an answer to both."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def expect_settled(reply: Reply, what: str) -> None:
 def expect_no_second(replies: Sequence[Reply], what: str) -> None:
     """Expect the server not to read the bytes after a request as another request."""
     if len(replies) > 1 and (replies[1].status or 400) < 400:
-        raise UnmetError(f"no answer to what stands behind {what}", escape_text(replies[1].outcome()), replies[1])
+        raise UnmetError(f"no answer to the bytes after {what}", escape_text(replies[1].outcome()), replies[1])
 
 
 # --- requests as octets -----------------------------------------------------------------------------------------------

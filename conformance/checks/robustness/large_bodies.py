@@ -244,7 +244,7 @@ def _make_rows(name: str) -> tuple[Row, Row]:
 @check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
 @rows(*[row for name in FALSE_CODINGS for row in _make_rows(name)])
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
-    """The server refuses a body that is not in its stated coding, or reads it as it was meant."""
+    """The server refuses a body that is not in its stated coding, or reads the body that the client meant."""
     coding, spoil = FALSE_CODINGS[name]
     tensors = model.build_salted_inputs(ELEMENT_COUNT, 2)
     message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()
