@@ -63,7 +63,7 @@ WRONG: tuple[Wrong, ...] = (
     ("grpc-answer", grpc_fields, "_DELIMITED", 7),
     ("both-grpc-decoders", grpc_fields, "_DELIMITED", 7),
     ("recording", recording, "_group_calls", trips),
-    ("client-recording", calls, "_parse_answer", trips),
+    ("client-recording", calls, "_parse_recorded_call", trips),
     ("baseline", baseline_file, "_parse_entry", trips),
     ("target-config", config, "build_config", trips),
     ("fleet", units, "_split_off_secrets", trips),

@@ -138,7 +138,7 @@ def test_a_registry_writes_its_site(place: Place) -> None:
     root = make_registry(place.work / "registry")
     make_certification(root / "c")
     touched, said = place.run(*PROGRAM, "registry", "check", "registry/c", "--root", "registry")
-    assert "not taken" in said
+    assert "not accepted" in said
     assert touched == OutsideEffects(set(), set())
     touched, said = place.run(*PROGRAM, "registry", "build", "registry", "-o", "site")
     assert "1 not verified" in said

@@ -111,7 +111,7 @@ def test_advice_is_gated_where_the_baseline_says_so(tmp_path: Path) -> None:
 def test_a_narrowed_run_updates_nothing(tmp_path: Path, faulty: str) -> None:
     run = judge(tmp_path, f"--target-url={faulty}", *WHOLE, *SELECTION, "--conformance-update-baseline")
     assert run.returncode == 1
-    assert "b.toml is unchanged: only a whole run can update it" in run.stderr
+    assert "b.toml is unchanged: only a run of all rows can update it" in run.stderr
     assert not (tmp_path / "b.toml").exists()
 
 

@@ -11,7 +11,9 @@ _STEP: Final = 0.002  # seconds between two answers
 
 
 class AnswerBarrier:
-    """Delays answers until all requests have arrived, then releases them one by one, in the order of arrival.
+    """Delays answers until all requests have arrived, then releases them one by one, in reverse order of arrival.
+
+    A client that assigns answers in the order of its requests mixes them up.
 
     Attributes:
         is_met: whether all requests were in flight at once.
@@ -28,13 +30,13 @@ class AnswerBarrier:
         self.is_met = is_met
 
     def wait(self) -> None:
-        """Wait until all requests have arrived, plus `_STEP` seconds for each request that arrived earlier.
+        """Wait until all requests have arrived, plus `_STEP` seconds for each request that arrived later.
 
         Return after `MAX_WAIT_S` if requests are missing.
         """
         try:
-            place = self._barrier.wait(MAX_WAIT_S)
+            arrived_before = self._barrier.wait(MAX_WAIT_S)
         except BrokenBarrierError:
             return
         self.is_met = True
-        time.sleep(place * _STEP)
+        time.sleep((self._barrier.parties - 1 - arrived_before) * _STEP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 from tests.clients.alterations import Original, fault
@@ -12,6 +13,7 @@ from tests.clients.honest.answer import Answer
 from tests.clients.honest.caller import CallerRequest, CallerResult, Class, MalformedError, RefusedError, Tensor
 from tests.clients.honest.connection import Connection, Fields, read_exactly, read_line
 from tests.clients.honest.http_client import HttpClient
+from tests.clients.honest.lines import Adapter
 from tests.clients.honest.tensors import strings
 
 HEADER = "Inference-Header-Content-Length"
@@ -192,3 +194,17 @@ def answers_kept_by_id(original: Original, client: HttpClient, asked: CallerRequ
     kept: dict[str | None, CallerResult] = vars(client).setdefault("kept", {})
     given: CallerResult = original(client, asked, timeout)
     return given if asked.id is None else kept.setdefault(asked.id, given)
+
+
+@fault("lines.Adapter.answered", misses="CLIENT-READS-OWN CLIENT-READS-OWN/grpc")
+def concurrent_results_in_the_order_of_answers(original: Original, adapter: Adapter, command: dict[str, Any]) -> Any:
+    """The client gives its concurrent callers their results in the order in which the answers arrive."""
+    inferences = command.get("inferences", ())
+    if not command.get("at_once") or len(inferences) < 2:
+        return original(adapter, command)
+    with ThreadPoolExecutor(len(inferences)) as pool:
+        alone = [
+            pool.submit(original, adapter, {**command, "at_once": False, "inferences": [one]}) for one in inferences
+        ]
+        answered = [done.result() for done in as_completed(alone)]
+    return {**answered[0], "results": [result for one in answered for result in one["results"]]}
