@@ -125,7 +125,7 @@ class Coverage:
 
     @property
     def brief(self) -> str:
-        """The same reasons in one line without the word MUST, for a text that already counts MUSTs."""
+        """The reasons for a partial run in one line without the word MUST, for a text that already counts MUSTs."""
         return ", ".join(self._format_reasons(""))
 
     def _format_reasons(self, noun: str) -> list[str]:
@@ -138,11 +138,11 @@ class Coverage:
 
     @property
     def omissions(self) -> list[str]:
-        """One line with the number of rows that the profile left out; an empty list if it left out none."""
+        """One line with the number of rows that the profile left out; an empty list if that number is 0."""
         return [f"{_format_rows(self.left_out)} left out by the profile {self.profile}"] if self.left_out else []
 
     def _suggest_deployments(self) -> str:
-        """Return which models to deploy first, in brackets; empty if none would help."""
+        """Return a bracketed phrase that names the models to deploy first; empty if no model would help."""
         of_musts = [one for one in self.deployments if one.musts][:MAX_NAMED_MODELS]
         if of_musts:
             return f" (deploy {_join_roles(of_musts)}: {sum(len(one.musts) for one in of_musts)} more)"

@@ -120,7 +120,7 @@ def test_a_server_without_one_of_the_roles_is_partial(role: str) -> None:
     found = coverage_of(results, EVERY_ROLE - {role})
     assert found.has_gap
     assert [one.role for one in found.deployments] == [role]
-    assert found.waiting == sum(result.is_for(ReasonKind.NO_MODEL) for result in results if _is_of_must(result))
+    assert found.waiting == sum(result.has_reason(ReasonKind.NO_MODEL) for result in results if _is_of_must(result))
 
 
 def _is_of_must(result: CheckResult) -> bool:
@@ -170,7 +170,7 @@ def _without_classification(check: Check, row: Row) -> Reason | None:
 def test_what_was_never_collected_counts_as_what_had_no_model() -> None:
     """A run on deployed models collects no row of a role."""
     every = results_of(NO_ROLE, transports=("http",))
-    collected = [result for result in every if not result.is_for(ReasonKind.NO_MODEL)]
+    collected = [result for result in every if not result.has_reason(ReasonKind.NO_MODEL)]
     found, whole = (coverage_of(each, NO_ROLE, transports=("http",)) for each in (collected, every))
     assert found.unjudged == whole.unjudged
     assert {one.role for one in found.deployments} == {one.role for one in whole.deployments}
