@@ -95,8 +95,8 @@ class Target(TargetClient):
     def probe_once(self, name: str, probe: Callable[[], bool]) -> bool:
         """Call `probe` in a scope of this name, and return its result; later calls return the cached result.
 
-        Several rows share a probe. If the target has hung, the probe has short waits, because there may be many probes
-        with requests that hang. A probe that fails only because the server is slow costs some requests, not a verdict.
+        Several rows share a probe. If the target has hung, the probe has short waits, because the requests of many
+        probes may hang. A probe that fails only because the server is slow costs some requests, not a verdict.
         """
         if name not in self._probe_results:
             with self.scope(name, shortens_waits=True):
@@ -257,7 +257,7 @@ class Target(TargetClient):
         if all(message.method == GRPC_METHOD for message in messages):
             return self._call(messages, lambda: self._retry_until_back(lambda: self._call_together(messages)))
         share = len(messages)
-        note = f"one of {share} in flight"
+        note = f"one of {share} concurrent requests"
 
         def send_all() -> list[Exchange]:
             sent = self._send_concurrently(lambda message: self._send_fresh(message, share), messages)
@@ -271,7 +271,7 @@ class Target(TargetClient):
         self._call([message], lambda: [self._retry_until_back(lambda: self._grpc.cancel(message, fresh=fresh))])
 
     def _call_together(self, messages: Sequence[Message]) -> list[Exchange]:
-        note = f"one of {len(messages)} in flight on one connection"
+        note = f"one of {len(messages)} concurrent calls on one connection"
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
     def send_with(self, options: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
@@ -312,7 +312,7 @@ class Target(TargetClient):
     def send_together_with(self, options: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages concurrently, each with its own options and connection; replies are in the same order."""
         messages = [self._add_user_agent(message) for message in messages]
-        note = f"one of {len(messages)} in flight"
+        note = f"one of {len(messages)} concurrent requests"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
         def send_with_options(sent: tuple[SendOptions, Message]) -> Exchange:

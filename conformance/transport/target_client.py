@@ -176,14 +176,14 @@ class TargetClient:
                 vars(self).pop(one).close()
 
     def record(self, call: Call) -> None:
-        """Write a call to the journal, if there is one; in a scope with a short wait keep the call until its end."""
+        """Write a call to the journal, if there is one; in a scope with a short wait, do so when the scope ends."""
         if self._held is not None:
             self._held.append(call)
         elif self.journal:
             self.journal(call)
 
     def _add_user_agent(self, message: Message) -> Message:
-        """Return the message with the scope's client name; the HTTP and gRPC clients add the suite's own name."""
+        """Return the message with the scope's client name; if that is the suite's own, the sender adds it later."""
         return message if self.client is OWN_CLIENT else self.client.add_user_agent(message)
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
@@ -306,11 +306,11 @@ class TargetClient:
         waits = f"{self._wait_budget.waits} requests, and no inference between them,"
         if is_wait(found):
             raise self._mark_lost(waits, f", nor had {plain.method} {plain.path}")
-        if self._wait_budget.is_used_up and not self._still_infers():
+        if self._wait_budget.is_used_up and not self._answers_inference_again():
             raise self._mark_lost(waits, f", though {plain.method} {plain.path} had one")
 
-    def _still_infers(self) -> bool:
-        """Return whether the target answers an inference again that it has answered before."""
+    def _answers_inference_again(self) -> bool:
+        """Repeat the last answered inference, and return whether the target answers it again."""
         known = self._wait_budget.answered
         if known is None:
             return False

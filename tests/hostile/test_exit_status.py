@@ -64,7 +64,7 @@ WRONG: list[tuple[str, Callable[[Path], None], str]] = [
     ("--conformance-baseline", deep_toml, "not TOML: nests too deeply"),
     ("--target-config", deep_toml, "not TOML: nests too deeply"),
     ("--target-replay", deep, "not JSON: nests too deeply"),
-    ("--target-replay", infinite_status, "response: status is of another type"),
+    ("--target-replay", infinite_status, "response: status has the wrong type"),
 ]
 
 
