@@ -59,7 +59,7 @@ class Output:
 
     @property
     def place(self) -> str:
-        """The location of the tensor's object in the JSON, such as "outputs[1]"."""
+        """The path of the tensor's object in the JSON, such as "outputs[1]"."""
         return f"{self.member}[{self.index}]"
 
     @property
@@ -246,7 +246,7 @@ def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[in
 def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
     """Return the sizes that follow from shape and datatype; for BYTES those that follow from the length prefixes.
 
-    If no size follows, the declared size is returned; None if the declared size is absent or invalid.
+    If the size of an output cannot be computed, its declared size is returned, or None if that is absent or invalid.
     """
     sizes: list[int | None] = []
     at: int | None = 0  # None: a BYTES tensor is incomplete, so that later ones cannot be located
@@ -285,7 +285,7 @@ def _place_output(output: Output, size: int | None, at: int | None, end: int) ->
         return replace(output, span=(at, at + size)), at + size
     if declared is not None:
         output = output.with_findings(
-            Finding("size-beyond-body", field, at, f"at most {end - at}", format_value(declared))
+            Finding("size-beyond-body", field, at, f"at most {end - at}, the rest of the body", format_value(declared))
         )
     return output, None
 
