@@ -55,7 +55,7 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
     if stream.failure is not None and status_text is None:
         return replace(found, failure=stream.failure)
     if len(set(stream.list_values("grpc-status"))) > 1:
-        return _mark_failed(found, FailureKind.MALFORMED, "more than one status")
+        return _mark_failed(found, FailureKind.MALFORMED, "more than one gRPC status")
     if status_text is not None:
         return _apply_status(found, stream, status_text)
     if stream.reset in CODES_BY_RESET:

@@ -172,7 +172,7 @@ class Target(TargetClient):
             at_once: whether head and pieces are sent in one write instead of one write each.
         """
         settings, message = self.settings, self._add_user_agent(message)
-        return self._send_bare(
+        return self._call_with_retry(
             message, lambda: sockets.send_in_pieces(settings, message, offsets, chunks, at_once=at_once), chunks
         )
 
@@ -198,14 +198,16 @@ class Target(TargetClient):
         After a final answer the body is not sent. `Exchange.go_ahead` records the server's reaction.
         """
         message = self._add_user_agent(message)
-        return self._send_bare(message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks)
+        return self._call_with_retry(
+            message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks
+        )
 
     def send_and_read_late(self, message: Message) -> Reply:
         """Send a message, and read the answer after a pause, with a small receive buffer."""
         message = self._add_user_agent(message)
-        return self._send_bare(message, lambda: sockets.send_and_read_late(self.settings, message))
+        return self._call_with_retry(message, lambda: sockets.send_and_read_late(self.settings, message))
 
-    def _send_bare(
+    def _call_with_retry(
         self, message: Message, exchange: Callable[[], Exchange], chunks: ChunkFormat | None = None
     ) -> Reply:
         return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=range(chunks is not None))[0]
@@ -339,6 +341,6 @@ class Target(TargetClient):
             was_reset = exchange.status is None and Reply(exchange).has_failed(FailureKind.BROKEN)
             if pause is None or not was_reset:
                 break
-            note = f", sent again after {attempt} resets"
+            note = f", attempt {attempt + 1} after a connection reset"
             time.sleep(pause)
         return replace(exchange, note=note)

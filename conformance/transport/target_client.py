@@ -232,7 +232,9 @@ class TargetClient:
             if self._discovery_budget.has_many_in_a_row:
                 raise self._mark_lost(f"{self._discovery_budget.in_a_row} requests in a row")
             if self._discovery_budget.is_used_up:
-                raise self._mark_lost(f"{self._discovery_budget.waits} requests, and no inference between them,")
+                raise self._mark_lost(
+                    f"{self._discovery_budget.waits} requests, with no answered inference between them,"
+                )
         return [Reply(one) for one in numbered]
 
     def _note_latency(self, exchanges: Sequence[Exchange]) -> None:
@@ -290,7 +292,7 @@ class TargetClient:
         """
         state = "is silent" if self._wait_budget.is_silent else "never ends an answer"
         self.lost = (
-            f"{self.settings.url} {state}: {requests} had no whole answer in {self.settings.timeout:g} s{ending}"
+            f"{self.settings.url} {state}: {requests} had no complete answer in {self.settings.timeout:g} s{ending}"
         )
         return TargetLostError(self.lost)
 
@@ -303,7 +305,7 @@ class TargetClient:
         self.settings.rate_limit.wait()
         plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
         found = self._retry_until_back(lambda: self._send(plain, fresh=True))
-        waits = f"{self._wait_budget.waits} requests, and no inference between them,"
+        waits = f"{self._wait_budget.waits} requests, with no answered inference between them,"
         if is_wait(found):
             raise self._mark_lost(waits, f", nor had {plain.method} {plain.path}")
         if self._wait_budget.is_used_up and not self._answers_inference_again():

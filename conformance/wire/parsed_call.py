@@ -130,10 +130,10 @@ def _decode_typed_input(index: int, entry: Pb) -> Output:
         if not filled and one.native_size == 0:
             return one
         actual = fields or "no contents"
-        return one.with_findings(Finding("half-precision-typed", one.place, None, "raw_input_contents", actual))
+        return one.with_findings(Finding("half-precision-typed", one.json_path, None, "raw_input_contents", actual))
     others = sorted(filled.keys() - {own})
     if others:
-        return one.with_findings(Finding("field-of-another", f"{one.place}.contents", None, own, ", ".join(others)))
+        return one.with_findings(Finding("field-of-another", f"{one.json_path}.contents", None, own, ", ".join(others)))
     return _add_elements(one, list(filled.get(own, ())))
 
 
@@ -153,7 +153,7 @@ def _add_elements(one: Output, values: list[Any]) -> Output:
         else:
             array = tensor.from_json(one.datatype, shape, values)
     except DecodeError as error:
-        return one.with_findings(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
+        return one.with_findings(replace(error.finding, field=f"{one.json_path}.contents {error.finding.field}"))
     except ValueError:
         return one  # an empty shape that numpy does not support
     return replace(one, array=array)

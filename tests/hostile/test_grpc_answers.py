@@ -102,7 +102,7 @@ ELSE: dict[str, tuple[Act, FailureKind, str]] = {
         "no valid HTTP status: 41111",
     ),
     "http-of-no-digits": (begin_answer((":status", "ok"), ends=False), MALFORMED, "no valid HTTP status: ok"),
-    "two-statuses": (answer_with_trailers(("grpc-status", "13"), *OK_TRAILERS), MALFORMED, "more than one status"),
+    "two-statuses": (answer_with_trailers(("grpc-status", "13"), *OK_TRAILERS), MALFORMED, "more than one gRPC status"),
     "no-http-status": (begin_answer(("a", "b"), ends=False), MALFORMED, "no valid HTTP status"),
 }
 

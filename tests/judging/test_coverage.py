@@ -199,8 +199,8 @@ def test_a_requirement_says_what_it_needs() -> None:
     assert found.unjudged == ("GRPC-BF16-RAW",)
     assert found.gaps["GRPC-BF16-RAW"] == Gap(2, (GapReason.NO_MODEL,), ("identity_bf16", "cast_fp32_bf16"))
     assert found.deployments == (Deployment("identity_bf16", ("GRPC-BF16-RAW",), 1),)
-    assert found.brief == "1 not judged (deploy identity_bf16: 1 more)"
-    assert found.reasons == ["1 MUST not judged (deploy identity_bf16: 1 more)"]
+    assert found.brief == "1 not judged (deploy identity_bf16 to judge 1 more)"
+    assert found.reasons == ["1 MUST not judged (deploy identity_bf16 to judge 1 more)"]
 
 
 @pytest.mark.parametrize(
@@ -212,18 +212,18 @@ def test_a_requirement_says_what_it_needs() -> None:
                 unjudged=("A", "B", "C", "D"), waiting=9,
                 deployments=(Deployment("r", ("A", "B"), 3), Deployment("s", ("C",), 2), Deployment("t", (), 4)),
             ),
-            ["4 MUSTs not judged (deploy r and s: 3 more)"],
+            ["4 MUSTs not judged (deploy r and s to judge 3 more)"],
         ),
         (
             Coverage(
                 unjudged=("A", "B", "C", "D"), waiting=9,
                 deployments=tuple(Deployment(role, (name,), 1) for role, name in zip("rstu", "ABCD", strict=True)),
             ),
-            ["4 MUSTs not judged (deploy r, s and t: 3 more)"],
+            ["4 MUSTs not judged (deploy r, s and t to judge 3 more)"],
         ),
         (
             Coverage(waiting=9, deployments=(Deployment("r", (), 5), Deployment("s", (), 4))),
-            ["9 rows not judged (deploy r and s: 9 rows more)"],
+            ["9 rows not judged (deploy r and s to judge 9 rows)"],
         ),
         (Coverage(left_out=7, profile="quick"), ["7 rows left out by the profile quick"]),
         (
