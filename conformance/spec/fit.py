@@ -69,7 +69,7 @@ class Fit:
     def describe_mismatch(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
-        """Return a phrase for the first constraint that a signature does not meet; empty if the signature meets all.
+        """Return the first unmet constraint as a phrase after `a model with`; empty if the signature meets all.
 
         `is_described` says whether the metadata list the inputs and outputs of the model.
         """

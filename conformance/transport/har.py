@@ -51,7 +51,7 @@ class BodyConverter(Protocol):
     """Converts bodies to members of an entry: `BodyWriter`, or the journal, which writes the bodies later."""
 
     def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
-        """Return the members for a body; the member named `encoding` is `base64` if the body is stored as base64."""
+        """Return the members that represent a body; `encoding` names the member that is `base64` for base64 text."""
 
 
 def make_entries(call: Call, settings: Settings, bodies: BodyConverter) -> Iterator[dict[str, Any]]:
