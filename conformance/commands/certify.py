@@ -35,7 +35,7 @@ from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
-from conformance.transport.header_values import from_command_line
+from conformance.transport.header_values import expand_headers
 from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
@@ -183,7 +183,7 @@ def _list_models(options: argparse.Namespace, file: TargetConfig) -> dict[str, A
     Raises:
         CertificationError: the inputs are too large for a manifest, or JSON cannot represent them.
     """
-    tables = config.to_tables({**{name: {} for name in options.target_model}, **file.models})
+    tables = config.format_tables({**{name: {} for name in options.target_model}, **file.models})
     try:
         size = len(json.dumps(tables, indent=1, allow_nan=False))
     except ValueError as error:
@@ -227,7 +227,7 @@ def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> Rep
     try:
         made = settings.make_settings(
             url or "",
-            (*file.headers, *from_command_line(options.target_header)),
+            (*file.headers, *expand_headers(options.target_header)),
             ca_file=options.target_ca or file.ca_file,
             insecure=file.insecure,
             timeout=options.target_timeout or file.timeout or 10.0,

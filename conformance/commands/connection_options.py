@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from conformance.spec.user_error import UserError
 from conformance.transport import settings
-from conformance.transport.header_values import from_command_line
+from conformance.transport.header_values import expand_headers
 from conformance.transport.reference import REFERENCE, ReferenceServer
 from conformance.transport.settings import Settings
 
@@ -51,7 +51,7 @@ def make_settings(options: argparse.Namespace, url: str, grpc: str | None = None
     """
     return settings.make_settings(
         url,
-        from_command_line(options.target_header),
+        expand_headers(options.target_header),
         ca_file=options.target_ca,
         insecure=options.target_insecure,
         timeout=options.target_timeout,

@@ -40,7 +40,7 @@ def decode_reply(reply: Reply) -> Reply | None:
         raise UnmetError(finding.expected, finding.actual, reply)
     if found.body is not None:
         return Reply(replace(reply.exchange, body=found.body))
-    if codings.are_known(coding):
+    if codings.is_decodable(coding):
         raise UnmetError(f"at most {MAX_DECODED_BYTES} bytes after decoding", "a longer body", reply)
     return None
 

@@ -76,7 +76,11 @@ class RowModels:
             return None
         lack = fit.describe_mismatch(model.role.inputs, model.role.outputs, is_described=model.is_described)
         return (
-            conclude_not_applicable(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name)
+            conclude_not_applicable(
+                ReasonKind.NOT_FOR_THIS_MODEL,
+                f"{model.name} does not fit: the row needs a model with {lack}",
+                model.name,
+            )
             if lack
             else None
         )

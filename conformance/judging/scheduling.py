@@ -110,7 +110,7 @@ class ConcurrentScheduler:
         """Run a row again alone and return this result; note whether it differs from the concurrent result."""
         self._wait_for_other_sessions()
         alone = self.main_session.judge(check, row)
-        is_short = alone.is_for(ReasonKind.SHORT_WAIT) or concurrent_result.is_for(ReasonKind.SHORT_WAIT)
+        is_short = alone.has_reason(ReasonKind.SHORT_WAIT) or concurrent_result.has_reason(ReasonKind.SHORT_WAIT)
         if alone.outcome is not concurrent_result.outcome and not is_short:
             self.disturbed_row = format_key(check.id, row.id)
         return alone

@@ -40,7 +40,7 @@ _PYTEST_OUTCOME = {
 
 def find_status(result: CheckResult) -> tuple[str, str, str]:
     """Return the category, letter and word with which pytest counts and shows a result."""
-    if result.is_for(ReasonKind.TARGET_LOST):
+    if result.has_reason(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
     return (*_CATEGORY_AND_LETTER[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
 
@@ -58,7 +58,7 @@ def is_row_report(report: pytest.TestReport) -> bool:
 def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
     """Attach a result to pytest's report, which transports it from a worker to the controller."""
     report.conformance = result.to_dict()  # type: ignore[attr-defined]
-    is_lost = result.is_for(ReasonKind.TARGET_LOST)  # a lost target is reported once, elsewhere
+    is_lost = result.has_reason(ReasonKind.TARGET_LOST)  # a lost target is reported once, elsewhere
     is_beside = result.extension == ROBUSTNESS and result.outcome is Outcome.ERROR  # does not affect the exit status
     report.outcome = "skipped" if is_lost or is_beside else _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
     if report.outcome == "skipped":

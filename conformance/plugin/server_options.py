@@ -25,7 +25,7 @@ from conformance.transport import recording as recordings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import EXTRA, has_grpc
 from conformance.transport.har import HarError
-from conformance.transport.header_values import from_command_line
+from conformance.transport.header_values import expand_headers
 from conformance.transport.recording import Recording
 from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import Settings, SettingsError
@@ -187,7 +187,7 @@ def _merge_headers(given_headers: list[str], file: TargetConfig) -> list[str]:
     """Merge headers: a header of the command line replaces the headers of the target file with the same name."""
     names = {_parse_header_name(header) for header in given_headers}
     try:
-        own = from_command_line(given_headers)
+        own = expand_headers(given_headers)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from error
     return [*[header for header in file.headers if _parse_header_name(header) not in names], *own]

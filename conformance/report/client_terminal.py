@@ -40,7 +40,7 @@ def describe_transports(client: Introduction, judged: Sequence[str]) -> str:
 
 def format_unjudged(results: Sequence[CheckResult]) -> Iterator[str]:
     """Yield a line for each reason why rows were not judged, with the rows."""
-    lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
+    lost = [result for result in results if result.has_reason(ReasonKind.TARGET_LOST)]
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"
     absent = [result for result in results if result.outcome is Outcome.NOT_APPLICABLE]

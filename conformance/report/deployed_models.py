@@ -48,7 +48,7 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
         return
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
-        if result.outcome is Outcome.NOT_APPLICABLE and not any(map(result.is_for, _REPORTED_ELSEWHERE)):
+        if result.outcome is Outcome.NOT_APPLICABLE and not any(map(result.has_reason, _REPORTED_ELSEWHERE)):
             rows.setdefault(result.message, []).append(result)
     reasons = sorted(rows.items(), key=lambda item: -len(item[1]))
     for reason, found in reasons[:MAX_REASONS]:

@@ -79,7 +79,7 @@ def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[s
     """Yield the time spent on answers that never arrived completely, and the number of rows not repeated."""
     if seconds >= MIN_SHOWN_WAIT_S:
         yield f"The run waited {seconds:.0f} s for answers that did not arrive completely."
-    if short := sum(result.is_for(ReasonKind.SHORT_WAIT) for result in results):
+    if short := sum(result.has_reason(ReasonKind.SHORT_WAIT) for result in results):
         yield (
             f"Rows without an answer after a shortened timeout: {short}. The suite did not repeat them with the full "
             "timeout, because other rows of the same requirements had no answer within the full timeout either."
@@ -181,11 +181,11 @@ def format_observations(results: Sequence[CheckResult]) -> Iterator[str]:
 def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator[str]:
     """Yield why rows were not judged, and the roles to deploy, the most useful first."""
     results = conclusion.results
-    lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
+    lost = [result for result in results if result.has_reason(ReasonKind.TARGET_LOST)]
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"
     yield from deployed_models.format_unjudged(results, survey)
-    idle = [result for result in results if result.is_for(ReasonKind.NOTHING_OVER_HTTP)]
+    idle = [result for result in results if result.has_reason(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:
         yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict covers gRPC only."
     if not conclusion.is_narrowed:
@@ -251,7 +251,7 @@ def _format_reasons(conclusion: Conclusion, why: str, musts: Tally) -> str:
     if conclusion.verdict.verdict == NARROWED:
         return f", {why}"
     if conclusion.verdict.verdict == PARTIAL:
-        gaps = conclusion.coverage.brief + musts.inapplicable_clause
+        gaps = conclusion.coverage.brief + musts.inapplicable_counts
         return f": {musts.met} of {musts.applying} MUSTs met, none failed, {gaps}"
     return f"{f': {why}' if why else ''} ({musts.sentence})"
 

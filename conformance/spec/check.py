@@ -46,10 +46,10 @@ class Row:
         values: arguments of the body after target and model.
         role: the model role of this row, if rows differ.
         answers: the requirements of this row, if rows differ.
-        needs: the extensions that the row requires besides that of its requirements, such as binary data for its
-            tensors.
+        needs: the extensions that the row requires in addition to the extension of its requirements, such as binary
+            data for its tensors.
         fit: the constraints on deployed models that can replace the role's model in this row, if rows differ.
-        model: the name of the deployed model to judge, whatever it computes; None: the model of the role.
+        model: the name of the deployed model to judge, which may compute anything; None: the model of the role.
         dangerous: whether requests of the row have crashed servers; such rows run late, and only with an option.
     """
 
@@ -167,7 +167,7 @@ def check(
 
 
 def _split_check(source: Body | Check) -> tuple[Body, tuple[Check, ...]]:
-    """Return the body, and the checks that were already made from it."""
+    """Return the body, and the checks that earlier `check` decorators made from the body."""
     if isinstance(source, Check):
         return source.body, (replace(source, also=()), *source.also)
     return source, ()

@@ -31,8 +31,8 @@ GAP_REASONS: Mapping[GapReason, str] = {
     GapReason.NO_MODEL: "no model fills the role that a row needs",
     GapReason.LEFT_OUT: "the profile leaves the requirement's rows out",
     GapReason.NOT_RUN: "the requirement's rows were not run",
-    GapReason.CANNOT: "the client cannot send such a request",
-    GapReason.NOT_SENT: "no watched client sent a relevant request",
+    GapReason.CANNOT: "the client cannot send a request that the requirement needs",
+    GapReason.NOT_SENT: "no watched client sent a request that the requirement concerns",
 }
 
 
@@ -125,7 +125,7 @@ class Coverage:
 
     @property
     def brief(self) -> str:
-        """The same reasons in one line without the word MUST, for a text that already counts MUSTs."""
+        """The reasons for a partial run in one line without the word MUST, for a text that already counts MUSTs."""
         return ", ".join(self._format_reasons(""))
 
     def _format_reasons(self, noun: str) -> list[str]:
@@ -138,17 +138,17 @@ class Coverage:
 
     @property
     def omissions(self) -> list[str]:
-        """One line with the number of rows that the profile left out; an empty list if it left out none."""
+        """One line with the number of rows that the profile left out; an empty list if that number is 0."""
         return [f"{_format_rows(self.left_out)} left out by the profile {self.profile}"] if self.left_out else []
 
     def _suggest_deployments(self) -> str:
-        """Return which models to deploy first, in brackets; empty if none would help."""
+        """Return a bracketed phrase that names the models to deploy first; empty if no model would help."""
         of_musts = [one for one in self.deployments if one.musts][:MAX_NAMED_MODELS]
         if of_musts:
-            return f" (deploy {_join_roles(of_musts)}: {sum(len(one.musts) for one in of_musts)} more)"
+            return f" (deploy {_join_roles(of_musts)} to judge {sum(len(one.musts) for one in of_musts)} more)"
         of_rows = self.deployments[:MAX_NAMED_MODELS]
         return (
-            f" (deploy {_join_roles(of_rows)}: {_format_rows(sum(one.rows for one in of_rows))} more)"
+            f" (deploy {_join_roles(of_rows)} to judge {_format_rows(sum(one.rows for one in of_rows))})"
             if of_rows
             else ""
         )

@@ -37,7 +37,8 @@ class Document:
     """A document at the revision that the ledger cites.
 
     Attributes:
-        revision: the commit; empty, like `date`, if the document has none.
+        revision: the commit of the document; empty if the document has no commit.
+        date: the date of the commit; empty if the document has no commit.
         copy: the file name of a copy that `sources check` can search; empty for standards.
     """
 
@@ -92,7 +93,7 @@ class Sentence:
 
 
 def _encode_words(words: str) -> str:
-    """Encode words for a text fragment, including its delimiters `-`, `,` and `&`."""
+    """Percent-encode words for a text fragment, including `-`, `,` and `&`, which delimit parts of the fragment."""
     return quote(words, safe="").replace("-", "%2D")
 
 
@@ -112,7 +113,7 @@ def get_sentence(key: str) -> Sentence:
     """Return one sentence.
 
     Raises:
-        KeyError: no document has a sentence of this key; the message names it.
+        KeyError: no document has a sentence with this key; the message names the key.
     """
     if key not in load_sentences():
         raise KeyError(f"unknown sentence {key!r}")

@@ -1,4 +1,4 @@
-"""An environment variable that one program of the suite sets for another."""
+"""The environment variable by which `client watch` tells a pytest run that the run is inside the watched command."""
 
 from __future__ import annotations
 

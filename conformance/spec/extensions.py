@@ -24,5 +24,5 @@ CLASSES_OVER_GRPC = ("classification_grpc",)
 
 
 def find_transport(area: str) -> str:
-    """Return the transport of the requirements of an area."""
+    """Return the transport over which the suite judges the requirements of an area."""
     return GRPC if area in (GRPC, CLIENT_GRPC) else HTTP

@@ -35,23 +35,23 @@ def is_installed(extra: str) -> bool:
     return True
 
 
-def expect_installed(extra: str, what: str) -> None:
+def expect_installed(extra: str, feature: str) -> None:
     """Raise an error if an extra is not installed.
 
     Args:
         extra: a key of `MODULES`.
-        what: the feature that needs the extra, for the message, such as the option that the user wrote.
+        feature: what needs the extra, for the message; for example the option that the user wrote.
 
     Raises:
         MissingExtraError: the extra is not installed.
     """
     if not is_installed(extra):
-        raise MissingExtraError(describe_missing(extra, what))
+        raise MissingExtraError(describe_missing(extra, feature))
 
 
-def describe_missing(extra: str, what: str) -> str:
+def describe_missing(extra: str, feature: str) -> str:
     """Return a sentence that names the feature, the extra that it needs, and the install command."""
-    return f"{what} needs the extra {extra}: {format_install_command(extra)}"
+    return f"{feature} needs the extra {extra}: {format_install_command(extra)}"
 
 
 def format_install_command(extra: str) -> str:

@@ -69,9 +69,9 @@ class Fit:
     def describe_mismatch(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
-        """Return a phrase for the first constraint that a signature does not meet; empty if the signature meets all.
+        """Return the first unmet constraint as a phrase after `a model with`; empty if the signature meets all.
 
-        `is_described` says whether the metadata of the model list its inputs and outputs.
+        `is_described` says whether the metadata list the inputs and outputs of the model.
         """
         first = inputs[0] if inputs else None
         has_json_form = all(tensor.has_json_form for tensor in (*inputs, *outputs))
@@ -82,20 +82,26 @@ class Fit:
             (_has_datatype(self.inputs, inputs[:1]), f"a first input of {_join_datatypes(self.inputs)}"),
             (_has_datatype(self.some_input, inputs), f"an input of {_join_datatypes(self.some_input)}"),
             (_has_datatype(self.outputs, outputs), f"an output of {_join_datatypes(self.outputs)}"),
-            (has_json_form or not self.is_json, "a JSON form of every tensor"),
-            (first is None or len(first.shape) >= self.min_rank, f"an input of {self.min_rank} dimensions"),
+            (has_json_form or not self.is_json, "datatypes that JSON can represent"),
+            (
+                first is None or len(first.shape) >= self.min_rank,
+                f"a first input with at least {self.min_rank} dimensions",
+            ),
             (
                 first is None or self.max_rank is None or len(first.shape) <= self.max_rank,
-                f"an input of no more than {self.max_rank} dimensions",
+                f"a first input with at most {self.max_rank} dimensions",
             ),
-            (not self.is_variable or (first is not None and -1 in first.shape), "an input with a variable dimension"),
-            (is_described or not self.is_described, "inputs in its metadata"),
+            (
+                not self.is_variable or (first is not None and -1 in first.shape),
+                "a first input with a variable dimension",
+            ),
+            (is_described or not self.is_described, "inputs that the model metadata list"),
         )
         return next((words for is_met, words in tests if not is_met), "")
 
 
-def _has_datatype(wanted: frozenset[str], tensors: Sequence[DeclaredTensor]) -> bool:
-    return not wanted or any(tensor.datatype in wanted for tensor in tensors)
+def _has_datatype(allowed: frozenset[str], tensors: Sequence[DeclaredTensor]) -> bool:
+    return not allowed or any(tensor.datatype in allowed for tensor in tensors)
 
 
 def _join_datatypes(datatypes: frozenset[str]) -> str:

@@ -49,7 +49,7 @@ class Basis(StrEnum):
 
 
 class Concern(StrEnum):
-    """The subject of a requirement; `CONCERNS` describes each."""
+    """The subject of a requirement; `CONCERNS` has a description of each subject."""
 
     EXCHANGE = "exchange"
     REFUSAL = "refusal"
@@ -59,12 +59,12 @@ class Concern(StrEnum):
 CONCERNS: Mapping[Concern, str] = {
     Concern.EXCHANGE: "a request that a conforming client may send gets the correct answer, or a well-formed error",
     Concern.REFUSAL: "a request that the protocol's own documents call wrong is refused, and has no effect",
-    Concern.TRANSPORT: "the rules of HTTP, gRPC and JSON that legal requests and readable answers depend on",
+    Concern.TRANSPORT: "requests and answers follow the rules of HTTP, gRPC and JSON",
 }
 
 
 class Party(StrEnum):
-    """The party that a requirement binds."""
+    """Who must meet a requirement: servers or clients."""
 
     SERVER = "server"
     CLIENT = "client"
@@ -138,12 +138,12 @@ class Requirement:
 
     @property
     def url(self) -> str:
-        """The URL of its page: see `links.make_requirement_url`."""
+        """The URL of the requirement on its documentation page: see `links.make_requirement_url`."""
         return make_requirement_url(self.page, self.id)
 
     @property
     def explain(self) -> str:
-        """The command that explains the requirement."""
+        """The shell command that prints an explanation of the requirement."""
         return format_explain_command(self.id)
 
 

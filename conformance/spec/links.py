@@ -13,7 +13,7 @@ PAGES_FOLDER = "docs/requirements"
 
 
 def format_page_name(area: str) -> str:
-    """Return the name of an area's page within its folder."""
+    """Return the file name of the documentation page of an area."""
     return f"{area}.md"
 
 
@@ -23,5 +23,5 @@ def make_requirement_url(area: str, requirement_id: str) -> str:
 
 
 def format_explain_command(requirement_id: str) -> str:
-    """Return the command that explains a requirement."""
+    """Return the shell command that prints an explanation of a requirement."""
     return f"oip-conformance explain {requirement_id}"

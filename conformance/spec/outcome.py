@@ -64,7 +64,7 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
     ),
     Outcome.ADVISORY: Wording("advice", "advice", "a SHOULD is not met"),
     Outcome.OBSERVED: Wording(
-        "observed", "observed", "the documents leave it open; the report records what the server does"
+        "observed", "observed", "the documents do not decide what is right; the report records what the server does"
     ),
     Outcome.PASS: Wording("pass", "passed", "judged and met"),
     Outcome.NOT_APPLICABLE: Wording(
@@ -74,7 +74,7 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
 
 
 class ReasonKind(StrEnum):
-    """The kinds of reasons why a row has no verdict; brackets in the comments say what `Reason.subject` holds."""
+    """The kinds of reasons why a row has no verdict; each comment has the content of `Reason.subject` in brackets."""
 
     NOT_OFFERED = "not_offered"  # an extension is not offered (its name)
     TRANSPORT_NOT_GIVEN = "transport_not_given"  # the user gave no address for a transport (its name)
@@ -95,7 +95,7 @@ class ReasonKind(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """How a server answered a valid request; `NONE`: no answer came."""
+    """How a server answered a valid request; `NONE` means that no answer came."""
 
     RIGHT = "right"
     WRONG = "wrong"

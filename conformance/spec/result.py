@@ -11,14 +11,15 @@ from conformance.spec.outcome import Outcome, Reason, ReasonKind
 
 
 class MessageEvidence(TypedDict):
-    """A request or an answer as plain data; all but the body is safe to display.
+    """A request or an answer as plain data; everything except the body is safe to display.
 
     Attributes:
         head: the request line or status, each header, and a transport failure if any; one line each.
         length: the length of the body in bytes.
         sha256: the digest of the body.
         body_base64: the body; absent if it is long.
-        fields: the fields of the body: start, end, label, and the size of an element if all have the same size.
+        fields: the fields of the body, each with start, end and label. A tensor whose elements all have the same size
+            also has the size of an element.
     """
 
     head: list[str]
@@ -47,7 +48,7 @@ class Failure:
         answer: the JSON of the answer, and a description of the data after the JSON.
         repeat: a shell command that repeats the request; empty if no request was sent.
         asked: the task given to a client; empty for servers.
-        evidence: the exchange, or None; a report keeps it for the first row of each check and requirement.
+        evidence: the exchange, or None; a report has the exchange only for the first row of a check and requirement.
     """
 
     requirement: str
@@ -67,13 +68,13 @@ class Failure:
 
 
 class SentRequests(TypedDict):
-    """The properties of a row's valid inference requests, which a server must answer, and how it answered.
+    """The properties of a row's valid inference requests, and how the server answered these requests.
 
     Attributes:
         features: properties of the requests, the simplest first. Each is a pair: a text, and the requirement that a
             server breaks if it refuses requests with this property.
-        answer: an `AnswerKind`.
-        over: the transport.
+        answer: how the server answered, an `AnswerKind`.
+        over: the transport of the requests, `http` or `grpc`.
     """
 
     features: list[tuple[str, str]]
@@ -91,8 +92,8 @@ class CheckResult:
         reason: why the row has no verdict, or None.
         observation: the observed behaviour, or empty.
         exchanges: the number of exchanges.
-        sent: the failed inference request; if the row passed, all its answered inference requests; None if there are
-            none.
+        sent: the failed inference request; if the row passed, all inference requests of the row that the server
+            answered; None if there is no such request.
     """
 
     id: str
@@ -115,7 +116,7 @@ class CheckResult:
         """The id with the row, for reports and baselines."""
         return format_label(self.id, self.row)
 
-    def is_for(self, kind: ReasonKind) -> bool:
+    def has_reason(self, kind: ReasonKind) -> bool:
         """Return whether the row has no verdict for a reason of this kind."""
         return self.reason is not None and self.reason.kind is kind
 

@@ -15,11 +15,11 @@ Entry = Mapping[str, Any]
 
 IN_DOUBT, NOT_JUDGED, NOT_APPLICABLE = "in doubt", "not judged", "not applicable"
 ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not used"}
-# The explanations of these words.
+# The explanations of these three phrases.
 MEANINGS: Mapping[str, str] = {
-    IN_DOUBT: "a row of the requirement was blocked or in error, so the suite cannot say whether it is met",
+    IN_DOUBT: "a row was blocked or in error, so the suite cannot say whether the requirement is met",
     NOT_JUDGED: "the requirement applies, but no row of it was judged: a model is missing, the profile leaves the rows "
-    "out, they were not run, or no request of the client involves it",
+    "out, the rows were not run, or no request of the client concerns the requirement",
     ABSENT[
         Party.SERVER
     ]: "the requirement is of an extension that the server does not offer; it does not count against the server",
@@ -80,17 +80,17 @@ class Tally:
     @property
     def _other_counts(self) -> str:
         others = ((self.failed, "not met"), (self.in_doubt, IN_DOUBT), (self.not_judged, NOT_JUDGED))
-        return "".join(f", {count} {what}" for count, what in others if count) + self.inapplicable_clause
+        return "".join(f", {count} {what}" for count, what in others if count) + self.inapplicable_counts
 
     @property
     def words(self) -> list[str]:
-        """The words of `sentence` that `MEANINGS` explains."""
+        """The phrases of `sentence` that are keys of `MEANINGS`, such as `in doubt`."""
         counts = ((self.in_doubt, IN_DOUBT), (self.not_judged, NOT_JUDGED), (self.not_offered, self.not_offered_words))
         return [word for count, word in (*counts, (self.not_applicable, NOT_APPLICABLE)) if count]
 
     @property
-    def inapplicable_clause(self) -> str:
-        """The end of `sentence`, about requirements that do not apply, from the semicolon on; empty if all apply."""
+    def inapplicable_counts(self) -> str:
+        """The counts of requirements that do not apply, such as `; 2 not offered`; empty if all apply."""
         others = ((self.not_offered, self.not_offered_words), (self.not_applicable, NOT_APPLICABLE))
         return "".join(f"; {count} {what}" for count, what in others if count)
 
@@ -109,7 +109,7 @@ def count_requirements(
         requirements: the report's entries of all requirements.
         offered: the extensions that the target offers.
         selected: the extensions that the user selected; empty if none.
-        party: the judged party.
+        party: whether the target is a server or a client.
     """
     entries = [entry for entry in select_requirements(requirements, selected) if entry["level"] == level]
     found = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
@@ -173,5 +173,5 @@ def select_requirements(requirements: Iterable[Entry], selected: Collection[str]
 
 
 def is_judged(entry: Entry) -> bool:
-    """Return whether a requirement has a verdict other than `not_applicable`; blocked and error count as well."""
+    """Return whether a requirement has a verdict other than `not_applicable`, which may be `blocked` or `error`."""
     return bool(entry["verdict"] != Outcome.NOT_APPLICABLE)

@@ -118,14 +118,14 @@ def conclude(
         is_narrowed: whether the user deselected the missing rows.
     """
 
-    def decide(own: Sequence[CheckResult], own_coverage: Coverage) -> Verdict:
-        return _build_verdict(own, missing, lost, stopped, own_coverage, is_narrowed=is_narrowed)
+    def build_verdict(counted: Sequence[CheckResult], counted_coverage: Coverage) -> Verdict:
+        return _build_verdict(counted, missing, lost, stopped, counted_coverage, is_narrowed=is_narrowed)
 
-    found = decide(results, coverage)
-    bearing = [result for result in results if counts_for_interoperability(result)]
-    own = decide(bearing, coverage.limit_to(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
-    words = {word: value for value, word in _VERDICT_OF_INTEROPERABILITY.items()}
-    return replace(found, interoperable=words.get(own.verdict))
+    found = build_verdict(results, coverage)
+    counted = [result for result in results if counts_for_interoperability(result)]
+    exchange = build_verdict(counted, coverage.limit_to(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
+    values = {word: value for value, word in _VERDICT_OF_INTEROPERABILITY.items()}
+    return replace(found, interoperable=values.get(exchange.verdict))
 
 
 def counts_for_interoperability(result: CheckResult) -> bool:
@@ -174,7 +174,7 @@ _BLOCKED_OR_ERROR = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
 
 
 def _describe_lost_target(results: Sequence[CheckResult], lost: str) -> str:
-    count = sum(result.is_for(ReasonKind.TARGET_LOST) for result in results)
+    count = sum(result.has_reason(ReasonKind.TARGET_LOST) for result in results)
     return f"{_format_rows(count)} not judged: the target is gone: {lost}" if count else f"the target is gone: {lost}"
 
 
@@ -202,7 +202,7 @@ def conclude_extensions(
     *,
     is_narrowed: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Return for each extension and the base protocol whether it is offered, its verdict and its counts.
+    """Return the report's entry of each extension and of the base protocol: offered or not, verdict, and counts.
 
     Args:
         results: the results of all rows that ran.
@@ -236,7 +236,7 @@ def _belongs_to_extension(extension: str, entry: ledger.Requirement) -> bool:
 def _decide_extension(
     own: Sequence[CheckResult], missing: Collection[str], coverage: Coverage, *, is_narrowed: bool
 ) -> Verdict:
-    """Return the verdict of an extension; partial if no row of the extension could be judged, for lack of a model."""
+    """Return the verdict of an extension; partial if all its rows lack a model, so that none could be judged."""
     is_judged = any(result.outcome is not Outcome.NOT_APPLICABLE for result in own)
     if not (is_judged or missing) and coverage.has_gap:
         return Verdict(PARTIAL)

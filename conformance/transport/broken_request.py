@@ -37,7 +37,7 @@ class BrokenRequest:
 
     @property
     def is_deliberate(self) -> bool:
-        """Whether the server refuses this request on purpose: with the same 5xx status each time."""
+        """Whether the server refuses the request on purpose, since both replies have the same 5xx status."""
         status = self.reply.status
         return not self.lost and status is not None and status >= 500 and self.second_reply.status == status
 

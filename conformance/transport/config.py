@@ -128,7 +128,7 @@ def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
     }
 
 
-def to_tables(models: Mapping[str, UserInputs]) -> dict[str, Any]:
+def format_tables(models: Mapping[str, UserInputs]) -> dict[str, Any]:
     """Convert the user's inputs for each model to the tables that `build_user_inputs` reads."""
     return {
         model: {"inputs": {name: _build_table(tensor) for name, tensor in given.items()}}
@@ -142,17 +142,17 @@ def _build_table(tensor: UserTensor) -> dict[str, Any]:
 
 
 def _parse_placement(role: str, entry: str | Mapping[str, Any]) -> Placement:
-    _require_known(role, roles.load(), "roles", "role")
+    _expect_known_name(role, roles.load(), "roles", "role")
     if isinstance(entry, str):
         return Placement(entry)
     found = roles.load()[role]
     for member, specs in (("inputs", found.inputs), ("outputs", found.outputs)):
         for name in entry.get(member, {}):
-            _require_known(name, [spec.name for spec in specs], f"roles.{role}.{member}", "tensor")
+            _expect_known_name(name, [spec.name for spec in specs], f"roles.{role}.{member}", "tensor")
     return Placement(entry["model"], entry.get("version", ""), Names(entry.get("inputs", {}), entry.get("outputs", {})))
 
 
-def _require_known(name: str, names: Collection[str], place: str, kind: str) -> None:
+def _expect_known_name(name: str, names: Collection[str], setting: str, kind: str) -> None:
     if name not in names:
-        like = difflib.get_close_matches(name, names, 1) or sorted(names)[:4]
-        raise SettingsError(f"{place}: there is no {kind} {name!r}, but {', '.join(like)}")
+        near = difflib.get_close_matches(name, names, 1) or sorted(names)[:4]
+        raise SettingsError(f"{setting}: there is no {kind} {name!r}; similar: {', '.join(near)}")

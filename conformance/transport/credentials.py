@@ -80,12 +80,12 @@ def _select_hideable(found: Iterable[str]) -> tuple[str, ...]:
 def _explain_unmaskable(secret: str) -> str:
     """Return why hiding this text could damage correct answers; empty if it can be hidden."""
     if len(secret) < MIN_SECRET_CHARS:
-        return f"it has fewer than {MIN_SECRET_CHARS} characters"
+        return f"the value has fewer than {MIN_SECRET_CHARS} characters"
     if len(set(secret)) < MIN_DISTINCT_CHARS:
-        return f"it has fewer than {MIN_DISTINCT_CHARS} different characters"
+        return f"the value has fewer than {MIN_DISTINCT_CHARS} different characters"
     if secret.isdecimal() and len(secret) < MIN_SECRET_DIGITS:
-        return f"it is a number of fewer than {MIN_SECRET_DIGITS} digits"
-    return "it is a word of the protocol" if is_word(secret) else ""
+        return f"the value is a number of fewer than {MIN_SECRET_DIGITS} digits"
+    return "the value is a word of the protocol" if is_word(secret) else ""
 
 
 def _decode_basic(encoded: str) -> str:

@@ -55,7 +55,7 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
     if stream.failure is not None and status_text is None:
         return replace(found, failure=stream.failure)
     if len(set(stream.list_values("grpc-status"))) > 1:
-        return _mark_failed(found, FailureKind.MALFORMED, "more than one status")
+        return _mark_failed(found, FailureKind.MALFORMED, "more than one gRPC status")
     if status_text is not None:
         return _apply_status(found, stream, status_text)
     if stream.reset in CODES_BY_RESET:
@@ -79,12 +79,12 @@ def _describe_content_type(stream: Stream) -> str:
 def _classify_by_http_status(found: Exchange, stream: Stream, http: str) -> Exchange:
     """Return the exchange of an answer without a gRPC status: a refusal for an HTTP error status, else a failure."""
     if not re.fullmatch("[2-5][0-9][0-9]", http):
-        return _mark_failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")
+        return _mark_failed(found, FailureKind.MALFORMED, f"no valid HTTP status: {http[:20]}")
     if http == "200":
         ending = "the stream ended" if stream.has_messages else f"an answer of {_describe_content_type(stream)}"
         return _mark_failed(found, FailureKind.STATUSLESS, f"{ending} without a status")
     if http.startswith("2"):
-        return _mark_failed(found, FailureKind.STATUSLESS, f"HTTP status {http} without a status of gRPC")
+        return _mark_failed(found, FailureKind.STATUSLESS, f"HTTP status {http} without a gRPC status")
     return replace(
         found, status=int(http), code=CODES_BY_HTTP_STATUS.get(int(http), "UNKNOWN"), details=f"HTTP status {http}"
     )

@@ -16,11 +16,11 @@ def has_grpc() -> bool:
     return extras.is_installed(EXTRA)
 
 
-def expect_grpc(what: str) -> None:
-    """Require that gRPC is available.
+def expect_grpc(feature: str) -> None:
+    """Raise an error if the packages for gRPC are not installed.
 
     Raises:
-        MissingExtraError: gRPC is not available; the message says that the feature `what` needs the extra.
+        MissingExtraError: a package is missing; the message says that `feature` needs the extra `grpc`.
     """
     if not has_grpc():
-        raise extras.MissingExtraError(extras.describe_missing(EXTRA, what))
+        raise extras.MissingExtraError(extras.describe_missing(EXTRA, feature))

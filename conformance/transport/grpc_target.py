@@ -17,7 +17,7 @@ class GrpcTarget:
     """One target over gRPC.
 
     Attributes:
-        over_http: the `Target` that makes the calls; whether HTTP is judged does not matter.
+        over_http: the `Target` that makes the calls, even if only gRPC is judged.
     """
 
     outlives_errors = True
@@ -42,7 +42,7 @@ class GrpcTarget:
         return self.over_http.exchanges
 
     def model(self, role: str, salt: int = 0) -> Model | None:
-        """Return the model that fills a role; None if the target has no such model."""
+        """Return the model that fills a role, or None; for `salt` see `Target.model`."""
         return self.over_http.model(role, salt)
 
     def infer(self, request: InferRequest, /, edit: Edit | None = None) -> Reply:

@@ -47,14 +47,14 @@ class HarError(ValueError):
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-class Bodies(Protocol):
+class BodyConverter(Protocol):
     """Converts bodies to members of an entry: `BodyWriter`, or the journal, which writes the bodies later."""
 
     def build_members(self, body: bytes, encoding: str) -> dict[str, Any]:
-        """Return the members that represent a body; `encoding` is the name of the member that may be `base64`."""
+        """Return the members that represent a body; `encoding` names the member that is `base64` for base64 text."""
 
 
-def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
+def make_entries(call: Call, settings: Settings, bodies: BodyConverter) -> Iterator[dict[str, Any]]:
     """Yield an entry for each exchange of a call; one entry without an answer if the call has no exchanges."""
     url = settings.find_base_url(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
@@ -101,7 +101,7 @@ def _drop_empty(**members: str | None) -> dict[str, str]:
     return {name: value for name, value in members.items() if value}
 
 
-def _format_request(exchange: Exchange, settings: Settings, bodies: Bodies) -> dict[str, Any]:
+def _format_request(exchange: Exchange, settings: Settings, bodies: BodyConverter) -> dict[str, Any]:
     message = exchange.message
     hidden = {name.lower() for name, _ in settings.headers if name.lower() != "host"}
     kind = message.header("Content-Type") or ""
@@ -122,7 +122,7 @@ def _format_request(exchange: Exchange, settings: Settings, bodies: Bodies) -> d
     }
 
 
-def _format_response(exchange: Exchange, hidden: Sequence[str], bodies: Bodies) -> dict[str, Any]:
+def _format_response(exchange: Exchange, hidden: Sequence[str], bodies: BodyConverter) -> dict[str, Any]:
     headers = tuple((name, credentials.hide(value, hidden)) for name, value in exchange.headers)
     kind = next((value for name, value in headers if name.lower() == "content-type"), "")
     body = credentials.hide_bytes(exchange.body, hidden)
@@ -152,7 +152,7 @@ def find_bodies(entry: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]
 
 def format_document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the text of an archive in pieces: a line for `log`, and a line for each entry."""
-    yield format_first_line(log)
+    yield format_log_line(log)
     separator = ""
     for entry in entries:
         yield f"{separator}{json.dumps(entry)}"
@@ -160,8 +160,8 @@ def format_document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
     yield "\n]}}\n"
 
 
-def format_first_line(log: Mapping[str, Any]) -> str:
-    """Return the line before the first entry, with the members of `log`."""
+def format_log_line(log: Mapping[str, Any]) -> str:
+    """Return the first line of an archive: the members of `log`, and the start of the list of entries."""
     return json.dumps({"log": log}).removesuffix("}}") + ', "entries": [\n'
 
 
@@ -281,7 +281,7 @@ def _expect_members(
         raise ValueError(f"{name} has no {missing}")
     for member, kinds in (*members.items(), *(optional or {}).items()):
         if member in found and not _is_instance(found[member], kinds):
-            raise ValueError(f"{name}: {member} is of another type")
+            raise ValueError(f"{name}: {member} has the wrong type")
 
 
 def _is_header(found: Any) -> bool:

@@ -90,7 +90,7 @@ def compute_digest(body: bytes) -> str:
 
 @dataclass(slots=True)
 class BodyWriter:
-    """Converts the bodies of one recording to members of its entries; called in the order of the recording."""
+    """Converts the bodies of one recording to members of its entries, in the order of the entries."""
 
     _seen: dict[str, bool] = field(default_factory=dict)  # digest -> whether the body was written whole
     _room: int = MAX_TOTAL_BYTES
@@ -100,7 +100,7 @@ class BodyWriter:
 
         Args:
             body: complete, or an excerpt.
-            encoding: the name of the member that says `base64` if the text is base64.
+            encoding: the name of the member that is `base64` if the body is stored as base64, and else absent.
         """
         if len(body) < MIN_SHARED_BYTES and not isinstance(body, Excerpt):
             return _encode_body(body, encoding)
@@ -126,7 +126,7 @@ def _encode_body(body: bytes, encoding: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class BodyReader:
-    """Converts members of entries back to bodies; called in the order of the recording."""
+    """Converts members of a recording's entries back to bodies, in the order of the entries."""
 
     _seen: dict[str, bytes] = field(default_factory=dict)
 

@@ -22,7 +22,7 @@ _MAX_FILE_BYTES: Final = 64 * 1024  # bytes of a file that holds a value
 _VARIABLE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
 
 
-def from_command_line(headers: Iterable[str]) -> list[str]:
+def expand_headers(headers: Iterable[str]) -> list[str]:
     """Return the headers of the command line, each as "Name: value", with expanded values.
 
     Raises:
@@ -36,44 +36,46 @@ def _expand_header(header: str) -> str:
     return f"{name}:{expand(value.strip(), f'--target-header {name!r}')}" if colon else header
 
 
-def expand(value: str, place: str, folder: Path | None = None) -> str:
+def expand(value: str, setting: str, folder: Path | None = None) -> str:
     """Expand a header value.
 
     Args:
         value: the value that the user wrote.
-        place: the option or setting with the value, for messages.
+        setting: the option or setting that has the value; messages begin with it.
         folder: the base folder of relative file names; None: the current folder.
 
     Raises:
         SettingsError: a variable is not set, or a file cannot be read.
     """
     if value.startswith("@") and not value.startswith("@@"):
-        return _read_file((folder or Path()) / value[1:], place)
-    return expand_variables(value[1:] if value.startswith("@@") else value, place)
+        return _read_file((folder or Path()) / value[1:], setting)
+    return expand_variables(value[1:] if value.startswith("@@") else value, setting)
 
 
-def expand_variables(text: str, place: str) -> str:
+def expand_variables(text: str, setting: str) -> str:
     """Replace each ${NAME} in the text by the value of the environment variable.
 
     Raises:
-        SettingsError: the environment has no such variable; the message begins with `place`.
+        SettingsError: the environment has no such variable; the message begins with `setting`.
     """
 
     def find_value(found: re.Match[str]) -> str:
         if found[1]:
             return found[0][1:]
         if found[2] is None:
-            raise SettingsError(f"{place}: ${{ begins the name of a variable, ${{NAME}}; write $${{ for a literal ${{")
+            raise SettingsError(
+                f"{setting}: ${{ begins the name of a variable, ${{NAME}}; write $${{ for a literal ${{"
+            )
         if found[2] not in os.environ:
-            raise SettingsError(f"{place}: the environment has no variable {found[2]}")
+            raise SettingsError(f"{setting}: the environment has no variable {found[2]}")
         return os.environ[found[2]]
 
     return _VARIABLE.sub(find_value, text)
 
 
-def _read_file(path: Path, place: str) -> str:
+def _read_file(path: Path, setting: str) -> str:
     try:
         return files.read_text(path, _MAX_FILE_BYTES).strip()
     except files.UnreadableError as error:
         hint = "" if path.exists() else "; write @@ for a value that begins with @"
-        raise SettingsError(f"{place}: the file {path}: {error}{hint}") from error
+        raise SettingsError(f"{setting}: cannot read the file {path}: {error}{hint}") from error

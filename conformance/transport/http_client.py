@@ -199,7 +199,7 @@ class HttpClient:
 
 
 def _is_malformed(error: BaseException | None) -> bool:
-    """Return whether an answer was malformed: then h11 is the cause of the error, otherwise the connection closed."""
+    """Return whether h11 raised the error because of a malformed answer; otherwise the connection was closed."""
     while error is not None:
         if isinstance(error, h11.RemoteProtocolError):
             return True

@@ -168,7 +168,7 @@ def merge(
         partial.replace(folder / har.NAME)
     except (ValueError, LookupError, TypeError) as error:  # the disk was full when a part was written
         partial.unlink(missing_ok=True)
-        raise JournalError(EIO, "the file of a process is incomplete") from error
+        raise JournalError(EIO, "the journal of a process is incomplete") from error
     except OSError:
         partial.unlink(missing_ok=True)
         raise
@@ -252,7 +252,7 @@ def _insert_bodies(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter)
         stored.seek(place["start"])
         body = stored.read(place["size"])
         if len(body) < place["size"]:
-            raise ValueError("a body is incomplete")
+            raise ValueError("a body in the journal is incomplete")
         if "head" in place:
             body = Excerpt.from_part(body, place["length"], place["digest"], place["head"])
         elif compute_digest(body) != place["digest"]:  # data before it were not written completely

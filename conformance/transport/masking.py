@@ -83,7 +83,7 @@ class Mask:
         return text if hidden == octets else hidden.decode("utf-8", "replace")
 
     def _find_secrets(self, text: bytes, sent: bytes) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each secret in `text` that `sent` does not contain; both come from `fold`."""
+        """Yield start and end of each secret in `text` that `sent` does not contain; both texts are folded (`fold`)."""
         yield from (match.span() for match in self._short.finditer(text) if match[0] not in sent)
         places, numbers = self._find_pieces(text)
         if not len(places):
@@ -97,7 +97,7 @@ class Mask:
         yield from zip(places[firsts[is_proven]].tolist(), ends.tolist(), strict=True)
 
     def _find_pieces(self, text: bytes) -> tuple[Numbers, Numbers]:
-        """Return the offsets of secret pieces in a text from `fold`, and the index of each in `self._pieces`."""
+        """Return the offset of each secret piece in a folded text, and the index of the piece in `self._pieces`."""
         count = max(len(text) - PIECE_BYTES + 1, 0)
         words = np.ndarray((count,), "<u8", text.ljust(PIECE_BYTES), strides=(1,))
         places, numbers = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
@@ -213,11 +213,11 @@ def list_encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
         for digits in (octets.hex(), octets.hex(" "), octets.hex(":")):
             yield digits.encode(), True
         for before in range(3):
-            yield fold(_encode_inner_base64(octets, before)), False
+            yield fold(_encode_base64_at(octets, before)), False
 
 
-def _encode_inner_base64(octets: bytes, before: int) -> bytes:
-    """Return the base64 characters of these bytes if `before` bytes precede, without characters of other bytes."""
+def _encode_base64_at(octets: bytes, before: int) -> bytes:
+    """Return the base64 characters that encode only `octets`, if `before` other bytes precede them in the data."""
     first, end = -(-before * 8 // 6), (before + len(octets)) * 8 // 6
     return b64encode(bytes(before) + octets)[first:end]
 

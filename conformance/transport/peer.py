@@ -16,9 +16,10 @@ class Peer(Protocol):
 
     Attributes:
         outlives_errors: whether checks send the next request on the same connection after a refusal. True over gRPC.
-            False over HTTP, where some servers close the connection without notice; a separate check covers this.
-        through_json: whether received values are approximate, because they were decimal numbers in JSON. None: for
-            each output this depends on whether the output is JSON or binary. False: all values are exact, as in gRPC.
+            False over HTTP, where some servers close the connection without notice; a separate check judges these
+            servers.
+        through_json: whether received values are approximate, because they were decimal numbers in JSON. False over
+            gRPC, where all values are exact. None over HTTP, where only the values of JSON outputs are approximate.
     """
 
     outlives_errors: bool
@@ -37,7 +38,7 @@ class Peer(Protocol):
         """The exchanges of the scope, in order."""
 
     def model(self, role: str, salt: int = 0) -> Model | None:
-        """Return the model that fills a role; None if the target has no such model."""
+        """Return the model that fills a role, or None; for `salt` see `Target.model`."""
 
     def infer(self, request: InferRequest, /) -> Reply:
         """Send an inference request on a kept connection."""

@@ -137,8 +137,9 @@ def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
     return Call(entry["_scope"], entry["_call"], (exchange.message,), exchanges, lost, has_died, has_hung)
 
 
-def _join_calls(places: Mapping[int, Call]) -> Call:
-    found = [places[place] for place in sorted(places)]
+def _join_calls(calls: Mapping[int, Call]) -> Call:
+    """Join calls with one message each to one call; `calls` maps the position of the message to its call."""
+    found = [calls[position] for position in sorted(calls)]
     first = found[0]
     messages = tuple(message for one in found for message in one.messages)
     exchanges = () if first.lost else tuple(exchange for one in found for exchange in one.exchanges)

@@ -1,4 +1,4 @@
-"""The faults of the bundled reference server, read from its own list: the suite imports none of its code."""
+"""The faults of the bundled reference server, which lists them as JSON: the suite imports no code of the server."""
 
 from __future__ import annotations
 

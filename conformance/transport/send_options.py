@@ -29,10 +29,10 @@ class ChunkFormat:
     def described(self) -> str:
         """The differences from the default format, in words; empty if there are none."""
         deviations = {
-            f", with {self.extension} behind each size": self.extension,
-            f", with {', '.join(name for name, _ in self.trailers)} behind the last": self.trailers,
-            ", sizes in capitals": self.capitals,
-            f", sizes of {self.zeros} digits": self.zeros > 1,
+            f", with {self.extension} after each chunk size": self.extension,
+            f", with {', '.join(name for name, _ in self.trailers)} after the last chunk": self.trailers,
+            ", chunk sizes in capitals": self.capitals,
+            f", chunk sizes of {self.zeros} digits": self.zeros > 1,
         }
         return "".join(text for text, holds in deviations.items() if holds)
 

@@ -35,7 +35,7 @@ class RateLimit:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def wait(self, requests: int = 1) -> None:
-        """Wait until this many requests may be sent at once; later callers wait until the rate allows their own."""
+        """Wait until the rate allows `requests` requests at once, after the requests of earlier callers."""
         if self.rate is None:
             return
         with self._lock:
@@ -136,7 +136,7 @@ class Settings:
         return self.grpc
 
     def find_base_url(self, message: Message) -> str:
-        """Return the URL to which the path of a message is appended: that of gRPC for a call, else that of HTTP."""
+        """Return the URL before the path of a message: the gRPC address for a gRPC call, else the HTTP URL."""
         return self.grpc_address.url if message.method == GRPC_METHOD else self.url
 
     @property

@@ -284,7 +284,7 @@ def send_in_pieces(
     pieces = split_at_offsets(message.body, offsets)
     kind = "chunk" if chunks else "TCP segment"
     note = f"body in {len(pieces)} {kind}s, cut at {list(offsets)}" if offsets else f"body in one {kind}"
-    note += (chunks.described if chunks else "") + (", all in one write" if at_once else "")
+    note += (chunks.described if chunks else "") + (", head and body in one write" if at_once else "")
     sent = pieces if chunks is None else list(chunks.format_chunks(pieces))
     head = render_head(settings, message, chunked=chunks is not None)
     with connect(settings) as connection:
@@ -332,7 +332,7 @@ def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkForma
             broken = connection.send(body)
         answer = connection.receive(message)
     failure = answer.failure if answer.status else broken or answer.failure
-    return replace(answer, failure=failure, go_ahead=go_ahead, note="body held back")
+    return replace(answer, failure=failure, go_ahead=go_ahead, note="body held back after Expect: 100-continue")
 
 
 def send_and_read_late(settings: Settings, message: Message) -> Exchange:
@@ -341,7 +341,7 @@ def send_and_read_late(settings: Settings, message: Message) -> Exchange:
         connection.set_receive_buffer(RECEIVE_BUFFER_BYTES)
         connection.send([render_request(settings, message)])
         connection.delay_reading(READ_PAUSE_S)
-        return replace(connection.receive(message), note="answer left unread for a moment")
+        return replace(connection.receive(message), note="answer read after a pause")
 
 
 def send_on_one_connection(

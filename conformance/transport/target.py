@@ -95,8 +95,8 @@ class Target(TargetClient):
     def probe_once(self, name: str, probe: Callable[[], bool]) -> bool:
         """Call `probe` in a scope of this name, and return its result; later calls return the cached result.
 
-        Several rows share a probe. If the target has hung, the probe has short waits, because there may be many probes
-        with requests that hang. A probe that fails only because the server is slow costs some requests, not a verdict.
+        Several rows share a probe. If the target has hung, the probe has short waits, because the requests of many
+        probes may hang. A probe that fails only because the server is slow costs some requests, not a verdict.
         """
         if name not in self._probe_results:
             with self.scope(name, shortens_waits=True):
@@ -172,7 +172,7 @@ class Target(TargetClient):
             at_once: whether head and pieces are sent in one write instead of one write each.
         """
         settings, message = self.settings, self._add_user_agent(message)
-        return self._send_bare(
+        return self._call_with_retry(
             message, lambda: sockets.send_in_pieces(settings, message, offsets, chunks, at_once=at_once), chunks
         )
 
@@ -198,14 +198,16 @@ class Target(TargetClient):
         After a final answer the body is not sent. `Exchange.go_ahead` records the server's reaction.
         """
         message = self._add_user_agent(message)
-        return self._send_bare(message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks)
+        return self._call_with_retry(
+            message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks
+        )
 
     def send_and_read_late(self, message: Message) -> Reply:
         """Send a message, and read the answer after a pause, with a small receive buffer."""
         message = self._add_user_agent(message)
-        return self._send_bare(message, lambda: sockets.send_and_read_late(self.settings, message))
+        return self._call_with_retry(message, lambda: sockets.send_and_read_late(self.settings, message))
 
-    def _send_bare(
+    def _call_with_retry(
         self, message: Message, exchange: Callable[[], Exchange], chunks: ChunkFormat | None = None
     ) -> Reply:
         return self._call([message], lambda: [self._retry_until_back(exchange)], chunked=range(chunks is not None))[0]
@@ -257,7 +259,7 @@ class Target(TargetClient):
         if all(message.method == GRPC_METHOD for message in messages):
             return self._call(messages, lambda: self._retry_until_back(lambda: self._call_together(messages)))
         share = len(messages)
-        note = f"one of {share} in flight"
+        note = f"one of {share} concurrent requests"
 
         def send_all() -> list[Exchange]:
             sent = self._send_concurrently(lambda message: self._send_fresh(message, share), messages)
@@ -271,7 +273,7 @@ class Target(TargetClient):
         self._call([message], lambda: [self._retry_until_back(lambda: self._grpc.cancel(message, fresh=fresh))])
 
     def _call_together(self, messages: Sequence[Message]) -> list[Exchange]:
-        note = f"one of {len(messages)} in flight on one connection"
+        note = f"one of {len(messages)} concurrent calls on one connection"
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
     def send_with(self, options: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
@@ -312,7 +314,7 @@ class Target(TargetClient):
     def send_together_with(self, options: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages concurrently, each with its own options and connection; replies are in the same order."""
         messages = [self._add_user_agent(message) for message in messages]
-        note = f"one of {len(messages)} in flight"
+        note = f"one of {len(messages)} concurrent requests"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
         def send_with_options(sent: tuple[SendOptions, Message]) -> Exchange:
@@ -339,6 +341,6 @@ class Target(TargetClient):
             was_reset = exchange.status is None and Reply(exchange).has_failed(FailureKind.BROKEN)
             if pause is None or not was_reset:
                 break
-            note = f", sent again after {attempt} resets"
+            note = f", attempt {attempt + 1} after a connection reset"
             time.sleep(pause)
         return replace(exchange, note=note)

@@ -176,14 +176,14 @@ class TargetClient:
                 vars(self).pop(one).close()
 
     def record(self, call: Call) -> None:
-        """Write a call to the journal, if there is one; in a scope with a short wait keep the call until its end."""
+        """Write a call to the journal, if there is one; in a scope with a short wait, do so when the scope ends."""
         if self._held is not None:
             self._held.append(call)
         elif self.journal:
             self.journal(call)
 
     def _add_user_agent(self, message: Message) -> Message:
-        """Return the message with the scope's client name; the HTTP and gRPC clients add the suite's own name."""
+        """Return the message with the scope's client name; if that is the suite's own, the sender adds it later."""
         return message if self.client is OWN_CLIENT else self.client.add_user_agent(message)
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
@@ -232,7 +232,9 @@ class TargetClient:
             if self._discovery_budget.has_many_in_a_row:
                 raise self._mark_lost(f"{self._discovery_budget.in_a_row} requests in a row")
             if self._discovery_budget.is_used_up:
-                raise self._mark_lost(f"{self._discovery_budget.waits} requests, and no inference between them,")
+                raise self._mark_lost(
+                    f"{self._discovery_budget.waits} requests, with no answered inference between them,"
+                )
         return [Reply(one) for one in numbered]
 
     def _note_latency(self, exchanges: Sequence[Exchange]) -> None:
@@ -290,7 +292,7 @@ class TargetClient:
         """
         state = "is silent" if self._wait_budget.is_silent else "never ends an answer"
         self.lost = (
-            f"{self.settings.url} {state}: {requests} had no whole answer in {self.settings.timeout:g} s{ending}"
+            f"{self.settings.url} {state}: {requests} had no complete answer in {self.settings.timeout:g} s{ending}"
         )
         return TargetLostError(self.lost)
 
@@ -303,14 +305,14 @@ class TargetClient:
         self.settings.rate_limit.wait()
         plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
         found = self._retry_until_back(lambda: self._send(plain, fresh=True))
-        waits = f"{self._wait_budget.waits} requests, and no inference between them,"
+        waits = f"{self._wait_budget.waits} requests, with no answered inference between them,"
         if is_wait(found):
             raise self._mark_lost(waits, f", nor had {plain.method} {plain.path}")
-        if self._wait_budget.is_used_up and not self._still_infers():
+        if self._wait_budget.is_used_up and not self._answers_inference_again():
             raise self._mark_lost(waits, f", though {plain.method} {plain.path} had one")
 
-    def _still_infers(self) -> bool:
-        """Return whether the target answers an inference again that it has answered before."""
+    def _answers_inference_again(self) -> bool:
+        """Repeat the last answered inference, and return whether the target answers it again."""
         known = self._wait_budget.answered
         if known is None:
             return False

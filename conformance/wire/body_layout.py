@@ -25,7 +25,8 @@ class Layout:
         json_end: the offset at which the JSON ends.
         spans: (name, datatype, start, end) of the binary tensors, in the order of the body.
         body: the body, needed to find the elements of BYTES tensors; if empty, their elements get no labels.
-        indices: the indices of the binary tensors in `inputs` or `outputs` of the JSON; if empty, 0, 1, 2 and so on.
+        indices: the indices of the binary tensors in `inputs` or `outputs` of the JSON; if empty, 0, 1, 2 and so on, in
+            the order of `spans`.
     """
 
     json_end: int

@@ -23,7 +23,7 @@ class ClientRequest:
         body: the body after HTTP's framing, with content codings still applied; for a gRPC call the serialized message.
         version: the HTTP version of the request line.
         is_chunked: whether the body came in chunks.
-        trouble: one line that explains why this is not a complete HTTP request, such as a truncated body; else empty.
+        trouble: why the request is not a complete HTTP request, such as a truncated body; empty if it is complete.
     """
 
     method: str

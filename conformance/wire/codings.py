@@ -47,11 +47,11 @@ class _TooLargeError(Exception):
 
 
 def parse_codings(announced: str | None) -> list[str]:
-    """Return the codings in a value of Content-Encoding in lower case, without `identity`, in their order."""
+    """Return the codings that Content-Encoding lists, in the same order, in lower case, without `identity`."""
     return [name for part in (announced or "").split(",") if (name := part.strip().lower()) not in ("", IDENTITY)]
 
 
-def are_known(announced: str | None) -> bool:
+def is_decodable(announced: str | None) -> bool:
     """Return whether the suite can decode all codings in a value of Content-Encoding."""
     return all(name in _WINDOWS for name in parse_codings(announced))
 
@@ -91,7 +91,10 @@ def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int
 
 
 def _decode_coding(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
-    """Decode one coding, and return the findings; the body is None if truncated, unchanged if not in this coding."""
+    """Decode one coding of a body, and return the decoded body with the findings.
+
+    The decoded body is None if the data are truncated. It is the unchanged body if the body is not in this coding.
+    """
     expected = f"a body in {name}"
     inflated = _inflate(body, _WINDOWS[name], limit)
     if inflated is not None and inflated.is_whole:
@@ -102,7 +105,7 @@ def _decode_coding(body: bytes, name: str, limit: int) -> tuple[bytes | None, li
         ]
     if name == "deflate" and (bare := _inflate(body, _BARE, limit)) is not None and bare.is_whole:
         return bare.body, [Finding("coding-bare", HEADER, None, expected, "deflate without the zlib format")]
-    return body, [Finding("coding-not-applied", HEADER, None, expected, f"{len(body)} bytes that are not")]
+    return body, [Finding("coding-not-applied", HEADER, None, expected, f"{len(body)} bytes in another format")]
 
 
 def _decode_extra_coding(body: bytes, limit: int) -> bytes | None:

@@ -20,8 +20,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
         # the JSON text
         "json-not-utf8": "The JSON text contains bytes that are not UTF-8.",
         "json-invalid": "The text is not JSON.",
-        "json-too-deep": "The JSON is nested more deeply than any answer needs.",
-        "json-too-large": "The JSON text is longer, or has more objects, than any answer needs.",
+        "json-too-deep": "The JSON is nested more deeply than the suite reads.",
+        "json-too-large": "The JSON text has more bytes or objects than the suite reads.",
         "json-duplicate-member": "An object of the JSON has two members of the same name.",
         "json-non-finite": "The JSON contains a bare NaN or Infinity, which is not valid JSON.",
         "json-not-object": "The JSON text is not an object.",
@@ -55,14 +55,14 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "inputs-too-many": "The request has more inputs than the suite reads.",
         "inputs-invalid": "The member inputs is not an array.",
         "input-invalid": "An element of inputs is not an object.",
-        "size-missing": "Bytes follow the JSON, and an input has neither data nor binary_data_size.",
+        "size-missing": "An input has neither data nor binary_data_size, although bytes follow the JSON.",
         "raw-without-header": "The body has only binary data, but there is no inference header of 0.",
         "order": "The binary data are in another order than their inputs in the JSON.",
         # the contents of a call over gRPC
         "raw-and-typed": "A request has both raw_input_contents and typed contents.",
         "entry-count": "The number of entries of raw_input_contents is not the number of inputs.",
         "field-of-another": "Typed contents are in the field of another datatype.",
-        "half-precision-typed": "FP16 or BF16 is in a typed field.",
+        "half-precision-typed": "An FP16 or BF16 tensor has typed contents.",
         # content codings
         "coding-not-applied": "The body is not in the content coding that Content-Encoding names.",
         "coding-not-announced": "The body is in a content coding that Content-Encoding does not name.",
@@ -80,10 +80,10 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "bool-number": "A BOOL element is written as 0 or 1.",
         "data-count": "The number of JSON elements does not match the shape.",
         "bool-byte": "A BOOL byte is neither 0 nor 1.",
-        "bytes-prefix-truncated": "The bytes end inside the length prefix of a BYTES element.",
-        "bytes-past-end": "A BYTES element is longer than the rest of the bytes.",
+        "bytes-prefix-truncated": "The tensor ends inside the length prefix of a BYTES element.",
+        "bytes-past-end": "A BYTES element is longer than the remaining bytes of its tensor.",
         "bytes-count": "The number of BYTES elements does not match the shape.",
-        "bytes-stray": "After the last BYTES element there are bytes that are not an element.",
+        "bytes-stray": "Bytes of the tensor follow its last BYTES element.",
     }
 )
 # The kinds that concern requests only.
@@ -135,7 +135,7 @@ class Finding:
 
     @property
     def described(self) -> str:
-        """The finding as a phrase that continues a sentence about the received answer."""
+        """The finding as a phrase for failure messages, such as `tensor 0 A at byte 9: 2 bytes instead of 4`."""
         place = "" if self.offset is None else f" at byte {self.offset}"
         if self.kind == "json-invalid":
             return f"text that is not JSON{place}: {self.actual}"
@@ -161,7 +161,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"  # Python refuses to format very long ones
     if isinstance(value, list) and (len(value) > 8 or any(isinstance(item, list | dict) for item in value)):
-        return f"an array of {len(value)}"
+        return f"an array of length {len(value)}"
     if isinstance(value, list):
         return "[" + ", ".join(map(format_value, value)) + "]"
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
 """Parses a ModelInferResponse: each output becomes an array, from raw or typed contents. Never raises.
 
-If a message is ambiguous, the parser chooses the most plausible interpretation of each output. It does not report that
-an output has raw and typed contents, that there is an entry without an output, or that elements are in the field of
-another datatype: checks of the message report this.
+If a message is ambiguous, the parser chooses the most plausible interpretation of each output. Three faults have no
+finding here, because checks of the message report them: an output with both raw and typed contents, a raw entry without
+an output, and elements in the field of another datatype.
 
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
@@ -61,7 +61,7 @@ def _find_excess(message: Pb) -> Finding | None:
     """Return a finding if a message exceeds the limits of outputs or elements."""
     if (count := len(message.outputs)) > MAX_TENSORS:
         return Finding("outputs-too-many", "outputs", None, f"at most {MAX_TENSORS}", f"{count}")
-    total = sum(_count_values(entry) for entry in message.outputs) + _estimate_strings(message)
+    total = sum(_count_values(entry) for entry in message.outputs) + _estimate_bytes_elements(message)
     if total > MAX_ELEMENTS:
         return Finding("message-too-large", "outputs", None, f"at most {MAX_ELEMENTS} elements", f"{total}")
     return None
@@ -71,14 +71,14 @@ def _count_values(entry: Pb) -> int:
     return len(entry.shape) + sum(len(values) for _, values in entry.contents.ListFields())
 
 
-def _estimate_strings(message: Pb) -> int:
-    """Return an upper bound for the number of BYTES elements in raw contents, each with a prefix of four bytes."""
+def _estimate_bytes_elements(message: Pb) -> int:
+    """Return an upper bound for the number of BYTES elements in raw contents, where each takes at least four bytes."""
     shapes = [_parse_shape(entry) for entry in message.outputs if entry.datatype == "BYTES"]
     return min(sum(math.prod(shape) for shape in shapes if shape), sum(map(len, message.raw_output_contents)) // 4)
 
 
 def _map_raw_entries(message: Pb, entries: int) -> dict[int, int]:
-    """Map the indices of outputs to those of their entries in raw_output_contents.
+    """Map the index of each output to the index of its entry in raw_output_contents.
 
     If there are as many entries as outputs without typed contents, the entries belong to these outputs.
     """
@@ -86,7 +86,7 @@ def _map_raw_entries(message: Pb, entries: int) -> dict[int, int]:
     if entries < len(message.outputs):
         outputs_without = [index for index in outputs if not message.outputs[index].contents.ListFields()]
         if len(outputs_without) == entries:
-            return {index: place for place, index in enumerate(outputs_without)}
+            return {index: entry_index for entry_index, index in enumerate(outputs_without)}
     return {index: index for index in outputs if index < entries}
 
 
@@ -133,7 +133,7 @@ def _decode_typed_output(index: int, entry: Pb) -> Output:
     if shape is not None and entry.datatype in DATATYPES:
         values = read_elements(entry)
         if len(values) != math.prod(shape):
-            expected = f"{math.prod(shape)} elements for shape {list(shape)}"
+            expected = f"{math.prod(shape)} elements for the shape {list(shape)}"
             findings = (Finding("data-count", f"outputs[{index}].contents", None, expected, f"{len(values)}"),)
         else:
             array = _build_array(entry.datatype, shape, values)

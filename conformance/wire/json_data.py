@@ -37,7 +37,7 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     flat = flatten(data, shape)
     count = math.prod(shape)
     if len(flat) != count:
-        expected = f"{format_value(count)} elements for shape {format_value(list(shape))}"
+        expected = f"{format_value(count)} elements for the shape {format_value(list(shape))}"
         raise DecodeError(Finding("data-count", "data", None, expected, f"{len(flat)} elements"))
     elements = _convert_elements(info, flat)
     array = _build_array(info, elements)
@@ -54,7 +54,7 @@ def find_number_in_bool(data: Any) -> str | None:
 
 
 def _convert_elements(info: Datatype, flat: Sequence[Any]) -> list[Any]:
-    if _are_unchanged(info, flat):
+    if _need_no_conversion(info, flat):
         return list(flat)
     read, elements = _find_reader(info), list[Any]()
     try:
@@ -65,8 +65,8 @@ def _convert_elements(info: Datatype, flat: Sequence[Any]) -> list[Any]:
     return elements
 
 
-def _are_unchanged(info: Datatype, flat: Sequence[Any]) -> bool:
-    """Return whether all elements already have the right Python type and range, as is usual."""
+def _need_no_conversion(info: Datatype, flat: Sequence[Any]) -> bool:
+    """Return whether all elements have the Python type and the range of the datatype."""
     types = set(map(type, flat))
     if info.is_integer and types == {int}:
         limits = np.iinfo(info.dtype)

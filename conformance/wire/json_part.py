@@ -72,9 +72,10 @@ def locate_json(body: bytes, header: str | None, member: Member = "outputs") -> 
 
 
 def _find_obvious_end(body: bytes, header: str | None, read: Reader) -> int | None:
-    """Return the header's offset, or without a header the end of the body, if exactly one JSON object ends there.
+    """Return the end of the JSON if it can be found without a search: one JSON object ends where it should.
 
-    Otherwise return None: the end has to be searched.
+    It should end at the offset in the inference header, or without a header at the end of the body. Return None if no
+    JSON object ends there.
     """
     end = len(body)
     if header is not None:
@@ -124,7 +125,7 @@ def _find_end_by_parsing(body: bytes, own_end: int | None, member: Member, read:
     return end, read(end)
 
 
-def do_sizes_fill(body: bytes, end: int, start: int, member: Member) -> bool:
+def do_sizes_fill_body(body: bytes, end: int, start: int, member: Member) -> bool:
     """Return whether the sizes declared in the JSON, which ends at `end`, sum to the bytes of the body from `start`."""
     return _do_sizes_sum_to(parse_json(body[:end]), len(body) - start, member)
 

@@ -76,7 +76,7 @@ def parse_json(text: bytes) -> ParsedJson:
         return float(spelling)
 
     try:
-        number = _parse_number if _is_inexact(text) else None
+        number = _parse_number if _may_be_inexact(text) else None
         value = json.loads(
             decoded,
             object_pairs_hook=build_object,
@@ -108,8 +108,8 @@ def parse_json_prefix(body: bytes) -> int | None:
     return end if end is not None and parse_json(body[:end]).is_json else None
 
 
-def _is_inexact(text: bytes) -> bool:
-    """Return whether a text may contain numbers that a double cannot represent: with an exponent, or many digits."""
+def _may_be_inexact(text: bytes) -> bool:
+    """Return whether a text has numbers with an exponent or many digits, which a double may not represent."""
     alike = text.translate(_DIGITS_ALIKE)
     return any(found in alike for found in _INEXACT)
 
@@ -119,7 +119,7 @@ def _find_outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[r
 
 
 def _find_excess(text: bytes) -> Finding | None:
-    """Return a finding if a text exceeds the limits of bytes or objects (braces in strings count)."""
+    """Return a finding if a text has too many bytes, or too many opening braces, even in strings."""
     if len(text) > MAX_JSON_BYTES:
         return Finding("json-too-large", FIELD, MAX_JSON_BYTES, f"at most {MAX_JSON_BYTES} bytes", f"{len(text)} bytes")
     objects = text.count(b"{")
@@ -192,7 +192,7 @@ def find_too_deep(text: bytes, limit: int) -> int | None:
 
 
 def find_value_end(text: bytes) -> int | None:
-    """Return the end of the JSON object or array at the start of a text, after white space; None if there is none."""
+    """Return the end of the object or array at the start of a text, after white space; None for other texts."""
     begin = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it always matches
     if text[begin : begin + 1] not in (b"[", b"{"):
         return None

@@ -26,7 +26,7 @@ def write_ascii(text: str) -> str:
 
 
 def write_escaped(text: str) -> str:
-    r"""Return a JSON string in which every character is a `\u` escape, or two of them beyond U+FFFF."""
+    r"""Return a JSON string of `\u` escapes only: one for each character, two for a character beyond U+FFFF."""
     units = text.encode("utf-16-be", "surrogatepass")
     return '"' + "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2)) + '"'
 
@@ -75,7 +75,7 @@ class JsonStyle:
     max_elements: int = sys.maxsize
 
     def write(self, document: Any) -> bytes:
-        """Encode a document as UTF-8."""
+        """Return a document as JSON in this style, encoded as UTF-8."""
         return f"{self.around}{self._format_value(document)}{self.around}".encode()
 
     def _format_value(self, value: Any) -> str:

@@ -34,7 +34,7 @@ def list_other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
 def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> list[Output] | None:
     """Return the inputs decoded in another order, in which all elements are valid; None if there is no such order.
 
-    The first input whose bytes are in another place gets a finding of kind `order`.
+    The first input whose bytes are at another offset than in the order of the JSON gets a finding of kind `order`.
     """
     binary = [one for one in inputs if one.binary]
     kinds = {finding.kind for one in binary for finding in one.findings}
@@ -43,7 +43,7 @@ def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> li
     if is_other_bool_encoding(binary, body):
         return None
     for order in list_other_orders([one.name for one in binary]):
-        placed = _decode_in_order([binary[place] for place in order], body, start)
+        placed = _decode_in_order([binary[index] for index in order], body, start)
         if not any(finding.kind in _ELEMENTS for one in placed for finding in one.findings):
             return _merge_inputs(inputs, placed)
     return None

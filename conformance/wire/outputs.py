@@ -58,8 +58,8 @@ class Output:
     member: Member = "outputs"
 
     @property
-    def place(self) -> str:
-        """The location of the tensor's object in the JSON, such as "outputs[1]"."""
+    def json_path(self) -> str:
+        """The path of the tensor's object in the JSON, such as "outputs[1]"."""
         return f"{self.member}[{self.index}]"
 
     @property
@@ -223,7 +223,7 @@ def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[li
     at: int | None = start
     results: list[Output] = []
     for output in outputs:
-        placed, at = _place_output(output, next(sizes), at, len(body)) if output.binary else (output, at)
+        placed, at = _assign_span(output, next(sizes), at, len(body)) if output.binary else (output, at)
         results.append(placed)
     return results, None if at == len(body) else at
 
@@ -246,7 +246,7 @@ def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[in
 def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
     """Return the sizes that follow from shape and datatype; for BYTES those that follow from the length prefixes.
 
-    If no size follows, the declared size is returned; None if the declared size is absent or invalid.
+    If the size of an output cannot be computed, its declared size is returned, or None if that is absent or invalid.
     """
     sizes: list[int | None] = []
     at: int | None = 0  # None: a BYTES tensor is incomplete, so that later ones cannot be located
@@ -264,7 +264,7 @@ def _sum_sizes(sizes: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _place_output(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
+def _assign_span(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
     """Return a binary output with its span and the findings about its size, and the offset of the next output.
 
     Args:
@@ -273,7 +273,7 @@ def _place_output(output: Output, size: int | None, at: int | None, end: int) ->
         at: the offset at which the output begins, or None if unknown.
         end: the length of the body.
     """
-    field = f"{output.place}.parameters.binary_data_size"
+    field = f"{output.json_path}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
     own = size if native is None else native
     if own is not None and declared is not None and own != declared:
@@ -285,7 +285,7 @@ def _place_output(output: Output, size: int | None, at: int | None, end: int) ->
         return replace(output, span=(at, at + size)), at + size
     if declared is not None:
         output = output.with_findings(
-            Finding("size-beyond-body", field, at, f"at most {end - at}", format_value(declared))
+            Finding("size-beyond-body", field, at, f"at most {end - at}, the rest of the body", format_value(declared))
         )
     return output, None
 
@@ -306,11 +306,13 @@ def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Outpu
         array = tensor.from_json(output.datatype, output.shape, data)
         found = replace(output, array=array)
         if output.datatype == "BOOL" and (wrong := find_number_in_bool(data)) is not None:
-            found = found.with_findings(Finding("bool-number", f"{output.place}.data", None, "true or false", wrong))
+            found = found.with_findings(
+                Finding("bool-number", f"{output.json_path}.data", None, "true or false", wrong)
+            )
         return found
     except DecodeError as error:
         finding = error.finding
-        return output.with_findings(replace(finding, field=f"{output.place}.{finding.field}"))
+        return output.with_findings(replace(finding, field=f"{output.json_path}.{finding.field}"))
 
 
 def _decode_binary_output(output: Output, shape: tuple[int, ...], body: bytes) -> Output:

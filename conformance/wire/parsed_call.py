@@ -67,7 +67,7 @@ def parse(received: ClientRequest) -> ParsedCall | None:
 
 
 def _map_raw_entries(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding]]:
-    """Map the indices of inputs to those of their entries in raw_input_contents; also return the findings.
+    """Map the index of each input to the index of its entry in raw_input_contents; also return the findings.
 
     Findings are about the number of entries, and about requests with both raw and typed contents.
     """
@@ -78,14 +78,18 @@ def _map_raw_entries(message: Pb, entries: int) -> tuple[dict[int, int], list[Fi
     bare = [index for index in here if index not in typed]
     if typed:
         fault = Finding(
-            "raw-and-typed", "request", None, "one form", f"raw contents, and typed contents of {len(typed)} inputs"
+            "raw-and-typed",
+            "request",
+            None,
+            "raw or typed contents",
+            f"raw contents, and {len(typed)} inputs with typed contents",
         )
-        places = bare if len(bare) == entries else []
-        return {index: place for place, index in enumerate(places)}, [fault]
+        raw = bare if len(bare) == entries else []
+        return {index: entry_index for entry_index, index in enumerate(raw)}, [fault]
     if len(here) != entries:
-        wanted = f"{len(here)} entries, one for each input"
-        return {}, [Finding("entry-count", "raw_input_contents", None, wanted, f"{entries}")]
-    return {index: place for place, index in enumerate(here)}, []
+        expected = f"{len(here)} entries, one for each input"
+        return {}, [Finding("entry-count", "raw_input_contents", None, expected, f"{entries} entries")]
+    return {index: entry_index for entry_index, index in enumerate(here)}, []
 
 
 def _build_input(index: int, entry: Pb) -> Output:
@@ -126,10 +130,10 @@ def _decode_typed_input(index: int, entry: Pb) -> Output:
         if not filled and one.native_size == 0:
             return one
         actual = fields or "no contents"
-        return one.with_findings(Finding("half-precision-typed", one.place, None, "raw_input_contents", actual))
+        return one.with_findings(Finding("half-precision-typed", one.json_path, None, "raw_input_contents", actual))
     others = sorted(filled.keys() - {own})
     if others:
-        return one.with_findings(Finding("field-of-another", f"{one.place}.contents", None, own, ", ".join(others)))
+        return one.with_findings(Finding("field-of-another", f"{one.json_path}.contents", None, own, ", ".join(others)))
     return _add_elements(one, list(filled.get(own, ())))
 
 
@@ -149,7 +153,7 @@ def _add_elements(one: Output, values: list[Any]) -> Output:
         else:
             array = tensor.from_json(one.datatype, shape, values)
     except DecodeError as error:
-        return one.with_findings(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
+        return one.with_findings(replace(error.finding, field=f"{one.json_path}.contents {error.finding.field}"))
     except ValueError:
         return one  # an empty shape that numpy does not support
     return replace(one, array=array)
@@ -159,7 +163,7 @@ def _add_elements(one: Output, values: list[Any]) -> Output:
 
 
 def _find_other_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
-    """Return the inputs with the raw entries in another order, if the entries are valid only in that order, or None."""
+    """Return the inputs with raw entries in another order, in which all are valid; None without such an order."""
     raw = [one for one in inputs if one.span is not None]
     if is_other_bool_encoding(raw, body):
         return None
@@ -175,8 +179,8 @@ def _find_other_order(inputs: Sequence[Output], body: bytes) -> list[Output] | N
 
 
 def _list_spans(raw: Sequence[Output], order: Sequence[int]) -> Iterator[Span]:
-    for place in order:
-        span = raw[place].span
+    for index in order:
+        span = raw[index].span
         if span is not None:
             yield span
 
@@ -185,9 +189,9 @@ def _mark_first_moved(inputs: Sequence[Output], moved: list[Output]) -> list[Out
     first = next(place for place, one in enumerate(inputs) if one.span != moved[place].span)
     given = moved[first].datatype
     datatype = given if given in DATATYPES else format_value(given)  # untrusted text
-    expected = f"that of {moved[first].label}: {datatype} {format_value(list(moved[first].shape or ()))}"
+    expected = f"the bytes of {moved[first].label}, {datatype} {format_value(list(moved[first].shape or ()))}"
     span = inputs[first].span
-    actual = f"{(span[1] - span[0]) if span else 0} bytes of another input"
+    actual = f"{(span[1] - span[0]) if span else 0} bytes that belong to another input"
     moved[first] = moved[first].with_findings(
         Finding("order", "raw_input_contents", span and span[0], expected, actual)
     )

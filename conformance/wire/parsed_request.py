@@ -17,7 +17,7 @@ from conformance.wire.client_request import ClientRequest
 from conformance.wire.codings import FAULTS as CODINGS
 from conformance.wire.codings import DecodedBody, decode_body
 from conformance.wire.finding import Finding, format_value
-from conformance.wire.json_part import BLANKS, do_sizes_fill, find_tensor_objects, locate_json, parse_number
+from conformance.wire.json_part import BLANKS, do_sizes_fill_body, find_tensor_objects, locate_json, parse_number
 from conformance.wire.json_text import ParsedJson, parse_json, parse_json_prefix
 from conformance.wire.orders import find_matching_order
 from conformance.wire.outputs import Output, read_tensors
@@ -135,7 +135,7 @@ def _is_request_in_json(body: bytes) -> bool:
     document, items, _ = find_tensor_objects(parse_json(body[:end]), "inputs")
     if document is None or not items or not all({"name", "datatype", "shape"} <= set(item) for item in items.values()):
         return False
-    return not body[end:].strip(BLANKS) or do_sizes_fill(body, end, end, "inputs")
+    return not body[end:].strip(BLANKS) or do_sizes_fill_body(body, end, end, "inputs")
 
 
 def _is_binary_only(received: ClientRequest, body: bytes) -> bool:
@@ -174,7 +174,7 @@ def _locate_json(body: bytes, header: str | None) -> tuple[int, ParsedJson, list
     if header is None or [fault.kind for fault in faults] != ["inference-header-covers-binary"]:
         return end, parsed, faults
     length = parse_number(header)
-    if do_sizes_fill(body, end, length, "inputs") and not parse_json(body[:length]).is_json:
+    if do_sizes_fill_body(body, end, length, "inputs") and not parse_json(body[:length]).is_json:
         return length, parse_json(body[:length]), []
     return end, parsed, faults
 

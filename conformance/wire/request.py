@@ -69,7 +69,7 @@ class Message:
         return replace(self, body=body)
 
     def with_json(self, head: bytes) -> Message:
-        """Return the message with another JSON text; an inference header, if there is one, gets the new length."""
+        """Return the message with another JSON text; the inference header, if any, gets the length of this text."""
         by = len(head) - self.json_length
         spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in self.spans)
         message = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
@@ -159,7 +159,7 @@ class InferRequest:
         binary_data_output: the value of this parameter; `ABSENT` omits the parameter.
         id: the id; None omits the member.
         members: further members of the JSON object; for example to make the request invalid.
-        names: the server's tensor names; `message` replaces the suite's names by these.
+        names: the server's tensor names, by which `message` replaces the suite's names.
         model: the name of the model; used only over gRPC, where the path does not contain the name.
         version: the version of the model; used only over gRPC.
     """

@@ -119,9 +119,11 @@ def _describe_fault(data: bytes, count: int) -> Finding:
     if whole >= count:
         at = [*starts, end][count]
         actual = f"{len(data) - at} more bytes"
-        return Finding("bytes-stray", "tensor", at, f"the end, after {count} elements", actual)
+        return Finding("bytes-stray", "tensor", at, f"the end of the tensor after {count} elements", actual)
     if broken:
         left = len(data) - starts[-1] - PREFIX.size
-        actual = f"a prefix of {length} with {left} bytes left"
+        actual = f"a length of {length} with {left} bytes left"
         return Finding("bytes-past-end", f"element {whole}", starts[-1], f"a length of at most {left}", actual)
-    return Finding("bytes-prefix-truncated", f"element {whole}", end, "a prefix of 4 bytes", f"{len(data) - end} bytes")
+    return Finding(
+        "bytes-prefix-truncated", f"element {whole}", end, "a length prefix of 4 bytes", f"{len(data) - end} bytes"
+    )

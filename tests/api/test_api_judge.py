@@ -62,7 +62,7 @@ def test_of_the_bundled_app_with_few_models_nothing_fails() -> None:
     assert (report.verdict, report.failures) == ("partial", ()), str(report)
     assert report.passed
     unjudged, left_out = report.why
-    assert re.fullmatch(r"\d+ MUSTs not judged \(deploy \w+, \w+ and \w+: \d+ more\)", unjudged)
+    assert re.fullmatch(r"\d+ MUSTs not judged \(deploy \w+, \w+ and \w+ to judge \d+ more\)", unjudged)
     assert re.fullmatch(r"\d+ rows left out by the profile quick", left_out)
     expect_valid(report.to_dict())
     assert report.to_dict()["footer"]["complete"]

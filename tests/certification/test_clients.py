@@ -169,7 +169,7 @@ FORGERIES: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
     "said-nothing": (change_form("_said", {}), "is not a recording of this suite: KeyError"),
     "said-text": (change_form("_said", "x"), "is not a recording of this suite"),
     "results-of-no-schema": (change_form("_said", {"results": [{}], "elapsed": 1}), "does not fit schemas/adapter"),
-    "received-text": (change_form("_received", "x"), "entry: _received is of another type"),
+    "received-text": (change_form("_received", "x"), "entry: _received has the wrong type"),
     "called-twice": (
         lambda found: found.har["log"]["entries"].append(first(found)),
         "is recorded twice, or its first entry is missing",

@@ -132,7 +132,7 @@ def test_what_was_cut_short_becomes_no_recording(tmp_path: Path, name: str) -> N
     Journal(tmp_path, "", SETTINGS)(call(0, b"", b"body"))
     left = tmp_path / name
     left.write_bytes(left.read_bytes()[:-2])
-    with pytest.raises(JournalError, match="the file of a process is incomplete"):
+    with pytest.raises(JournalError, match="the journal of a process is incomplete"):
         journal.merge(tmp_path, "http://h", {})
     assert {path.name for path in tmp_path.iterdir()} == {journal.PART_NAME, journal.BODIES_NAME}
 
@@ -202,7 +202,7 @@ def test_a_body_that_follows_one_that_was_not_written_is_not_taken_for_it(tmp_pa
     stored = tmp_path / journal.BODIES_NAME
     stored.write_bytes(stored.read_bytes()[:-2])
     write(call(1, b"", b"other"))
-    with pytest.raises(JournalError, match="the file of a process is incomplete"):
+    with pytest.raises(JournalError, match="the journal of a process is incomplete"):
         journal.merge(tmp_path, "http://h", {})
 
 

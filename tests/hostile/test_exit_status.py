@@ -64,7 +64,7 @@ WRONG: list[tuple[str, Callable[[Path], None], str]] = [
     ("--conformance-baseline", deep_toml, "not TOML: nests too deeply"),
     ("--target-config", deep_toml, "not TOML: nests too deeply"),
     ("--target-replay", deep, "not JSON: nests too deeply"),
-    ("--target-replay", infinite_status, "response: status is of another type"),
+    ("--target-replay", infinite_status, "response: status has the wrong type"),
 ]
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_used_is_one_sentence(
 def test_a_recording_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:
     run = judged(f"--target-url={url}", *A_FEW, "--conformance-evidence=e", folder=tmp_path, kilobytes=60)
     assert run.returncode == 6
-    assert "cannot write the recording in e: the file of a process is incomplete" in run.stderr
+    assert "cannot write the recording in e: the journal of a process is incomplete" in run.stderr
     assert "Traceback" not in run.stderr
 
 

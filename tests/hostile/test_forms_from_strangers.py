@@ -196,7 +196,7 @@ def test_every_member_of_an_entry_that_is_read_has_its_type(path: tuple[Any, ...
     for name in path[:-1]:
         parent = parent[name]
     parent[path[-1]] = [[[[{}]]]]
-    with pytest.raises(ValueError, match=r"is not an object|is of another type"):
+    with pytest.raises(ValueError, match=r"is not an object|has the wrong type"):
         validate_entry(changed)
 
 

@@ -94,12 +94,16 @@ ELSE: dict[str, tuple[Act, FailureKind, str]] = {
     "windows": (windows_beyond_all, MALFORMED, "the server does not speak HTTP/2 ("),
     "html": (begin_answer(*HTML, ends=False), STATUSLESS, "an answer of the content type text/html without a status"),
     "html-and-a-status": (begin_answer(*HTML), MALFORMED, "the status OK with the content type text/html"),
-    "http-204": (begin_answer((":status", "204"), ends=False), STATUSLESS, "HTTP status 204 without a status"),
-    "http-0": (begin_answer((":status", "000"), ends=False), MALFORMED, "no HTTP status: 000"),
-    "http-of-many-digits": (begin_answer((":status", "4" + LONG), ends=False), MALFORMED, "no HTTP status: 41111"),
-    "http-of-no-digits": (begin_answer((":status", "ok"), ends=False), MALFORMED, "no HTTP status: ok"),
-    "two-statuses": (answer_with_trailers(("grpc-status", "13"), *OK_TRAILERS), MALFORMED, "more than one status"),
-    "no-http-status": (begin_answer(("a", "b"), ends=False), MALFORMED, "no HTTP status"),
+    "http-204": (begin_answer((":status", "204"), ends=False), STATUSLESS, "HTTP status 204 without a gRPC status"),
+    "http-0": (begin_answer((":status", "000"), ends=False), MALFORMED, "no valid HTTP status: 000"),
+    "http-of-many-digits": (
+        begin_answer((":status", "4" + LONG), ends=False),
+        MALFORMED,
+        "no valid HTTP status: 41111",
+    ),
+    "http-of-no-digits": (begin_answer((":status", "ok"), ends=False), MALFORMED, "no valid HTTP status: ok"),
+    "two-statuses": (answer_with_trailers(("grpc-status", "13"), *OK_TRAILERS), MALFORMED, "more than one gRPC status"),
+    "no-http-status": (begin_answer(("a", "b"), ends=False), MALFORMED, "no valid HTTP status"),
 }
 
 

@@ -311,7 +311,7 @@ def lost(act: Act, *, most: int) -> tuple[int, str]:
 def test_three_calls_of_which_nothing_comes_and_a_plain_one_are_enough(act: Act) -> None:
     count, why = lost(act, most=10)
     assert count == 3
-    waits = "3 requests, and no inference between them, had no whole answer in 0.1 s"
+    waits = "3 requests, with no answered inference between them, had no complete answer in 0.1 s"
     assert f"{waits}, nor had GRPC" in why
 
 

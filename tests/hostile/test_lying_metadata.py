@@ -89,7 +89,7 @@ def told(does: Callable[[Wire], None]) -> tuple[str, list[Outcome]]:
         subjects, nothing = discover_subjects(session, subjects)
         rows = [] if nothing else list_profile_rows("quick", subjects=subjects)[:20]
         results = [session.judge(check, row) for check, row in rows]
-    assert not any(result.is_for(ReasonKind.SUITE_FAILED) for result in results), results
+    assert not any(result.has_reason(ReasonKind.SUITE_FAILED) for result in results), results
     return nothing.text() if nothing else "", [result.outcome for result in results]
 
 

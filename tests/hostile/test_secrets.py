@@ -16,7 +16,7 @@ import pytest
 
 from conformance.transport.credentials import find_unmaskable_headers, find_user_secrets, hide, hide_bytes
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.header_values import expand, from_command_line
+from conformance.transport.header_values import expand, expand_headers
 from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import SettingsError, make_settings
 from conformance.wire.grpc_request import GRPC_METHOD
@@ -257,7 +257,7 @@ def key_file(tmp_path: Path) -> Path:
 
 def test_values_of_variables_and_files(monkeypatch: pytest.MonkeyPatch, key_file: Path) -> None:
     monkeypatch.setenv("MODEL_TOKEN", "${HOME} of-the-environment")
-    assert from_command_line(["A: Bearer ${MODEL_TOKEN}", f"B: @{key_file}", "C: @@me", "D: $${x} $1"]) == [
+    assert expand_headers(["A: Bearer ${MODEL_TOKEN}", f"B: @{key_file}", "C: @@me", "D: $${x} $1"]) == [
         "A:Bearer ${HOME} of-the-environment",
         "B:of-a-file",
         "C:@me",
@@ -278,7 +278,7 @@ def test_values_of_variables_and_files(monkeypatch: pytest.MonkeyPatch, key_file
 )
 def test_values_that_cannot_be_had(value: str, said: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        from_command_line([f"X: {value}"])
+        expand_headers([f"X: {value}"])
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 

@@ -47,7 +47,7 @@ def test_three_requests_and_a_plain_one_without_an_answer_are_enough() -> None:
     with serve_scripts(silent_to(b"/v2")) as url:
         target = Target(Settings(url, timeout=1.0))
         assert asked(target, 10) == 3
-        waits = "3 requests, and no inference between them, had no whole answer in 1 s"
+        waits = "3 requests, with no answered inference between them, had no complete answer in 1 s"
         assert target.lost == f"{url} is silent: {waits}, nor had GET /v2"
         assert not target.has_died
         with pytest.raises(TargetLostError):
@@ -60,7 +60,7 @@ def test_a_server_that_answers_plain_requests_alone_is_lost_a_little_later() -> 
         target = Target(Settings(url, timeout=1.0))
         assert asked(target, 100) == 3
         assert str(target.lost).endswith(
-            "3 requests, and no inference between them, had no whole answer in 1 s, though GET /v2 had one"
+            "3 requests, with no answered inference between them, had no complete answer in 1 s, though GET /v2 had one"
         )
         target.close()
 
@@ -91,6 +91,6 @@ def test_answers_to_all_else_give_none() -> None:
         for _ in range(2):
             assert asked(target, 1) == 1
             assert target.get("/v2").status == 200
-        with pytest.raises(TargetLostError, match="3 requests, and no inference between them"):
+        with pytest.raises(TargetLostError, match="3 requests, with no answered inference between them"):
             target.send(INFER)
         target.close()

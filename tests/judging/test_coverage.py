@@ -120,7 +120,7 @@ def test_a_server_without_one_of_the_roles_is_partial(role: str) -> None:
     found = coverage_of(results, EVERY_ROLE - {role})
     assert found.has_gap
     assert [one.role for one in found.deployments] == [role]
-    assert found.waiting == sum(result.is_for(ReasonKind.NO_MODEL) for result in results if _is_of_must(result))
+    assert found.waiting == sum(result.has_reason(ReasonKind.NO_MODEL) for result in results if _is_of_must(result))
 
 
 def _is_of_must(result: CheckResult) -> bool:
@@ -170,7 +170,7 @@ def _without_classification(check: Check, row: Row) -> Reason | None:
 def test_what_was_never_collected_counts_as_what_had_no_model() -> None:
     """A run on deployed models collects no row of a role."""
     every = results_of(NO_ROLE, transports=("http",))
-    collected = [result for result in every if not result.is_for(ReasonKind.NO_MODEL)]
+    collected = [result for result in every if not result.has_reason(ReasonKind.NO_MODEL)]
     found, whole = (coverage_of(each, NO_ROLE, transports=("http",)) for each in (collected, every))
     assert found.unjudged == whole.unjudged
     assert {one.role for one in found.deployments} == {one.role for one in whole.deployments}
@@ -199,8 +199,8 @@ def test_a_requirement_says_what_it_needs() -> None:
     assert found.unjudged == ("GRPC-BF16-RAW",)
     assert found.gaps["GRPC-BF16-RAW"] == Gap(2, (GapReason.NO_MODEL,), ("identity_bf16", "cast_fp32_bf16"))
     assert found.deployments == (Deployment("identity_bf16", ("GRPC-BF16-RAW",), 1),)
-    assert found.brief == "1 not judged (deploy identity_bf16: 1 more)"
-    assert found.reasons == ["1 MUST not judged (deploy identity_bf16: 1 more)"]
+    assert found.brief == "1 not judged (deploy identity_bf16 to judge 1 more)"
+    assert found.reasons == ["1 MUST not judged (deploy identity_bf16 to judge 1 more)"]
 
 
 @pytest.mark.parametrize(
@@ -212,18 +212,18 @@ def test_a_requirement_says_what_it_needs() -> None:
                 unjudged=("A", "B", "C", "D"), waiting=9,
                 deployments=(Deployment("r", ("A", "B"), 3), Deployment("s", ("C",), 2), Deployment("t", (), 4)),
             ),
-            ["4 MUSTs not judged (deploy r and s: 3 more)"],
+            ["4 MUSTs not judged (deploy r and s to judge 3 more)"],
         ),
         (
             Coverage(
                 unjudged=("A", "B", "C", "D"), waiting=9,
                 deployments=tuple(Deployment(role, (name,), 1) for role, name in zip("rstu", "ABCD", strict=True)),
             ),
-            ["4 MUSTs not judged (deploy r, s and t: 3 more)"],
+            ["4 MUSTs not judged (deploy r, s and t to judge 3 more)"],
         ),
         (
             Coverage(waiting=9, deployments=(Deployment("r", (), 5), Deployment("s", (), 4))),
-            ["9 rows not judged (deploy r and s: 9 rows more)"],
+            ["9 rows not judged (deploy r and s to judge 9 rows)"],
         ),
         (Coverage(left_out=7, profile="quick"), ["7 rows left out by the profile quick"]),
         (

@@ -72,7 +72,7 @@ def test_server_that_hangs_on_one_kind_of_request_fails(
         target.journal = Journal(tmp_path, "", settings)
         results = judge(target, rows)
     failed = {one.failure.requirement for one in results if one.failure and one.outcome is Outcome.FAIL}
-    short = [one for one in results if one.is_for(ReasonKind.SHORT_WAIT)]
+    short = [one for one in results if one.has_reason(ReasonKind.SHORT_WAIT)]
     assert failed, [(one.label, one.outcome, one.message) for one in results]
     assert {one.outcome for one in results} <= {Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, *RIGHT}
     assert {one.reason.subject for one in short if one.reason} <= failed  # a requirement never rests on a short wait
@@ -119,7 +119,7 @@ def test_row_that_the_same_control_request_blocks_is_not_repeated(monkeypatch: p
         settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
         results = judge(Target(settings), list_gzip_rows())
     assert [one.outcome for one in results] == [Outcome.BLOCKED] * 3
-    assert [one.is_for(ReasonKind.SHORT_WAIT) for one in results] == [False, True, True]
+    assert [one.has_reason(ReasonKind.SHORT_WAIT) for one in results] == [False, True, True]
     own_and_control = 2
     assert settings.wait.times.whole_waits == answer_wait.MAX_WHOLE_WAITS + own_and_control
 

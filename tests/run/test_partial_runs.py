@@ -18,7 +18,7 @@ from tests.support.valid_reports import read_valid_report
 FEW = '[roles]\nidentity_int32 = "identity_int32"\nmulti = "multi"\nscores_labelled = "scores_labelled"\n'
 LAST = re.compile(
     r"http://[\w.:]+ is partial: (\d+) of (\d+) MUSTs met, none failed, (\d+) not judged"
-    r" \(deploy (\w+), (\w+) and (\w+): (\d+) more\)(, \d+ rows left out by the profile quick)?"
+    r" \(deploy (\w+), (\w+) and (\w+) to judge (\d+) more\)(, \d+ rows left out by the profile quick)?"
 )
 
 

@@ -118,11 +118,11 @@ def test_command_line_before_environment_before_ini_before_file(tmp_path: Path, 
         ("[roles]\n", "t.toml has no url: add one, or give --target-url"),
         (
             'url = "http://x"\n[roles]\nidentity_int31 = "a"',
-            "t.toml: roles: there is no role 'identity_int31', but identity_int32",
+            "t.toml: roles: there is no role 'identity_int31'; similar: identity_int32",
         ),
         (
             'url = "http://x"\n[roles.fixed]\nmodel = "a"\ninputs = { INPU = "b" }',
-            "t.toml: roles.fixed.inputs: there is no tensor 'INPU', but INPUT",
+            "t.toml: roles.fixed.inputs: there is no tensor 'INPU'; similar: INPUT",
         ),
         ('url = "http://x"\n[headers]\nA = "${NO_SUCH}"', "t.toml: headers.A: the environment has no variable NO_SUCH"),
         ('url = "http://x"\n[tls]\nca = "gone.pem"', "gone.pem: no such file"),

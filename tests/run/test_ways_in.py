@@ -212,7 +212,7 @@ def test_a_silent_server_ends_the_survey(tmp_path: Path, workers: tuple[str, ...
         run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.3", *workers)
     assert run.returncode == 6
     assert run.stdout.splitlines()[0].startswith("=")
-    said = f"incomplete: {url} is silent: 3 requests in a row had no whole answer in 0.3 s"
+    said = f"incomplete: {url} is silent: 3 requests in a row had no complete answer in 0.3 s"
     assert run.stdout.splitlines()[-1] == said
 
 

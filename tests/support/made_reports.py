@@ -92,7 +92,7 @@ UNJUDGED_ROW = check(
 
 PARTIAL = report(
     "partial",
-    why=["1 MUST not judged (deploy multi: 1 more)"],
+    why=["1 MUST not judged (deploy multi to judge 1 more)"],
     coverage=COVERAGE,
     requirements=[
         requirement("BIN-ORDER-O", "MUST", "pass"),

@@ -57,9 +57,9 @@ def test_chunks_in_another_spelling() -> None:
         b"00A;a=b\r\n" + b"x" * 10 + b"\r\n",
         b"000;a=b\r\nX-Sum: 1\r\n\r\n",
     ]
-    assert (
-        spelled.described
-        == ", with ;a=b behind each size, with X-Sum behind the last, sizes in capitals, sizes of 3 digits"
+    assert spelled.described == (
+        ", with ;a=b after each chunk size, with X-Sum after the last chunk,"
+        " chunk sizes in capitals, chunk sizes of 3 digits"
     )
     assert PLAIN_CHUNKS.described == ""
 

@@ -55,7 +55,7 @@ def test_what_is_sent_is_made_of_it() -> None:
     assert next(iter(guess_inputs([SPEC], {})))[0].datatype == "FP8"
     model = Model(Role("x", "", "identity", (SPEC,), (SPEC,)), "x")
     assert model.request().message().body.endswith(bytes(model.sample()[0].to_bytes()))
-    assert JSON.describe_mismatch((SPEC,), (SPEC,)) == "a JSON form of every tensor"
+    assert JSON.describe_mismatch((SPEC,), (SPEC,)) == "datatypes that JSON can represent"
     assert model.role.is_optional
 
 

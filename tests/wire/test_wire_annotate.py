@@ -102,8 +102,8 @@ SHOWN = [
     ("x" * 61, '"' + "x" * 60 + '"... (61 characters)'),
     (2**128, "an integer of 129 bits"),
     ([1, "a"], '[1, "a"]'),
-    ([[1]], "an array of 1"),
-    (list(range(9)), "an array of 9"),
+    ([[1]], "an array of length 1"),
+    (list(range(9)), "an array of length 9"),
     ({"a": 1}, "an object"),
 ]
 

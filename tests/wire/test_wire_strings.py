@@ -52,9 +52,9 @@ def test_offsets_are_those_of_the_prefixes() -> None:
 
 # buffer, count, kind, field, offset, expected, actual
 BROKEN = [
-    ("010000", 1, "bytes-prefix-truncated", "element 0", 0, "a prefix of 4 bytes", "3 bytes"),
-    ("01000000 61 00", 2, "bytes-prefix-truncated", "element 1", 5, "a prefix of 4 bytes", "1 bytes"),
-    ("05000000 6162", 1, "bytes-past-end", "element 0", 0, "a length of at most 2", "a prefix of 5 with 2 bytes left"),
+    ("010000", 1, "bytes-prefix-truncated", "element 0", 0, "a length prefix of 4 bytes", "3 bytes"),
+    ("01000000 61 00", 2, "bytes-prefix-truncated", "element 1", 5, "a length prefix of 4 bytes", "1 bytes"),
+    ("05000000 6162", 1, "bytes-past-end", "element 0", 0, "a length of at most 2", "a length of 5 with 2 bytes left"),
     (
         "00000000 ffffffff",
         2,
@@ -62,15 +62,15 @@ BROKEN = [
         "element 1",
         4,
         "a length of at most 0",
-        "a prefix of 4294967295 with 0 bytes left",
+        "a length of 4294967295 with 0 bytes left",
     ),
     ("", 1, "bytes-count", "tensor", 0, "1 elements", "0 elements"),
     ("01000000 61", 3, "bytes-count", "tensor", 5, "3 elements", "1 elements"),
     ("01000000 61 00000000", 1, "bytes-count", "tensor", 5, "1 elements", "2 elements"),
     ("00000000", 0, "bytes-count", "tensor", 0, "0 elements", "1 elements"),
-    ("01000000 61 0000", 1, "bytes-stray", "tensor", 5, "the end, after 1 elements", "2 more bytes"),
-    ("01000000 61 ffffffff", 1, "bytes-stray", "tensor", 5, "the end, after 1 elements", "4 more bytes"),
-    ("ff", 0, "bytes-stray", "tensor", 0, "the end, after 0 elements", "1 more bytes"),
+    ("01000000 61 0000", 1, "bytes-stray", "tensor", 5, "the end of the tensor after 1 elements", "2 more bytes"),
+    ("01000000 61 ffffffff", 1, "bytes-stray", "tensor", 5, "the end of the tensor after 1 elements", "4 more bytes"),
+    ("ff", 0, "bytes-stray", "tensor", 0, "the end of the tensor after 0 elements", "1 more bytes"),
     ("00000000", 10**30, "bytes-count", "tensor", 4, f"{10**30} elements", "1 elements"),
 ]
 

@@ -197,15 +197,15 @@ REFUSED = [
     ("INT8", [1], [{}], "data-value", "data element 0", "INT8: an integer from -128 to 127", "an object"),
     ("INT8", [1], 5, "data-value", "data", "an array", "5"),
     ("INT8", [], {}, "data-value", "data", "an array", "an object"),
-    ("INT8", [2], [1], "data-count", "data", "2 elements for shape [2]", "1 elements"),
-    ("INT8", [2, 0], [1], "data-count", "data", "0 elements for shape [2, 0]", "1 elements"),
+    ("INT8", [2], [1], "data-count", "data", "2 elements for the shape [2]", "1 elements"),
+    ("INT8", [2, 0], [1], "data-count", "data", "0 elements for the shape [2, 0]", "1 elements"),
     (
         "INT8",
         [2**62, 8],
         [1],
         "data-count",
         "data",
-        "36893488147419103232 elements for shape [4611686018427387904, 8]",
+        "36893488147419103232 elements for the shape [4611686018427387904, 8]",
         "1 elements",
     ),
 ]

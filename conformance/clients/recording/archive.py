@@ -66,7 +66,7 @@ class ArchiveWriter:
         self._bodies = BodyWriter()
         creator = {"name": "oip-conformance", "version": __version__}
         log = {"version": "1.2", "creator": creator, "_target": url, "_grpc": grpc, "_watched": True}
-        self._file.write(har.format_first_line({**log, "_strict": is_strict}))
+        self._file.write(har.format_log_line({**log, "_strict": is_strict}))
         self._separator = ""
 
     def write(self, recorded: RecordedExchange, client: str) -> None:

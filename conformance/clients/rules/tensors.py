@@ -92,7 +92,7 @@ def _has_protocol_types(data: Any) -> bool:
 def _find_nesting_faults(one: Output, given: Any) -> Iterator[Fault]:
     if one.shape and one.array is not None and one.array.size and not is_nested_as(given, one.shape):
         expected = f"elements in one array, or nested as {format_value(list(one.shape))}"
-        yield Fault(expected, f"{one.place}.data: {format_value(given)}")
+        yield Fault(expected, f"{one.json_path}.data: {format_value(given)}")
 
 
 def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
@@ -111,7 +111,7 @@ def judge_half_precision(request: ParsedRequest) -> Faults:
     """FP16 and BF16 are not sent as JSON."""
     given = [one for one in list_json_inputs(request) if one.datatype in BINARY_ONLY]
     if given:
-        return [Fault(f"{one.datatype} as binary data", f"{one.place}.data: JSON") for one in given]
+        return [Fault(f"{one.datatype} as binary data", f"{one.json_path}.data: JSON") for one in given]
     return () if any(one.datatype in BINARY_ONLY for one in request.binary) else None
 
 

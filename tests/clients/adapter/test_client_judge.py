@@ -132,7 +132,7 @@ def test_what_comes_to_no_verdict_says_why_and_blames_nothing(peer: Peer, name: 
 def test_a_transport_that_the_client_does_not_speak_is_not_judged(peer: Peer) -> None:
     found = judged(peer, answers="CLIENT-SENDS-VALUES/grpc", over=GRPC)
     assert (found.outcome, found.message) == (Outcome.NOT_APPLICABLE, "scripted does not speak grpc")
-    assert found.is_for(ReasonKind.TRANSPORT_NOT_GIVEN)
+    assert found.has_reason(ReasonKind.TRANSPORT_NOT_GIVEN)
 
 
 def test_what_a_client_cannot_do_is_not_applicable_with_its_reason(peer: Peer) -> None:
@@ -152,7 +152,7 @@ def test_an_adapter_that_breaks_says_its_last_words(peer: Peer) -> None:
 def test_an_adapter_that_hangs_before_anything_is_sent_blames_its_client_for_nothing(peer: Peer, answers: str) -> None:
     found = judged(peer, adapter=ScriptedAdapter(AdapterHangsError("no answer")), answers=answers)
     assert (found.outcome, found.failure) == (Outcome.ERROR, None)
-    assert found.is_for(ReasonKind.ADAPTER_BROKE)
+    assert found.has_reason(ReasonKind.ADAPTER_BROKE)
 
 
 class WaitingAdapter(ScriptedAdapter):

@@ -91,7 +91,7 @@ def test_what_is_never_concerned_does_not_apply() -> None:
     results = traffic(sent(1)).list_results()
     raw = find_result(results, "CLIENT-SENDS-RAW", "a/1")
     assert raw.outcome is Outcome.NOT_APPLICABLE
-    assert raw.is_for(ReasonKind.NOT_FOR_THIS_TARGET)
+    assert raw.has_reason(ReasonKind.NOT_FOR_THIS_TARGET)
     assert find_result(results, LENGTH, "a/1").outcome is Outcome.PASS
 
 
