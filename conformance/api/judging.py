@@ -14,7 +14,7 @@ from conformance.judging.conclusion import Conclusion, conclude_run, find_missin
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import PYTHON_NAMES, start_run
-from conformance.judging.selection import is_named, list_profile_rows
+from conformance.judging.selection import list_profile_rows, matches_any_pattern
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.transport import client_names
@@ -100,12 +100,12 @@ def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     transports = session.target.settings.transports
     survey = session.survey
     rows = list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
-    chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
+    chosen = [(check, row) for check, row in rows if not matches_any_pattern(check, row, arguments.file.never)]
     results = sort_results([session.judge(check, row) for check, row in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(
         results, profile, dangerous=False, subjects=subjects, transports=transports, survey=survey
     )
-    coverage = find_coverage(results, survey, profile=profile, transports=transports, asked=arguments.extensions)
+    coverage = find_coverage(results, survey, profile=profile, transports=transports, requested=arguments.extensions)
     return conclude_run(results, missing, None, "", coverage=coverage)
 
 

@@ -31,7 +31,7 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
     Args:
         expected: the expected elements.
         actual: the received elements, of the same type and shape.
-        datatype: their datatype in the protocol.
+        datatype: the protocol's datatype of the elements.
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return ""
@@ -43,7 +43,7 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
 
 
 def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
-    """Return a phrase for the place of a tensor's bytes in an answer; empty if they are at `start`, or absent."""
+    """Return a phrase for the offset of a tensor's bytes in an answer; empty if the bytes are at `start`, or absent."""
     if len(expected) < MIN_SEARCHED_BYTES:
         return ""
     place = body.find(expected)

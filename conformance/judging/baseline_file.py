@@ -12,7 +12,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from conformance.judging.baseline import MET, Baseline, BaselineEntry
-from conformance.judging.selection import is_match
+from conformance.judging.selection import matches_pattern
 from conformance.spec import data_files, files
 from conformance.spec.result import CheckResult
 
@@ -122,8 +122,8 @@ def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], fa
     rows = [
         pattern
         for pattern in entry.rows
-        if any(is_match(result.row, pattern) for result in held)
-        and not any(is_match(result.row, pattern) for result in met)
+        if any(matches_pattern(result.row, pattern) for result in held)
+        and not any(matches_pattern(result.row, pattern) for result in met)
     ]
     if entry.is_wide:
         rows = list(entry.rows) if held else []

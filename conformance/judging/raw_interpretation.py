@@ -1,8 +1,8 @@
 """Finds how a target encodes raw contents over gRPC where the protocol leaves the encoding open.
 
-The target is asked only if the failure of a row may depend on the encoding. A separate check gives advice about
-big-endian raw contents; other checks then do not judge the values of the answer. The length prefixes of BYTES elements
-are only advised as well, but a server that uses them must return every element intact.
+The suite tests the encoding only if the failure of a row may depend on it. A separate check gives advice about
+big-endian raw contents; other checks then do not judge the values of the answer. Length prefixes of BYTES elements are
+advice as well, but a server that uses the prefixes must return every element intact.
 """
 
 from __future__ import annotations

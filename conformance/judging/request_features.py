@@ -29,29 +29,29 @@ MAX_PARSED_BYTES = 64 * 1024  # of a request's JSON or a gRPC message; a longer 
 MAX_TEXT_CHARS = 100  # characters of a feature
 Feature = tuple[str, str]
 IN_JSON, AS_BINARY_DATA, TYPED, IN_RAW = "in JSON", "as binary data", "in typed contents", "in raw contents"
-FORM_REQUIREMENTS = {IN_JSON: "", AS_BINARY_DATA: "BIN-DATATYPES-I", TYPED: "GRPC-TYPED", IN_RAW: "GRPC-RAW"}
+ENCODING_REQUIREMENTS = {IN_JSON: "", AS_BINARY_DATA: "BIN-DATATYPES-I", TYPED: "GRPC-TYPED", IN_RAW: "GRPC-RAW"}
 # Headers that other features cover, or that differ between rows.
 IGNORED_HEADERS = frozenset({"user-agent", INFERENCE_HEADER.lower()})
 
 
 class SentTensor(NamedTuple):
-    """An input as a request declares it; `form` says how its values are sent: a key of `FORM_REQUIREMENTS`."""
+    """An input as a request declares it; `encoding` is a key of `ENCODING_REQUIREMENTS`."""
 
     datatype: str
     shape: tuple[int, ...]
-    form: str
+    encoding: str
     is_nested: bool = False
 
 
 # Features of an input, each with its condition; the simplest first.
 INPUT_FEATURES: tuple[tuple[str, Callable[[SentTensor], bool]], ...] = (
-    ("with inputs {form}", lambda _: True),
-    ("with {datatype} {form}", lambda _: True),
+    ("with inputs {encoding}", lambda _: True),
+    ("with {datatype} {encoding}", lambda _: True),
     ("with {datatype}", lambda _: True),
     ("with an empty input", lambda one: not prod(one.shape)),
-    ("with an empty input {form}", lambda one: not prod(one.shape)),
+    ("with an empty input {encoding}", lambda one: not prod(one.shape)),
     ("with an empty {datatype} input", lambda one: not prod(one.shape)),
-    ("with an empty {datatype} input {form}", lambda one: not prod(one.shape)),
+    ("with an empty {datatype} input {encoding}", lambda one: not prod(one.shape)),
     ("with an input without dimensions", lambda one: not one.shape),
     ("with an input of more than one dimension", lambda one: len(one.shape) > 1),
     ("with an input of more than two dimensions", lambda one: len(one.shape) > 2),
@@ -89,7 +89,7 @@ def collect_failed_features(unmet: UnmetError, requirement: str) -> SentRequests
 
 
 def _list_features(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
-    """Return the features of all inference requests that use the transport of the first one; None if there are none."""
+    """Return the features of the inference requests over one transport, that of the first; None without a request."""
     sent = [exchange for exchange in exchanges if _is_inference(exchange)]
     if not sent:
         return None
@@ -138,8 +138,10 @@ def _list_call_features(message: Message) -> Iterator[Feature]:
     request = grpc_request.parse_request(message) if len(message.body) <= MAX_PARSED_BYTES else None
     if request is None:
         return
-    form = IN_RAW if request.raw_input_contents else TYPED
-    yield from _list_input_features([SentTensor(entry.datatype, tuple(entry.shape), form) for entry in request.inputs])
+    encoding = IN_RAW if request.raw_input_contents else TYPED
+    yield from _list_input_features(
+        [SentTensor(entry.datatype, tuple(entry.shape), encoding) for entry in request.inputs]
+    )
     yield from _list_output_features(
         len(request.outputs), any("classification" in one.parameters for one in request.outputs)
     )
@@ -156,7 +158,7 @@ def _list_input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
         yield "with nested data", "OIP-DATA"
     if len(tensors) > 1:
         yield "with several inputs", ""
-    if len({one.form for one in tensors}) > 1:
+    if len({one.encoding for one in tensors}) > 1:
         yield "with inputs as binary data beside others in JSON", "BIN-MIXED-I"
 
 
@@ -165,8 +167,8 @@ def _list_tensor_features(one: SentTensor) -> tuple[Feature | None, ...]:
     """Return a feature for each template of `INPUT_FEATURES`; None for a template whose condition is false."""
     return tuple(
         (
-            template.format(form=one.form, datatype=one.datatype),
-            FORM_REQUIREMENTS[one.form] if "{form}" in template else "",
+            template.format(encoding=one.encoding, datatype=one.datatype),
+            ENCODING_REQUIREMENTS[one.encoding] if "{encoding}" in template else "",
         )
         if holds(one)
         else None

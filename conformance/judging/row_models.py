@@ -65,9 +65,8 @@ class RowModels:
             return conclude_not_applicable(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
         if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
             return None
-        return conclude_not_applicable(
-            ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role
-        )
+        message = f"binary_tensor_data is not offered, and the tensors of {role} cannot be sent as JSON"
+        return conclude_not_applicable(ReasonKind.NO_JSON_FORM, message, role)
 
     def _find_unsuitable_model(self, check: Check, row: Row) -> RowOutcome | None:
         """Return the outcome `not_applicable` if a deployed model lacks inputs or outputs of the row, else None."""
@@ -92,7 +91,7 @@ class RowModels:
         return None if role is None else self._target.model(role, salt)
 
     def is_model_unsteady(self, check: Check, row: Row) -> bool:
-        """Return whether a deployed model, sent the control requests of the row again, gives other answers."""
+        """Return whether a deployed model answers the control requests of the row differently when asked again."""
         model = self._find_model(check, row) if row.model is not None else None
         if model is None or model.control is None:
             return False
@@ -119,7 +118,7 @@ class RowModels:
         return self._deployed[found]
 
     def _enable_typed_calls(self, model: DeployedModel) -> DeployedModel:
-        """Return the model for gRPC: with typed contents if it accepts them, even if it rejects JSON over HTTP."""
+        """Return a model that may receive typed contents over gRPC, if it rejects JSON over HTTP but accepts these."""
         typed = replace(model, json_trouble="")
         if not model.json_trouble or not typed.is_json_capable:
             return model

@@ -96,7 +96,7 @@ class ServerLimits:
     # --- size ---
 
     def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        if not _is_large(found, model):
+        if not _exceeds_ordinary_sizes(found, model):
             return ""
         for plain in self._build_equally_large_requests(found, reply, model):
             if all(_is_declined(self._send_control_request(message)) for message in plain):
@@ -109,8 +109,8 @@ class ServerLimits:
     ) -> Iterator[list[Message]]:
         """Yield lists of control requests: with the same and a larger number of elements; then with the same length.
 
-        Many elements are slow to write as JSON. Then requests with fewer elements come first: a server that refuses
-        these would refuse larger ones as well.
+        Requests with many elements are slow to write as JSON. Therefore requests with fewer elements come first: a
+        server that refuses the small requests would refuse the large ones as well.
         """
         quick = shrink_content(found, model)
         for one in (found,) if quick is found else (quick, found):
@@ -136,7 +136,7 @@ class ServerLimits:
     # --- ids ---
 
     def _find_id_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a control request with the id, and accepts it without the id."""
+        """Return a message if the server refuses a control request with the row's id, and accepts one without id."""
         plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
         if plain is None:
             return ""
@@ -155,7 +155,7 @@ class ServerLimits:
     # --- strings ---
 
     def _find_character_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a control request with the strings, and accepts it without them.
+        """Return a message if the server refuses a control request with the row's strings, and accepts harmless ones.
 
         The strings are written with as few JSON escapes as possible: inability to parse escapes is not a limit.
         """
@@ -238,13 +238,13 @@ def _encode_request(request: InferRequest, like: Reply) -> Message:
     return make_infer_message(request) if like.is_over_grpc else request.message()
 
 
-def _is_large(found: RequestContent, model: Model) -> bool:
+def _exceeds_ordinary_sizes(found: RequestContent, model: Model) -> bool:
     sizes = any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
     return sizes or (model.role.batching and found.max_batch_size > ORDINARY_BATCH)
 
 
 def _escape_non_ascii(message: Message) -> Message | None:
-    """Return a request with the non-ASCII characters of its JSON escaped; None if the JSON has none or is not UTF-8."""
+    """Return a request with the non-ASCII characters of its JSON escaped; None if none can be escaped."""
     head = message.body[: message.json_length]
     if head.isascii():
         return None

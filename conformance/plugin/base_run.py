@@ -55,7 +55,7 @@ class BaseRun(ABC):
         self.started = format_now()
         self._config = config
 
-    def claim_evidence(self) -> None:
+    def create_evidence_folder(self) -> None:
         """Create the folder for the evidence, if the user requested evidence.
 
         Raises:

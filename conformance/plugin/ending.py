@@ -13,7 +13,7 @@ import pytest
 from conformance.judging.baseline import revert_baseline
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, index_rows, sort_results
 from conformance.judging.coverage import find_coverage
-from conformance.judging.selection import is_match
+from conformance.judging.selection import matches_pattern
 from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, output_files
@@ -95,7 +95,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         run.survey,
         profile=options.profile,
         transports=run.transports,
-        asked=run.extensions,
+        requested=run.extensions,
         party=run.party,
     )
     absent = (label for labels in missing.values() for label in labels)
@@ -108,7 +108,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
 def _is_excluded(label: str, never: Iterable[str]) -> bool:
     """Return whether the target file lists a row under `never`."""
     names = (label, label.partition("[")[0])
-    return any(is_match(name, pattern) for pattern in never for name in names)
+    return any(matches_pattern(name, pattern) for pattern in never for name in names)
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:

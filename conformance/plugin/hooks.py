@@ -71,7 +71,7 @@ class Hooks:
         """
         if not self.run.has_started:
             if not self.is_worker:
-                self.run.claim_evidence()
+                self.run.create_evidence_folder()
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             try:
                 with printing.show_live_line(reporter) as progress:

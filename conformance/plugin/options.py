@@ -208,7 +208,7 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(f"oip_{name}", f"{meaning}, used without --{name.replace('_', '-')}")
 
 
-def expect_known(unknown: Sequence[str]) -> None:
+def reject_unknown_options(unknown: Sequence[str]) -> None:
     """Raise an exception if there is an unknown option.
 
     Args:

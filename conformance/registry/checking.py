@@ -232,7 +232,7 @@ def render_comment(checks: Sequence[FolderCheck]) -> str:
 
 def _render_folder(folder_check: FolderCheck) -> Iterator[str]:
     entry = folder_check.entry
-    yield f"**{markdown.code(entry.place)}**: {'accepted' if folder_check.is_accepted else 'not accepted'}"
+    yield f"**{markdown.code(entry.relative_path)}**: {'accepted' if folder_check.is_accepted else 'not accepted'}"
     yield ""
     for reason in folder_check.problems[:MAX_SHOWN_REASONS]:
         yield f"- {markdown.code(reason, 600)}"

@@ -123,7 +123,7 @@ class Entry:
         return tally_report(self.folder.report, "SHOULD")
 
     @property
-    def lesser_standing(self) -> str:
+    def limited_standing(self) -> str:
         """`interoperable` or `partial`; empty if the product is conformant."""
         return "" if self.manifest.standing == CONFORMANT else self.manifest.standing
 
@@ -194,7 +194,7 @@ class Entry:
         coverage = self.manifest.coverage
         part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
         kind = "client, " if self.is_client else ""
-        standing = f"{self.lesser_standing}{part}, " if self.lesser_standing else ""
+        standing = f"{self.limited_standing}{part}, " if self.limited_standing else ""
         return f"{kind}{standing}{self.manifest.profile} {version}"
 
 

@@ -95,7 +95,7 @@ def _draw_product_badges(product: Product) -> Iterator[tuple[str, str]]:
         found = product.list_for_profile(profile)
         valid = [entry for entry in found if entry.status is Status.VALID]
         if found:
-            yield from _render_badge_files(f"badges/{product.place}/{profile}", (valid or found)[0])
+            yield from _render_badge_files(f"badges/{product.anchor}/{profile}", (valid or found)[0])
 
 
 def _render_badge_files(name: str, entry: Entry) -> Iterator[tuple[str, str]]:
@@ -114,7 +114,8 @@ def _draw_badge(entry: Entry) -> str:
 def _build_index(listed: Sequence[Product], refused: Sequence[Entry], registry_policy: Policy) -> dict[str, Any]:
     certifications = [_build_index_entry(entry, product) for product in listed for entry in product.entries]
     folders = [
-        {"folder": entry.place, "reasons": [escape_text(reason, 400) for reason in entry.refusals]} for entry in refused
+        {"folder": entry.relative_path, "reasons": [escape_text(reason, 400) for reason in entry.refusals]}
+        for entry in refused
     ]
     return {
         "schema": INDEX_SCHEMA,
@@ -143,9 +144,9 @@ def _build_index_entry(entry: Entry, product: Product) -> dict[str, Any]:
         "status": str(entry.status),
         "standing": entry.manifest.standing,
         "notice": said,
-        "folder": entry.place,
+        "folder": entry.relative_path,
         "page": entry.page,
-        "badge": f"badges/{product.place}/{made['profile']}.json",
+        "badge": f"badges/{product.anchor}/{made['profile']}.json",
         "over_grpc": entry.is_over_grpc,
         "reported": {"name": entry.reported.name, "version": entry.reported.version},
         "requirements": tallies,
@@ -216,7 +217,7 @@ class FeedItem:
 def make_feed(certifications: Iterable[Entry], registry_policy: Policy) -> list[FeedItem]:
     """Return the items of the Atom feed: new certifications, and dated revocations and disputes."""
     every = [item for entry in certifications for item in _list_feed_items(entry, registry_policy)]
-    return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
+    return sorted(every, key=lambda item: (item.updated, item.page, item.kind), reverse=True)
 
 
 def _list_feed_items(entry: Entry, registry_policy: Policy) -> Iterator[FeedItem]:
@@ -224,7 +225,7 @@ def _list_feed_items(entry: Entry, registry_policy: Policy) -> Iterator[FeedItem
     kind = "client, " if entry.is_client else ""
     what = f"{made.label} by {made.vendor}, {kind}profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
-    said = f"Certified as {made.certified_as}" if entry.lesser_standing else "Certified"
+    said = f"Certified as {made.certified_as}" if entry.limited_standing else "Certified"
     yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED

@@ -144,7 +144,7 @@ def test_a_text_is_the_value_of_a_score(text: str, score: float, same: bool) -> 
     ],
 )
 def test_a_text_says_all_of_a_score_or_less(text: str, score: float, datatype: str, exact: bool) -> None:
-    assert class_texts.is_exact(text, score, np.dtype(datatype)) is exact
+    assert class_texts.is_exact_value(text, score, np.dtype(datatype)) is exact
 
 
 HIGHEST: list[tuple[str, list[Any], int, list[int]]] = [

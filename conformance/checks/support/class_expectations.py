@@ -67,7 +67,9 @@ def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
         (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
         for one, other in zip(found, right, strict=False)
     ]
-    return len(found) == len(right) and all(one and other and class_texts.is_same(one, other) for one, other in pairs)
+    return len(found) == len(right) and all(
+        one and other and class_texts.is_same_class(one, other) for one, other in pairs
+    )
 
 
 def _format_class_texts(found: Sequence[str]) -> str:
