@@ -67,7 +67,7 @@ def judge(
 
 @contextmanager
 def _serve_target(arguments: Arguments) -> Iterator[str]:
-    """Yield the URL of the target; an app or the bundled server is served inside the block."""
+    """Yield the URL of the target; an app, or the bundled server, runs only inside the block."""
     if arguments.app is not None:
         from conformance.api.serving import serve_app  # imports uvicorn
 

@@ -30,7 +30,7 @@ class AsgiWrapper:
     """An ASGI app that forwards every call to another app.
 
     Attributes:
-        failure: the app's message if its lifespan startup fails, on one line; otherwise empty.
+        failure: the message of the app, on one line, if the lifespan startup of the app fails; otherwise empty.
     """
 
     def __init__(self, app: AsgiApp) -> None:
@@ -55,9 +55,10 @@ class AsgiWrapper:
 
 
 def _add_connection_close(send: Send) -> Send:
-    """Return a `send` that adds `Connection: close`.
+    """Return a `send` function that adds the header `Connection: close` to an answer.
 
-    RFC 9112 6.3 requires this for the answer to a request with both Content-Length and Transfer-Encoding.
+    RFC 9112 6.3 requires this header if the request has both Content-Length and Transfer-Encoding.
+
     """
 
     async def send_with_close(message: Message) -> None:

@@ -236,8 +236,8 @@ def is_ranked_per_item(items: Sequence[Item]) -> bool:
     """Whether the server ranks every batch item separately, with the scores of the item and indices within the item.
 
     This rule tolerates indices that other rules detect even without a batch: indices that differ from the correct ones
-    by the same offset in all items, and ranks (0, 1, 2, ...). The scores of all items must be at least
-    1 apart, so that an imprecise value still identifies its score.
+    by the same offset in all items, and ranks (0, 1, 2, ...). The scores of all items must be at least 1
+    apart, so that an imprecise value still identifies its score.
     """
     if any(_is_of_another_item(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
         return False

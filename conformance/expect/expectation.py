@@ -69,8 +69,8 @@ class Expectation:
     def forms(self, forms: Mapping[str, str], asked: str = "") -> Expectation:
         """Expect each named output as binary data (`binary`) or as JSON (`json`).
 
-        Outputs that have both data and a size, or neither, are ignored. The message shows `asked`: the parameters with which
-        the request chooses the encoding.
+        Outputs that have both data and a size, or neither, are ignored. The message shows `asked`: the
+        parameters with which the request chooses the encoding.
         """
         for name, form in forms.items():
             output = self.output(name)

@@ -50,7 +50,7 @@ def _has_paths(config: pytest.Config) -> bool:
 
 
 def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
-    """Return the exit status of the verdict or the gate, unless pytest's own status takes precedence.
+    """Return the exit status of the verdict or the regression gate, unless pytest's own status takes precedence.
 
     Args:
         run: the finished run.
@@ -145,5 +145,5 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
     )
     for path in run.options.reports:
         run.output.write_or_report(f"the report {path}", partial(formats.write, report, path))
-    run.output.write_or_report("the summary of the step", partial(github.summarize, report, os.environ))
+    run.output.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
     return report

@@ -58,7 +58,7 @@ class Hooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
-        """Run discovery before pytest-xdist starts workers; start no workers if there is nothing to judge."""
+        """Run discovery before pytest-xdist starts workers; keep it from starting any if there is nothing to judge."""
         self._start_run()
         if self.run.conclusion:
             specs.clear()

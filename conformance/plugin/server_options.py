@@ -1,6 +1,6 @@
 """Reads the options of a run that judges a server.
 
-A value is taken from the first place that sets it: command line, environment, pytest's ini file, target file
+The sources of a value, first one first: the command line, the environment, pytest's ini file, the target file
 (`--target-config`).
 """
 
@@ -145,7 +145,7 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
 def _read_addresses(
     config: pytest.Config, config_file: str, file: TargetConfig, recording: Recording | None
 ) -> tuple[str, str | None]:
-    """Return the URL and the gRPC address of the target; an empty URL or None stands for a missing one."""
+    """Return the URL and the gRPC address of the target; the URL is empty if missing, the gRPC address None."""
     if recording is not None:
         return recording.url, recording.grpc or None
     url = read_setting("target_url", config.option.target_url, config.getini) or file.url
