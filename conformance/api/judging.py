@@ -62,7 +62,7 @@ def judge(
         target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
     )
     with _serve_target(arguments) as url:
-        return _judge_at(url, arguments)
+        return _judge_url(url, arguments)
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def _serve_target(arguments: Arguments) -> Iterator[str]:
         yield arguments.url
 
 
-def _judge_at(url: str, arguments: Arguments) -> Report:
+def _judge_url(url: str, arguments: Arguments) -> Report:
     settings, file = arguments.build_settings(url), arguments.file
     seed = client_names.choose_seed(arguments.profile, settings)
     with Session(Target(settings), placements=file.roles, strict=arguments.strict, seed=seed) as session:

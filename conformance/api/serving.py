@@ -84,13 +84,13 @@ def serve_app(app: AsgiApp) -> Iterator[str]:
     Raises:
         JudgeError: the app does not start.
     """
-    front = AsgiWrapper(app)
+    wrapper = AsgiWrapper(app)
     with _open_listener() as listener, _disable_access_log():
-        server = uvicorn.Server(_build_config(front))
+        server = uvicorn.Server(_build_config(wrapper))
         thread = threading.Thread(target=_run_server, args=(server, listener), name="judged-app", daemon=True)
         thread.start()
         try:
-            _wait_for_start(server, thread, front)
+            _wait_for_start(server, thread, wrapper)
             yield "http://127.0.0.1:{1}".format(*listener.getsockname())
         finally:
             server.should_exit = True
@@ -133,11 +133,11 @@ def _run_server(server: uvicorn.Server, listener: socket.socket) -> None:
         server.run([listener])
 
 
-def _wait_for_start(server: uvicorn.Server, thread: threading.Thread, front: AsgiWrapper) -> None:
+def _wait_for_start(server: uvicorn.Server, thread: threading.Thread, wrapper: AsgiWrapper) -> None:
     limit = time.monotonic() + MAX_START_S
     while not server.started:
         if not thread.is_alive():
-            raise JudgeError(f"the app does not start: {front.failure or 'its log has the reason'}")
+            raise JudgeError(f"the app does not start: {wrapper.failure or 'its log has the reason'}")
         if time.monotonic() > limit:
             raise JudgeError(f"the app does not start within {MAX_START_S:g} seconds")
         time.sleep(POLL_S)

@@ -28,12 +28,12 @@ def to_grpc_requirement(requirement: str | None) -> str | None:
     return GRPC_SUBSTITUTES.get(requirement) or ledger.find_grpc_id(requirement) or requirement
 
 
-def attribute_call_end(reply: Reply) -> str | None:
+def attribute_missing_status(reply: Reply) -> str | None:
     """Return the requirement that a gRPC call without a final status violates; None for any other reply."""
     return "GRPC-STATUS" if reply.has_failed(FailureKind.STATUSLESS) else None
 
 
-def attribute_silence(reply: Reply) -> str:
+def attribute_missing_answer(reply: Reply) -> str:
     """Return the requirement that a live server violates if it does not answer a request."""
     return "GRPC-STATUS" if reply.is_over_grpc else "OIP-ERROR"
 
@@ -46,7 +46,9 @@ def attribute_broken_request(found: BrokenRequest) -> str:
     """
     ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
     return (
-        attribute_silence(found.reply) if ended and found.reply.status is None and not found.lost else "OIP-ALIVE-LEGAL"
+        attribute_missing_answer(found.reply)
+        if ended and found.reply.status is None and not found.lost
+        else "OIP-ALIVE-LEGAL"
     )
 
 

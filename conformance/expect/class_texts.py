@@ -147,7 +147,7 @@ def find_scores_by_index(classes: Sequence[ClassText], scores: Scores, *, first:
     return [values[place] for place in places] if all(0 <= place < len(values) for place in places) else None
 
 
-def find_nearest(entry: ClassText, scores: Scores) -> int:
+def find_index_of_nearest_score(entry: ClassText, scores: Scores) -> int:
     """Return the index of the score nearest to a class's value; the lowest index if several are equally near."""
     number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else float(entry.value)
     values = to_python_numbers(scores)
@@ -157,7 +157,7 @@ def find_nearest(entry: ClassText, scores: Scores) -> int:
 def find_scores_by_value(classes: Sequence[ClassText], scores: Scores) -> list[Number]:
     """Return the score nearest to each class's value, ignoring the index."""
     values = to_python_numbers(scores)
-    return [values[find_nearest(entry, scores)] for entry in classes]
+    return [values[find_index_of_nearest_score(entry, scores)] for entry in classes]
 
 
 def are_highest(values: Sequence[Number] | None, scores: Scores) -> bool:
@@ -213,14 +213,17 @@ def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
     if not (has_matching_indices(classes, scores) or has_highest_values(classes, scores)):
         return True
     values = to_python_numbers(scores)
-    return all(is_exact_value(entry.value, values[find_nearest(entry, scores)], scores.dtype) for entry in classes)
+    return all(
+        is_exact_value(entry.value, values[find_index_of_nearest_score(entry, scores)], scores.dtype)
+        for entry in classes
+    )
 
 
 def has_close_values(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether each value equals the nearest float score, except for the last bits."""
     values = to_python_numbers(scores)
     room = MAX_ULPS * np.spacing(np.abs(scores)).astype("<f8")
-    places = [(entry, find_nearest(entry, scores)) for entry in classes]
+    places = [(entry, find_index_of_nearest_score(entry, scores)) for entry in classes]
     return all(abs(float(entry.value) - values[place]) <= room[place] for entry, place in places)
 
 
@@ -259,5 +262,5 @@ def _is_of_another_item(entry: ClassText, position: int, items: Sequence[Item]) 
 
 def _find_index_offset(entry: ClassText, scores: Scores) -> int | None:
     """Return the index of a class minus the index of the score with its value; None if no score has this value."""
-    place = find_nearest(entry, scores)
+    place = find_index_of_nearest_score(entry, scores)
     return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

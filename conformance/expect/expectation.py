@@ -91,7 +91,7 @@ class Expectation:
         """Expect a complete answer with an error status; the message shows `fault`, the reason for a refusal."""
         status = self.reply.status
         if status is None or self.reply.exchange.failure:
-            ended = attribution.attribute_call_end(self.reply)
+            ended = attribution.attribute_missing_status(self.reply)
             raise self.unmet("an error answer", escape_text(self.reply.outcome()), requirement=ended)
         if status < 400:
             reason = f" for {fault}" if fault else ""

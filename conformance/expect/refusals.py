@@ -75,7 +75,7 @@ def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
     Raises:
         UnmetError: the server does not keep answering, or the call ended with neither an answer nor a status.
     """
-    if attribution.attribute_call_end(reply):
+    if attribution.attribute_missing_status(reply):
         expect(reply).refused()
     if reply.is_refusal:
         expect_alive(target, model)

@@ -130,7 +130,7 @@ def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], fa
     if not rows:
         del tables[index]
     elif len(rows) < len(entry.rows):
-        tables[index]["rows"] = _build_rows_array(rows)
+        tables[index]["rows"] = _build_toml_array(rows)
 
 
 def _build_entry_tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
@@ -154,12 +154,12 @@ def _build_entry_table(check: str, rows: Sequence[str], requirement: str | None)
     table = tomlkit.table()
     table["check"] = check
     if rows:
-        table["rows"] = _build_rows_array(rows) if len(rows) > 1 else rows[0]
+        table["rows"] = _build_toml_array(rows) if len(rows) > 1 else rows[0]
     if requirement:
         table["requirement"] = requirement
     table["reason"] = DEFAULT_REASON
     return table
 
 
-def _build_rows_array(rows: Sequence[str]) -> Any:
+def _build_toml_array(rows: Sequence[str]) -> Any:
     return tomlkit.item(list(rows)).multiline(len(rows) > MAX_ROWS_PER_LINE)

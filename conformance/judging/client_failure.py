@@ -102,7 +102,7 @@ def _format_inference(inference: Inference) -> str:
         f"model {inference.model}",
         "raw binary request" if inference.is_raw else "",
         inputs,
-        _format_outputs(inference),
+        _format_requested_outputs(inference),
     ]
     codings = [
         f"{name} {value}" for name, value in (("coding", inference.coding), ("accepts", inference.accepts)) if value
@@ -110,7 +110,7 @@ def _format_inference(inference: Inference) -> str:
     return ", ".join([part for part in parts if part] + codings)
 
 
-def _format_outputs(inference: Inference) -> str:
+def _format_requested_outputs(inference: Inference) -> str:
     if inference.outputs is None:
         return f"all outputs {inference.all_outputs}" if inference.all_outputs else ""
     words = [

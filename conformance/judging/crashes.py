@@ -51,10 +51,10 @@ class CrashTracker:
         last = Reply(own) if own else Reply(self.target.last) if self.target.last else None
         is_own = own is not None and own.status is None and not self.is_one_of_several
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
-        named = None if is_own else self._choose_requirement(last)
+        named = None if is_own else self._choose_crash_requirement(last)
         return UnmetError(f"a server that keeps answering{after}", str(lost), last, requirement=named)
 
-    def _choose_requirement(self, last: Reply | None) -> str:
+    def _choose_crash_requirement(self, last: Reply | None) -> str:
         """Return the requirement that a crash violates; it depends on whether the last request succeeded."""
         is_legal = last is not None and last.succeeded and not self.is_one_of_several
         return ALIVE_LEGAL if is_legal else ALIVE

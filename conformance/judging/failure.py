@@ -174,25 +174,28 @@ def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list
     failure = result.failure
     head = f"{result.outcome.upper()}  {result.label}"
     if failure is None:
-        return [head, f"      {result.claim}", _format_line("Because", result.message)]
+        return [head, f"      {result.claim}", _format_labeled_line("Because", result.message)]
     right = f"{failure.level}  {failure.requirement}"
     lines = [f"{head}{right:>{max(len(right) + 2, LINE_WIDTH - len(head))}}", f"      {result.claim}"]
-    lines += [_format_line("Requires", failure.statement), _format_line("Source", failure.source)]
+    lines += [_format_labeled_line("Requires", failure.statement), _format_labeled_line("Source", failure.source)]
     if links:
-        lines += [*(_format_line("", url) for url in failure.source_urls), _format_explain_line(failure.requirement)]
-    lines += [_format_line("Asked", failure.asked)] if failure.asked else []
-    lines += [_format_line("Sent", failure.sent)] if failure.sent else []
-    lines += [_format_line("Expected", failure.expected), _format_line("Actual", failure.actual)]
+        lines += [
+            *(_format_labeled_line("", url) for url in failure.source_urls),
+            _format_explain_line(failure.requirement),
+        ]
+    lines += [_format_labeled_line("Asked", failure.asked)] if failure.asked else []
+    lines += [_format_labeled_line("Sent", failure.sent)] if failure.sent else []
+    lines += [_format_labeled_line("Expected", failure.expected), _format_labeled_line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]
-    lines += [_format_line("Repeat", failure.repeat)] if failure.repeat else []
-    return [*lines, _format_line("Rerun", f"{rerun} -k {result.id}")]
+    lines += [_format_labeled_line("Repeat", failure.repeat)] if failure.repeat else []
+    return [*lines, _format_labeled_line("Rerun", f"{rerun} -k {result.id}")]
 
 
 def _format_explain_line(requirement: str) -> str:
-    return _format_line("Explain", ledger.get_requirement(requirement).explain)
+    return _format_labeled_line("Explain", ledger.get_requirement(requirement).explain)
 
 
-def _format_line(name: str, text: str) -> str:
+def _format_labeled_line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 

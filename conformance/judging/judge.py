@@ -300,7 +300,7 @@ class Judge(RowJudge):
         requirement = self._name_requirement(check, row, unmet)
         unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
         found = conclude_unmet(
-            self._describe_failure(check, row, unmet, requirement), self._grade_requirement(requirement)
+            self._describe_failure(check, row, unmet, requirement), self._grade_unmet_requirement(requirement)
         )
         return replace(found, sent=collect_failed_features(unmet, requirement))
 
@@ -310,7 +310,7 @@ class Judge(RowJudge):
             return _SPELLING
         return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
 
-    def _grade_requirement(self, requirement: str) -> Outcome:
+    def _grade_unmet_requirement(self, requirement: str) -> Outcome:
         return grade_unmet(requirement, strict=self._strict)
 
     def _describe_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
@@ -373,5 +373,5 @@ class RobustnessJudge(Judge):
     def _name_requirement(self, check: Check, row: Row, *_: object) -> str:
         return check.requirements(row)[0]
 
-    def _grade_requirement(self, *_: object) -> Outcome:
+    def _grade_unmet_requirement(self, *_: object) -> Outcome:
         return Outcome.ADVISORY

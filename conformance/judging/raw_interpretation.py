@@ -52,12 +52,12 @@ class RawInterpretation:
             return False
         try:
             return self._target.probe_once(
-                f"raw contents big-endian, {model.name}", lambda: self._is_right_when_swapped(model)
+                f"raw contents big-endian, {model.name}", lambda: self._is_correct_with_swapped_bytes(model)
             )
         except (TargetLostError, NotRecordedError):
             return False
 
-    def _is_right_when_swapped(self, model: DeployedModel) -> bool:
+    def _is_correct_with_swapped_bytes(self, model: DeployedModel) -> bool:
         """Whether answers are correct only if the bytes of inputs and outputs are reversed.
 
         The answers of an identity model are correct in both byte orders, so the result is false.

@@ -94,7 +94,12 @@ def _list_features(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentReq
     if not sent:
         return None
     over = _find_transport(sent[0])
-    found = (feature for exchange in sent if _find_transport(exchange) == over for feature in _find_features(exchange))
+    found = (
+        feature
+        for exchange in sent
+        if _find_transport(exchange) == over
+        for feature in _list_request_features(exchange)
+    )
     texts = dict.fromkeys(found)  # a row may send hundreds of identical requests
     features = [(escape_text(text, MAX_TEXT_CHARS), requirement) for text, requirement in texts]
     return SentRequests(features=features, answer=str(answer), over=over)
@@ -109,9 +114,9 @@ def _find_transport(exchange: Exchange) -> str:
     return GRPC if Reply(exchange).is_over_grpc else HTTP
 
 
-def _find_features(exchange: Exchange) -> Iterator[Feature]:
+def _list_request_features(exchange: Exchange) -> Iterator[Feature]:
     message, path = exchange.message, parse_path(exchange.message.path)
-    yield from _list_call_features(message) if path is None else _list_http_features(message)
+    yield from _list_grpc_features(message) if path is None else _list_http_features(message)
     yield from _list_transport_features(exchange)
     if path is not None and path.version is not None:
         yield "with a version in its path", "OIP-VERSIONED"
@@ -123,9 +128,9 @@ def _list_http_features(message: Message) -> Iterator[Feature]:
     if message.header(INFERENCE_HEADER) == "0":
         yield "with a raw body", "RAW-HEADER-ZERO"
         return
-    request = _parse_object(message.body[: message.json_length])
-    outputs = _filter_objects(request.get("outputs"))
-    yield from _list_input_features([_read_tensor(item) for item in _filter_objects(request.get("inputs"))])
+    request = _parse_request_json(message.body[: message.json_length])
+    outputs = _filter_json_objects(request.get("outputs"))
+    yield from _list_input_features([_parse_input(item) for item in _filter_json_objects(request.get("inputs"))])
     of_outputs = [_read_parameters(item) for item in outputs]
     yield from _list_output_features(len(outputs), any("classification" in one for one in of_outputs))
     for (name, value), requirement in FLAGS.items():
@@ -134,7 +139,7 @@ def _list_http_features(message: Message) -> Iterator[Feature]:
     yield from _list_id_features(request.get("id"))
 
 
-def _list_call_features(message: Message) -> Iterator[Feature]:
+def _list_grpc_features(message: Message) -> Iterator[Feature]:
     request = grpc_request.parse_request(message) if len(message.body) <= MAX_PARSED_BYTES else None
     if request is None:
         return
@@ -184,10 +189,10 @@ def _list_output_features(count: int, is_classified: bool) -> Iterator[Feature]:
         yield "that lists several outputs", ""
 
 
-def _list_id_features(identity: Any) -> Iterator[Feature]:
-    if identity and isinstance(identity, str):
+def _list_id_features(request_id: Any) -> Iterator[Feature]:
+    if request_id and isinstance(request_id, str):
         yield "with an id", "OIP-ID"
-        if not (identity.isascii() and identity.replace("-", "").replace("_", "").isalnum()):
+        if not (request_id.isascii() and request_id.replace("-", "").replace("_", "").isalnum()):
             yield "with an id of more than letters and digits", "OIP-ID"
 
 
@@ -204,7 +209,7 @@ def _list_transport_features(exchange: Exchange) -> Iterator[Feature]:
     yield from ((f'sent as "{part}"', "") for part in exchange.note.split(", ") if part)
 
 
-def _parse_object(text: bytes) -> dict[str, Any]:
+def _parse_request_json(text: bytes) -> dict[str, Any]:
     """Return the JSON object of a request; empty if the text is not a JSON object or is too long."""
     try:
         value = json.loads(text) if len(text) <= MAX_PARSED_BYTES else None
@@ -213,14 +218,14 @@ def _parse_object(text: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _read_tensor(item: Mapping[str, Any]) -> SentTensor:
+def _parse_input(item: Mapping[str, Any]) -> SentTensor:
     shape, data = item.get("shape"), item.get("data")
     dimensions = tuple(number for number in shape if isinstance(number, int)) if isinstance(shape, list) else ()
     is_nested = isinstance(data, list) and any(isinstance(part, list) for part in data[:1])
     return SentTensor(str(item.get("datatype")), dimensions, IN_JSON if "data" in item else AS_BINARY_DATA, is_nested)
 
 
-def _filter_objects(value: Any) -> list[dict[str, Any]]:
+def _filter_json_objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

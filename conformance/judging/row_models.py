@@ -43,7 +43,7 @@ class RowModels:
         broke = check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
         applies = check.is_over_grpc or broke or entry.is_of_robustness
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
-            return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
+            return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "the target offers no extension over HTTP")
         missing = [name for name in (str(entry.extension), *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
         if entry.extension not in missing:
             for transport in check.over:

@@ -97,12 +97,14 @@ def list_area_rows(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
     cases = list_rows(checks.list_area_checks(area))
     if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases
-    plain = [(check, row) for check, row in cases if _is_without_model(check, row, with_roles=subjects.with_roles)]
+    plain = [
+        (check, row) for check, row in cases if _needs_no_deployed_model(check, row, with_roles=subjects.with_roles)
+    ]
     fitting = [(check, row) for check, row in cases if check.find_fit(row)]
     return [*plain, *((check, bind_model(model, row)) for model in subjects.models for check, row in fitting)]
 
 
-def _is_without_model(check: Check, row: Row, *, with_roles: bool) -> bool:
+def _needs_no_deployed_model(check: Check, row: Row, *, with_roles: bool) -> bool:
     """Return whether a row needs no deployed model: it uses a role (if roles are judged) or no model."""
     return with_roles if check.find_role(row) else check.find_fit(row) is None
 

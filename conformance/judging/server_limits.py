@@ -86,9 +86,9 @@ class ServerLimits:
                 self._find_size_limit(found, reply, model)
                 or self._find_id_limit(found, reply, model)
                 or self._find_character_limit(found, reply, model)
-                or self._find_empty_limit(found, reply, model)
+                or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
-                or self._find_count_limit(found, reply, model)
+                or self._find_class_count_limit(found, reply, model)
             )
         except (TargetLostError, NotRecordedError):
             return ""  # no answer: the failure stands
@@ -169,7 +169,7 @@ class ServerLimits:
         )
         return f"the target refuses strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
-    def _find_empty_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_empty_tensor_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses a control request with empty tensors, and accepts other requests."""
         plain = build_control_request(found, self._target, model) if found.is_empty else None
         if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
@@ -182,7 +182,7 @@ class ServerLimits:
 
     # --- classes ---
 
-    def _find_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_class_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server returns one class, but refuses the requested number and one class more."""
         count = max(found.class_counts.values(), default=0)
         plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
@@ -208,34 +208,34 @@ class ServerLimits:
             probe = self._target.model(f"identity_{datatype.lower()}") or model
             if self._test_classification(probe, reply) is not False:
                 continue
-            others = list(self._find_other_models(datatype))
+            others = list(self._list_models_of_other_datatypes(datatype))
             if any(self._test_classification(other, reply) for other in others) or (
                 not others and datatype != RANKED_DATATYPE
             ):
                 return f"classification of {datatype} is not offered: {escape_text(reply.outcome())}"
         return ""
 
-    def _find_other_models(self, datatype: str) -> Iterator[Model]:
+    def _list_models_of_other_datatypes(self, datatype: str) -> Iterator[Model]:
         for name in DATATYPES:
             model = self._target.model(f"identity_{name.lower()}")
             if name not in (datatype, "BYTES") and model is not None and model.role.is_json_capable:
                 yield model
 
-    def _test_classification(self, model: Model, like: Reply) -> bool | None:
+    def _test_classification(self, model: Model, reply: Reply) -> bool | None:
         """Return True if the server classifies a model's first output, False if it refuses, and None otherwise."""
         name = model.role.outputs[0].name
         send: Form = "json" if model.role.is_json_capable else "binary"
         plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
-        answer = self._send_control_request(_encode_request(plain, like))
+        answer = self._send_control_request(_encode_request(plain, reply))
         if _is_declined(answer):
             return False
         output = answer.answer.output(name) if answer.succeeded else None
         return True if output is not None and output.datatype == "BYTES" else None
 
 
-def _encode_request(request: InferRequest, like: Reply) -> Message:
+def _encode_request(request: InferRequest, reply: Reply) -> Message:
     """Encode a request for the transport of a reply."""
-    return make_infer_message(request) if like.is_over_grpc else request.message()
+    return make_infer_message(request) if reply.is_over_grpc else request.message()
 
 
 def _exceeds_ordinary_sizes(found: RequestContent, model: Model) -> bool:

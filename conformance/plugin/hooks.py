@@ -170,7 +170,7 @@ class Hooks:
         result = _read_result(report)
         if result is None:
             return None
-        category, letter, word = pytest_reports.find_status(result)
+        category, letter, word = pytest_reports.find_pytest_status(result)
         is_shown = not (self.progress and self.progress.is_live)  # else the progress line shows it
         return (category, letter, word) if is_shown else (category, "", "")
 

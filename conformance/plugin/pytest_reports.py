@@ -38,7 +38,7 @@ _PYTEST_OUTCOME = {
 }
 
 
-def find_status(result: CheckResult) -> tuple[str, str, str]:
+def find_pytest_status(result: CheckResult) -> tuple[str, str, str]:
     """Return the category, letter and word with which pytest counts and shows a result."""
     if result.is_for(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
@@ -157,7 +157,7 @@ def _add_case(log: LogXML, case: Case) -> None:
     """Pass a case to the writer like a test: first a report of the call phase, then one of the teardown phase."""
     node = f"{case.area}::{case.requirement}"
     log.node_reporter(node).add_attribute("name", case.name)
-    called = _build_report(node, case.status, "call", duration=case.duration)
+    called = _build_pytest_report(node, case.status, "call", duration=case.duration)
     if case.status == "failed":
         crash = SummaryLine(case.message)
         called.longrepr = FailureText(crash, case.text)  # type: ignore[assignment]
@@ -165,9 +165,9 @@ def _add_case(log: LogXML, case: Case) -> None:
         called.longrepr = (case.area, 0, case.message)
     log.pytest_runtest_logreport(called)
     log.pytest_runtest_logreport(
-        _build_report(node, "passed", "teardown", user_properties=list(case.properties.items()))
+        _build_pytest_report(node, "passed", "teardown", user_properties=list(case.properties.items()))
     )
 
 
-def _build_report(node: str, outcome: Any, when: Any, **members: Any) -> pytest.TestReport:
+def _build_pytest_report(node: str, outcome: Any, when: Any, **members: Any) -> pytest.TestReport:
     return pytest.TestReport(node, (node, 0, node), {}, outcome, None, when, **members)

@@ -131,8 +131,8 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
             robustness=_check_robustness(config, recording),
         ),
         recording=recording,
-        connections=_check_connections(option.conformance_concurrency),
-        seed=_check_seed(option.conformance_seed, option.conformance_profile),
+        connections=_validate_connections(option.conformance_concurrency),
+        seed=_validate_seed(option.conformance_seed, option.conformance_profile),
         **common_options.read_common_fields(option),
     )
     _check_addresses(found)
@@ -207,13 +207,13 @@ def _read_timeout(config: pytest.Config, file: TargetConfig) -> float:
         raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is not a number: {text!r}") from None
 
 
-def _check_connections(given: int | None) -> int | None:
+def _validate_connections(given: int | None) -> int | None:
     if given is not None and not 1 <= given <= MAX_CONNECTIONS:
         raise pytest.UsageError(f"--conformance-concurrency {given}: give a number from 1 to {MAX_CONNECTIONS}")
     return given
 
 
-def _check_seed(given: int | None, profile: str) -> int | None:
+def _validate_seed(given: int | None, profile: str) -> int | None:
     if given is not None and profile != "certify":
         raise pytest.UsageError(f"--conformance-seed needs the profile certify, not {profile}")
     if given is not None and not 0 <= given <= client_names.MAX_SEED:

@@ -100,7 +100,7 @@ def find_problems(
         *_check_suite(made, registry_policy),
         *_check_signers(made, registry_policy),
         *_check_size(entry.folder.path, registry_policy),
-        *_check_expiry(entry, day),
+        *_check_status(entry, day),
         *_find_duplicates(entry, existing, day),
     ]
 
@@ -177,7 +177,7 @@ def _check_size(folder: Path, registry_policy: Policy) -> Iterator[str]:
         yield f"the folder has {size} bytes; the maximum is {registry_policy.max_bytes}"
 
 
-def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
+def _check_status(entry: Entry, day: date) -> Iterator[str]:
     if manifest.is_expired(entry.manifest.expires, day):
         yield f"the certification expired on {entry.manifest.expires}"
     if entry.notice:

@@ -212,14 +212,16 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
         return Entry(folder, relative_path, refusals, None, Status.REFUSED)
     found = manifest.compute_digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
-    is_over = manifest.is_expired(folder.manifest.expires, day)
-    return Entry(folder, relative_path, (), revoked or disputed, _choose_status(revoked, disputed, is_over=is_over))
+    is_expired = manifest.is_expired(folder.manifest.expires, day)
+    return Entry(
+        folder, relative_path, (), revoked or disputed, _choose_status(revoked, disputed, is_expired=is_expired)
+    )
 
 
-def _choose_status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -> Status:
+def _choose_status(revoked: Notice | None, disputed: Notice | None, *, is_expired: bool) -> Status:
     if revoked:
         return Status.REVOKED
-    if is_over:
+    if is_expired:
         return Status.EXPIRED
     return Status.DISPUTED if disputed else Status.VALID
 

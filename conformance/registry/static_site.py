@@ -79,7 +79,7 @@ def _render_files(certifications: Sequence[Entry], registry_policy: Policy, day:
     feed_items = list_feed_items(verified, registry_policy)
     updated = feed_items[0].updated if feed_items else EPOCH
     yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=feed_items, updated=updated)
-    yield "index.json", _format_json(_build_index(listed, refused, registry_policy))
+    yield "index.json", _format_json(_build_json_index(listed, refused, registry_policy))
     page = templates.get_template("certification.html.jinja")
     for entry in verified:
         yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_draw_badge(entry)))  # noqa: S704 - our own
@@ -111,7 +111,7 @@ def _draw_badge(entry: Entry) -> str:
     return badge.draw_badge(entry.message, entry.color, title)
 
 
-def _build_index(listed: Sequence[Product], refused: Sequence[Entry], registry_policy: Policy) -> dict[str, Any]:
+def _build_json_index(listed: Sequence[Product], refused: Sequence[Entry], registry_policy: Policy) -> dict[str, Any]:
     certifications = [_build_index_entry(entry, product) for product in listed for entry in product.entries]
     folders = [
         {"folder": entry.relative_path, "reasons": [escape_text(reason, 400) for reason in entry.refusals]}

@@ -92,7 +92,10 @@ def expect_labels(case: ClassifiedAnswer) -> None:
 
     def has_right_label(entry: ClassText, scores: Scores) -> bool:
         # Other checks judge a wrong index or score: accept the label of the index, and of the nearest score.
-        right = {_find_label(labels, entry.index), _find_label(labels, class_texts.find_nearest(entry, scores))}
+        right = {
+            _find_label(labels, entry.index),
+            _find_label(labels, class_texts.find_index_of_nearest_score(entry, scores)),
+        }
         return None in right or entry.label in right
 
     case.expect_rule(
@@ -106,7 +109,7 @@ def expect_no_labels(case: ClassifiedAnswer) -> None:
     labels = case.labels or ()
 
     def may_have_no_label(entry: ClassText, scores: Scores) -> bool:
-        indices = (entry.index, class_texts.find_nearest(entry, scores))
+        indices = (entry.index, class_texts.find_index_of_nearest_score(entry, scores))
         return entry.label is None or any(_find_label(labels, index) is not None for index in indices)
 
     case.expect_rule(
