@@ -1,4 +1,4 @@
-"""Validates the arguments of `judge` and collects them in one record; raises `JudgeError` for unusable ones."""
+"""Validates the arguments of `judge` and collects them in one record; raises `JudgeError` for an unusable argument."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Arguments:
         url: the URL of the target, or `reference`; empty if `app` is served, or only gRPC is judged.
         app: the application to serve and judge, or None.
         grpc: the gRPC address as `host:port`, or None.
-        headers: each as "Name: value".
+        headers: the headers of every request, each as "Name: value".
         extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
         subjects: what to judge: model roles, deployed models, robustness.
         file: the contents of the target file.

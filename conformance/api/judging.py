@@ -14,7 +14,7 @@ from conformance.judging.conclusion import Conclusion, conclude_run, find_missin
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import PYTHON_NAMES, start_run
-from conformance.judging.selection import is_named, list_profile_rows
+from conformance.judging.selection import list_profile_rows, matches_any_pattern
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.transport import client_names
@@ -62,12 +62,12 @@ def judge(
         target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
     )
     with _serve_target(arguments) as url:
-        return _judge_at(url, arguments)
+        return _judge_url(url, arguments)
 
 
 @contextmanager
 def _serve_target(arguments: Arguments) -> Iterator[str]:
-    """Yield the URL of the target; an app or the bundled server is served inside the block."""
+    """Yield the URL of the target; an app, or the bundled server, runs only inside the block."""
     if arguments.app is not None:
         from conformance.api.serving import serve_app  # imports uvicorn
 
@@ -83,7 +83,7 @@ def _serve_target(arguments: Arguments) -> Iterator[str]:
         yield arguments.url
 
 
-def _judge_at(url: str, arguments: Arguments) -> Report:
+def _judge_url(url: str, arguments: Arguments) -> Report:
     settings, file = arguments.build_settings(url), arguments.file
     seed = client_names.choose_seed(arguments.profile, settings)
     with Session(Target(settings), placements=file.roles, strict=arguments.strict, seed=seed) as session:
@@ -100,12 +100,12 @@ def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     transports = session.target.settings.transports
     survey = session.survey
     rows = list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
-    chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
+    chosen = [(check, row) for check, row in rows if not matches_any_pattern(check, row, arguments.file.never)]
     results = sort_results([session.judge(check, row) for check, row in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(
         results, profile, dangerous=False, subjects=subjects, transports=transports, survey=survey
     )
-    coverage = find_coverage(results, survey, profile=profile, transports=transports, asked=arguments.extensions)
+    coverage = find_coverage(results, survey, profile=profile, transports=transports, requested=arguments.extensions)
     return conclude_run(results, missing, None, "", coverage=coverage)
 
 

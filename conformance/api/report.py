@@ -50,9 +50,9 @@ class UnmetRequirement:
     """An unmet requirement with its failed rows.
 
     Attributes:
-        requirement: its id in the ledger.
+        requirement: the id of the requirement in the ledger.
         level: `MUST` or `SHOULD`.
-        explain: the shell command that explains it.
+        explain: the shell command that explains the requirement.
         rows: the failed rows, at least one.
     """
 
@@ -95,7 +95,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether something was judged and nothing failed; the exit status of such a pytest run is 0."""
+        """Whether something was judged and nothing failed; pytest would end with exit status 0."""
         return EXIT_STATUS[self.verdict] == 0
 
     @property
@@ -121,7 +121,7 @@ class Report:
 
     @property
     def robustness(self) -> Robustness | None:
-        """The results of hostile requests; None if none were requested."""
+        """The results of hostile requests; None if `judge` sent none."""
         found = self.document.get("robustness")
         return found and Robustness(found["held"], found["of"], _list_unmet(found["rows"], Outcome.ADVISORY))
 

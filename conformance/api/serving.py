@@ -30,7 +30,7 @@ class AsgiWrapper:
     """An ASGI app that forwards every call to another app.
 
     Attributes:
-        failure: the app's message if its lifespan startup fails, on one line; otherwise empty.
+        failure: the message of the app, on one line, if the lifespan startup of the app fails; otherwise empty.
     """
 
     def __init__(self, app: AsgiApp) -> None:
@@ -55,9 +55,10 @@ class AsgiWrapper:
 
 
 def _add_connection_close(send: Send) -> Send:
-    """Return a `send` that adds `Connection: close`.
+    """Return a `send` function that adds the header `Connection: close` to an answer.
 
-    RFC 9112 6.3 requires this for the answer to a request with both Content-Length and Transfer-Encoding.
+    RFC 9112 6.3 requires this header if the request has both Content-Length and Transfer-Encoding.
+
     """
 
     async def send_with_close(message: Message) -> None:
@@ -83,13 +84,13 @@ def serve_app(app: AsgiApp) -> Iterator[str]:
     Raises:
         JudgeError: the app does not start.
     """
-    front = AsgiWrapper(app)
+    wrapper = AsgiWrapper(app)
     with _open_listener() as listener, _disable_access_log():
-        server = uvicorn.Server(_build_config(front))
+        server = uvicorn.Server(_build_config(wrapper))
         thread = threading.Thread(target=_run_server, args=(server, listener), name="judged-app", daemon=True)
         thread.start()
         try:
-            _wait_for_start(server, thread, front)
+            _wait_for_start(server, thread, wrapper)
             yield "http://127.0.0.1:{1}".format(*listener.getsockname())
         finally:
             server.should_exit = True
@@ -132,11 +133,11 @@ def _run_server(server: uvicorn.Server, listener: socket.socket) -> None:
         server.run([listener])
 
 
-def _wait_for_start(server: uvicorn.Server, thread: threading.Thread, front: AsgiWrapper) -> None:
+def _wait_for_start(server: uvicorn.Server, thread: threading.Thread, wrapper: AsgiWrapper) -> None:
     limit = time.monotonic() + MAX_START_S
     while not server.started:
         if not thread.is_alive():
-            raise JudgeError(f"the app does not start: {front.failure or 'its log has the reason'}")
+            raise JudgeError(f"the app does not start: {wrapper.failure or 'its log has the reason'}")
         if time.monotonic() > limit:
             raise JudgeError(f"the app does not start within {MAX_START_S:g} seconds")
         time.sleep(POLL_S)

@@ -57,7 +57,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
         found,
         profile="certify",
         transports=replayed.settings.transports,
-        asked=report["options"]["extensions"],
+        requested=report["options"]["extensions"],
     )
     named = report["options"].get("models", [])
     if list(subjects.models) != named:

@@ -14,7 +14,7 @@ from conformance import checks
 from conformance.judging import baseline_file
 from conformance.judging.baseline import BaselineEntry
 from conformance.judging.baseline_file import DEFAULT_REASON, BaselineError
-from conformance.judging.selection import is_match
+from conformance.judging.selection import matches_pattern
 from conformance.spec import files, ledger
 from conformance.spec.text import escape_text
 
@@ -65,7 +65,7 @@ def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], to
         yield f"give a reason instead of {DEFAULT_REASON!r}"
     if entry.has_expired(today):
         yield f"expired on {entry.expires}"
-    if entry.check is not None and not any(is_match(name, entry.check) for name in _list_checks()):
+    if entry.check is not None and not any(matches_pattern(name, entry.check) for name in _list_checks()):
         yield "this suite has no such check"
     if entry.requirement is not None and entry.requirement not in ledger.load():
         yield f"this suite has no requirement {entry.requirement}"

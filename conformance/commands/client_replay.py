@@ -85,7 +85,7 @@ def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
     except HarError as error:
         raise UserError(str(error)) from error
     addresses = Addresses(recording.url, recording.grpc)
-    traffic = Traffic(partial(describe_violation, url_of=addresses.find_address), strict=recording.is_strict)
+    traffic = Traffic(partial(describe_violation, find_url=addresses.find_address), strict=recording.is_strict)
     for client, recorded in recording.requests:
         traffic.add_request(recorded, client)
         traffic.add_answer(recorded)

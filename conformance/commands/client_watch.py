@@ -82,7 +82,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
         with _open_ports(proxy):
             addresses = _build_addresses(options, upstream_settings, proxy)
             traffic = Traffic(
-                partial(describe_violation, url_of=addresses.find_address), options.header, strict=options.is_strict
+                partial(describe_violation, find_url=addresses.find_address), options.header, strict=options.is_strict
             )
             with _open_listener(options, traffic, addresses) as listener:
                 proxy.serve(listener)

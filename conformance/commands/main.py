@@ -100,7 +100,7 @@ def _parse_arguments(arguments: Sequence[str], after: Sequence[str] | None) -> a
     """Parse the arguments; unknown arguments are a usage error of the subcommand."""
     parser = build_parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(after=after))
-    options.parser.expect_known(unknown)
+    options.parser.reject_unknown_options(unknown)
     return options
 
 

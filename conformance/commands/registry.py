@@ -68,5 +68,5 @@ def _build_site(options: argparse.Namespace) -> tuple[str, int]:
     found = static_site.build(options.root, options.output, manifest.get_today())
     counts = {status: sum(entry.status is status for entry in found) for status in Status}
     said = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no certifications"
-    refusals = [f"{entry.place}: {entry.refusals[0]}" for entry in found if entry.refusals]
+    refusals = [f"{entry.relative_path}: {entry.refusals[0]}" for entry in found if entry.refusals]
     return "\n".join([f"wrote {options.output}/index.html: {said}", *refusals]), 1 if refusals else 0

@@ -77,7 +77,7 @@ def conclude(
     if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
         report = _build_report(watched, conclusion, survey, is_strict=is_strict)
         write_reports(files, report)
-        files.left.write_or_report("the summary of the step", partial(github.summarize, report, os.environ))
+        files.left.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
     lines = [
         *_format_output(watched, conclusion, survey, shows_all=shows_all),
         *github.build_commands(report, os.environ),

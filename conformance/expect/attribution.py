@@ -22,36 +22,38 @@ GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
 
 
 def to_grpc_requirement(requirement: str | None) -> str | None:
-    """Return the gRPC id of a requirement, or `requirement` itself if it has none; None stays None."""
+    """Return the id that a requirement has over gRPC, or the given id if there is no other; None stays None."""
     if requirement is None:
         return None
     return GRPC_SUBSTITUTES.get(requirement) or ledger.find_grpc_id(requirement) or requirement
 
 
-def attribute_call_end(reply: Reply) -> str | None:
-    """Return the requirement that a gRPC call without a final status breaks; None for any other reply."""
+def attribute_missing_status(reply: Reply) -> str | None:
+    """Return the requirement that a gRPC call without a final status violates; None for any other reply."""
     return "GRPC-STATUS" if reply.has_failed(FailureKind.STATUSLESS) else None
 
 
-def attribute_silence(reply: Reply) -> str:
-    """Return the requirement that a live server breaks if it does not answer a request."""
+def attribute_missing_answer(reply: Reply) -> str:
+    """Return the requirement that a live server violates if it does not answer a request."""
     return "GRPC-STATUS" if reply.is_over_grpc else "OIP-ERROR"
 
 
 def attribute_broken_request(found: BrokenRequest) -> str:
-    """Return the requirement that a server breaks if it neither answers nor refuses a request outside of any check.
+    """Return the requirement that a server violates if it neither answers nor refuses an auxiliary request.
 
-    Discovery sends such requests, for example. A live server that closes the connection without an answer fails to
-    report an error. In all other cases the server stops answering legal requests.
+    The suite sends auxiliary requests outside of checks, during discovery for example. A live server that closes the
+    connection without an answer fails to report an error. In all other cases the server stops answering legal requests.
     """
     ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
     return (
-        attribute_silence(found.reply) if ended and found.reply.status is None and not found.lost else "OIP-ALIVE-LEGAL"
+        attribute_missing_answer(found.reply)
+        if ended and found.reply.status is None and not found.lost
+        else "OIP-ALIVE-LEGAL"
     )
 
 
 def attribute_json_text(reply: Reply) -> str | None:
-    """Return the requirement that an answer's JSON text breaks, or None.
+    """Return the requirement that an answer's JSON text violates, or None.
 
     Bytes after the JSON, in an answer without inference header and binary outputs, make the whole body invalid JSON.
     """
@@ -89,27 +91,31 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
 
 
 def _attribute_unreadable_grpc_output(reply: Reply, output: Output | None) -> str | None:
-    """Return the requirement that makes an output unreadable over gRPC: it is missing, or has no valid shape."""
+    """Return the requirement that a missing output, or an output without a valid shape, violates over gRPC; or None."""
     if output is None:
         return (
             "OIP-OUTPUT-MEMBERS"
             if reply.answer.document is None
-            else attribute_missing_over_grpc(reply.exchange.message)
+            else attribute_missing_grpc_output(reply.exchange.message)
         )
     is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
     return "OIP-SHAPE" if is_off else None
 
 
-def attribute_missing_over_grpc(call: Message) -> str:
-    """Return the requirement that a missing output breaks over gRPC; it depends on whether the call lists outputs."""
+def attribute_missing_grpc_output(call: Message) -> str:
+    """Return the requirement that a server violates if its answer to a gRPC call lacks an output.
+
+    The requirement depends on whether the call lists the outputs that it requests.
+    """
     request = grpc_request.parse_request(call)
     return "OIP-OUTPUTS-LISTED" if request is not None and request.outputs else "OIP-OUTPUTS-ALL"
 
 
 def _attribute_missing_http_output(reply: Reply) -> str | None:
-    """Return the requirement that a missing output breaks over HTTP.
+    """Return the requirement that a server violates if its answer over HTTP lacks an output.
 
-    The requirement depends on whether the request is raw, lists outputs, or lists none; None if it is not JSON.
+    The requirement depends on whether the request is raw, lists outputs, or lists none. It is None if a request that is
+    not raw has no JSON object.
     """
     message = reply.exchange.message
     if any(name.lower() == INFERENCE_HEADER.lower() and value == "0" for name, value in message.headers):

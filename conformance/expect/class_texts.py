@@ -57,7 +57,7 @@ Item = tuple[Sequence[ClassText], Scores]
 
 
 class ClassTextError(ValueError):
-    """A text is not a class; the message is one line of printable ASCII."""
+    """A text does not have the format of a class; the message is one line of printable ASCII."""
 
 
 def parse(text: str) -> ClassText:
@@ -103,7 +103,7 @@ def to_python_numbers(scores: Scores) -> list[Number]:
 
 
 def is_same_value(text: str, score: Number) -> bool:
-    """Whether a text means a score: integers exactly, in any notation; floats within a tolerance; NaN equals NaN."""
+    """Whether a text has the value of a score: integers exactly, floats within a tolerance; NaN equals NaN."""
     if not _NUMBER.fullmatch(text):
         return False
     if isinstance(score, int):
@@ -114,14 +114,14 @@ def is_same_value(text: str, score: Number) -> bool:
     return number == score or (math.isnan(number) and math.isnan(score))
 
 
-def is_same(one: ClassText, other: ClassText) -> bool:
+def is_same_class(one: ClassText, other: ClassText) -> bool:
     """Whether two classes have the same index and label, and values that may belong to the same score."""
     is_near = one.value == other.value or is_same_value(other.value, float(one.value))
     return is_near and (one.index, one.label) == (other.index, other.label)
 
 
-def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether a text is exactly a score: the digits of an integer, or a text that parses to the same float.
+def is_exact_value(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
+    """Whether a text is the exact value of a score: the digits of an integer, or text that parses to the same float.
 
     Args:
         text: a number.
@@ -147,7 +147,7 @@ def find_scores_by_index(classes: Sequence[ClassText], scores: Scores, *, first:
     return [values[place] for place in places] if all(0 <= place < len(values) for place in places) else None
 
 
-def find_nearest(entry: ClassText, scores: Scores) -> int:
+def find_index_of_nearest_score(entry: ClassText, scores: Scores) -> int:
     """Return the index of the score nearest to a class's value; the lowest index if several are equally near."""
     number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else float(entry.value)
     values = to_python_numbers(scores)
@@ -157,7 +157,7 @@ def find_nearest(entry: ClassText, scores: Scores) -> int:
 def find_scores_by_value(classes: Sequence[ClassText], scores: Scores) -> list[Number]:
     """Return the score nearest to each class's value, ignoring the index."""
     values = to_python_numbers(scores)
-    return [values[find_nearest(entry, scores)] for entry in classes]
+    return [values[find_index_of_nearest_score(entry, scores)] for entry in classes]
 
 
 def are_highest(values: Sequence[Number] | None, scores: Scores) -> bool:
@@ -201,33 +201,36 @@ def is_ordered_without_repeats(classes: Sequence[ClassText], scores: Scores) -> 
 
 
 def has_right_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether the values are correct: each is the score at its index, or all are the highest scores in order.
+    """Whether each value is the score at the class's index, or all values are the highest scores in descending order.
 
-    In the second case only the indices can be wrong, which another rule detects.
+    In the second case the indices may be wrong; `has_right_indices` detects these.
     """
     return has_matching_indices(classes, scores) or has_highest_values(classes, scores)
 
 
 def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether each value is exactly the nearest score; if values are wrong, return true: another rule detects them."""
+    """Whether each value is exactly the nearest score; true as well if `has_right_values` detects wrong values."""
     if not (has_matching_indices(classes, scores) or has_highest_values(classes, scores)):
         return True
     values = to_python_numbers(scores)
-    return all(is_exact(entry.value, values[find_nearest(entry, scores)], scores.dtype) for entry in classes)
+    return all(
+        is_exact_value(entry.value, values[find_index_of_nearest_score(entry, scores)], scores.dtype)
+        for entry in classes
+    )
 
 
 def has_close_values(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether each value equals the nearest float score, except for the last bits."""
     values = to_python_numbers(scores)
     room = MAX_ULPS * np.spacing(np.abs(scores)).astype("<f8")
-    places = [(entry, find_nearest(entry, scores)) for entry in classes]
+    places = [(entry, find_index_of_nearest_score(entry, scores)) for entry in classes]
     return all(abs(float(entry.value) - values[place]) <= room[place] for entry, place in places)
 
 
 def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether the indices are correct: each value is the score at its index, or all are those of the highest scores.
+    """Whether each value is the score at the class's index, or all indices are those of the highest scores.
 
-    In the second case only the values can be wrong, which another rule detects.
+    In the second case the values may be wrong; `has_right_values` detects these.
     """
     return has_matching_indices(classes, scores) or are_highest(find_scores_by_index(classes, scores), scores)
 
@@ -235,9 +238,9 @@ def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
 def is_ranked_per_item(items: Sequence[Item]) -> bool:
     """Whether the server ranks every batch item separately, with the scores of the item and indices within the item.
 
-    Other rules detect indices that are wrong without a batch as well. Therefore indices that differ from the correct
-    ones by the same offset in all items pass, and so do ranks (0, 1, 2, ...). The scores of all items must be at least
-    1 apart, so that an imprecise value still identifies its score.
+    This rule tolerates indices that other rules detect even without a batch: indices that differ from the correct ones
+    by the same offset in all items, and ranks (0, 1, 2, ...). The scores of all items must be at least 1
+    apart, so that an imprecise value still identifies its score.
     """
     if any(_is_of_another_item(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
         return False
@@ -249,15 +252,15 @@ def is_ranked_per_item(items: Sequence[Item]) -> bool:
     return len(shifts) == 1 and None not in shifts
 
 
-def _is_of_another_item(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
-    """Whether the value of a class is a score of another batch item, but not of its own."""
-    if _find_index_offset(entry, items[place][1]) is not None:
+def _is_of_another_item(entry: ClassText, position: int, items: Sequence[Item]) -> bool:
+    """Whether the value of a class is a score of a batch item other than `items[position]`, and not of this item."""
+    if _find_index_offset(entry, items[position][1]) is not None:
         return False
-    others = [scores for other, (_, scores) in enumerate(items) if other != place]
+    others = [scores for other, (_, scores) in enumerate(items) if other != position]
     return any(is_same_value(entry.value, score) for scores in others for score in to_python_numbers(scores))
 
 
 def _find_index_offset(entry: ClassText, scores: Scores) -> int | None:
-    """Return a class's index minus the index of the score that its value means; None if no score has this value."""
-    place = find_nearest(entry, scores)
+    """Return the index of a class minus the index of the score with its value; None if no score has this value."""
+    place = find_index_of_nearest_score(entry, scores)
     return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

@@ -32,7 +32,8 @@ def decode_reply(reply: Reply) -> Reply | None:
     """Return the reply without its Content-Encoding; None if the suite does not support the coding.
 
     Raises:
-        UnmetError: the body is not in these codings, is truncated, has trailing bytes, or exceeds the limit.
+        UnmetError: the body is not encoded as Content-Encoding says, is truncated, has trailing bytes, or exceeds the
+            limit.
     """
     coding = reply.header("Content-Encoding")
     found = codings.decode_body(reply.body, coding, is_text=False, limit=MAX_DECODED_BYTES)
@@ -46,5 +47,5 @@ def decode_reply(reply: Reply) -> Reply | None:
 
 
 def is_accepted(reply: Reply, coding: str) -> bool:
-    """Return whether a reply uses only this content coding, or none; x-gzip equals gzip (RFC 9110, 8.4.1.3)."""
+    """Return whether a reply uses no content coding except `coding`; x-gzip counts as gzip (RFC 9110, 8.4.1.3)."""
     return {name.removeprefix("x-") for name in codings.parse_codings(reply.header("Content-Encoding"))} <= {coding}

@@ -28,7 +28,7 @@ MAX_CONTEXT_CHARS = 140  # characters for the context of a wrong element
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between an output and the expected tensor; `offset` is the place in the body, or None."""
+    """A difference between an output and the expected tensor; `offset` is its offset in the body, or None."""
 
     expected: str
     actual: str
@@ -44,8 +44,8 @@ def find_difference(
         expected: the expected tensor.
         output: the output with the name of the expected tensor, or None if the answer has none.
         body: the body of the answer.
-        through_json: whether the values were sent as JSON in the request or the answer, which permits a tolerance.
-            None means: if the output is JSON.
+        through_json: whether the values were sent as JSON in the request or the answer, which permits a tolerance;
+            by default whether the output is JSON.
     """
     whole = f"{expected.name} {expected.datatype} {list(expected.shape)}"
     if output is None:
@@ -66,7 +66,7 @@ def find_difference(
 
 
 def _describe_cause(expected: Tensor, output: Output, body: bytes) -> str:
-    """Return a hint if the wrong tensor is the expected tensor, transformed or misplaced; otherwise an empty text."""
+    """Return a hint if the output is the expected tensor, transformed or at a wrong offset; otherwise an empty text."""
     if output.array is not None and (words := describe_transform(expected.array, output.array, expected.datatype)):
         return f"; it is the expected tensor {words}"
     place = describe_misplacement(bytes(expected.to_bytes()), body, output.span[0]) if output.span else ""
@@ -88,7 +88,7 @@ def _describe_datatype_and_shape(expected: Tensor, output: Output) -> Difference
 
 
 def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
-    """Return texts of the expected and the actual elements: all of a small tensor, or some near the first wrong one."""
+    """Return texts of the expected and the actual elements: all if the tensor is small, or some near the wrong one."""
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
     byte = _describe_first_byte(right[0], wrong[0])
@@ -105,7 +105,7 @@ def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> 
 
 
 def _describe_first_byte(right: Any, wrong: Any) -> str:
-    """Return a text about the first different byte of two BYTES elements; empty if the shown beginnings differ."""
+    """Return a text about the first different byte of two BYTES elements; empty if it is in the part that is shown."""
     if not isinstance(right, bytes) or right[:MAX_ELEMENT_BYTES] != wrong[:MAX_ELEMENT_BYTES]:
         return ""
     pairs = enumerate(zip(right, wrong, strict=False))

@@ -22,7 +22,7 @@ from conformance.wire.tensor import Tensor
 
 
 def expect(reply: Reply, requirement: str | None = None) -> Expectation:
-    """Return an object for expectations about a reply; failures concern `requirement`, or the check's first one."""
+    """Return the `Expectation` of a reply; failures violate `requirement`, by default the first one of the check."""
     return Expectation(reply, requirement)
 
 
@@ -36,7 +36,7 @@ class Expectation:
     def unmet(
         self, expected: str, actual: str, offset: int | None = None, *, requirement: str | None = None
     ) -> UnmetError:
-        """Return the exception to raise; `requirement` overrides the requirement that the failure concerns."""
+        """Return the exception to raise; `requirement` overrides the requirement that was passed to `expect`."""
         return UnmetError(expected, actual, self.reply, requirement=requirement or self.requirement, offset=offset)
 
     def answered(self) -> Expectation:
@@ -69,7 +69,8 @@ class Expectation:
     def forms(self, forms: Mapping[str, str], asked: str = "") -> Expectation:
         """Expect each named output as binary data (`binary`) or as JSON (`json`).
 
-        Outputs that have both data and a size, or neither, are ignored. `asked` describes the request's choice.
+        Outputs that have both data and a size, or neither, are ignored. The message shows `asked`: the
+        parameters with which the request chooses the encoding.
         """
         for name, form in forms.items():
             output = self.output(name)
@@ -87,10 +88,10 @@ class Expectation:
         return self
 
     def refused(self, fault: str = "") -> Expectation:
-        """Expect that the request was refused for its fault: a complete answer with an error status."""
+        """Expect a complete answer with an error status; the message shows `fault`, the reason for a refusal."""
         status = self.reply.status
         if status is None or self.reply.exchange.failure:
-            ended = attribution.attribute_call_end(self.reply)
+            ended = attribution.attribute_missing_status(self.reply)
             raise self.unmet("an error answer", escape_text(self.reply.outcome()), requirement=ended)
         if status < 400:
             reason = f" for {fault}" if fault else ""

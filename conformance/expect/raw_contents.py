@@ -1,6 +1,6 @@
-"""Detects how a server encodes raw contents over gRPC, which the protocol leaves open: byte order, BYTES framing.
+"""Detects how a server encodes raw contents over gRPC: their byte order, and the length prefixes of BYTES elements.
 
-The protocol defines neither. The suite advises the encoding of HTTP's binary tensor data. A server that uses another
+The protocol defines neither. The suite advises the encoding of binary tensor data over HTTP. A server that uses another
 byte order in requests and answers violates no sentence, but the suite cannot compare its values.
 
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
@@ -43,16 +43,16 @@ def _send_probe(target: GrpcTarget, model: Model, send: Form) -> Output | None:
     return reply.answer.output(model.role.outputs[0].name)
 
 
-def _is_byte_swapped(output: Output | None, read: NDArray[np.int32]) -> bool:
-    """Whether an output contains these integers as FP32; raw contents are compared with reversed bytes."""
-    right = read.astype("<f4")
+def _is_byte_swapped(output: Output | None, integers: NDArray[np.int32]) -> bool:
+    """Whether an output contains the integers as FP32, with reversed bytes in raw contents."""
+    right = integers.astype("<f4")
     if output is None or output.array is None or output.array.dtype != right.dtype:
         return False
     return output.array.tobytes() == (right.byteswap() if output.binary else right).tobytes()
 
 
 def has_length_prefixes(target: GrpcTarget, model: Model, texts: Sequence[bytes] = PROBE_STRINGS) -> bool:
-    """Whether a server returns raw BYTES elements with length prefixes correctly; `model` must be an identity."""
+    """Whether an identity model returns raw BYTES elements, sent with length prefixes, in the same encoding."""
     tensors = [model.tensor(texts)]
     reply = target.infer(model.request(tensors, send="binary"))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors), through_json=False))

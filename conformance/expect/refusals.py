@@ -31,7 +31,7 @@ def expect_refusal(target: Peer, model: Model, message: Message, fault: str = ""
 def expect_refusal_or_right(
     target: Peer, model: Model, message: Message, tensors: Sequence[Tensor], fault: str, *, must: str, should: str
 ) -> None:
-    """Expect that a message is refused for its fault, or else that its tensors were understood.
+    """Expect that a message is refused for its fault, or else that the answer to its tensors is correct.
 
     Args:
         target: the server.
@@ -75,7 +75,7 @@ def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
     Raises:
         UnmetError: the server does not keep answering, or the call ended with neither an answer nor a status.
     """
-    if attribution.attribute_call_end(reply):
+    if attribution.attribute_missing_status(reply):
         expect(reply).refused()
     if reply.is_refusal:
         expect_alive(target, model)

@@ -31,19 +31,19 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
     Args:
         expected: the expected elements.
         actual: the received elements, of the same type and shape.
-        datatype: their datatype in the protocol.
+        datatype: the protocol's datatype of the elements.
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return ""
     with np.errstate(all="ignore"):
         for words, made in _apply_transforms(expected, datatype):
-            if not _is_same(made, expected) and _is_same(made, actual):
+            if not _is_same_array(made, expected) and _is_same_array(made, actual):
                 return words
     return _describe_trailing_zeros(expected, actual)
 
 
 def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
-    """Return a phrase for the place of a tensor's bytes in an answer; empty if they are at `start`, or absent."""
+    """Return a phrase for the offset of a tensor's bytes in an answer; empty if the bytes are at `start`, or absent."""
     if len(expected) < MIN_SEARCHED_BYTES:
         return ""
     place = body.find(expected)
@@ -64,11 +64,11 @@ def _apply_transforms(expected: Array, datatype: str) -> Iterator[tuple[str, Arr
     for narrower, words in NARROWER_TYPES.get(datatype, ()):
         yield words, expected.astype(narrower).astype(expected.dtype)
     for by in range(1, min(MAX_SHIFT_ELEMENTS, expected.size - 1) + 1):
-        yield f"shifted by {_format_count(by)} towards the end", np.roll(flat, by).reshape(shape)
-        yield f"shifted by {_format_count(by)} towards the beginning", np.roll(flat, -by).reshape(shape)
+        yield f"shifted by {_format_element_count(by)} towards the end", np.roll(flat, by).reshape(shape)
+        yield f"shifted by {_format_element_count(by)} towards the beginning", np.roll(flat, -by).reshape(shape)
 
 
-def _is_same(a: Array, b: Array) -> bool:
+def _is_same_array(a: Array, b: Array) -> bool:
     if a.dtype.kind == "O":
         return bool(a.reshape(-1).tolist() == b.reshape(-1).tolist())
     return a.tobytes() == b.tobytes()
@@ -98,8 +98,8 @@ def _describe_trailing_zeros(expected: Array, actual: Array) -> str:
     rest_is_zero = same < right.size and not came[same:].any() and bool(right[same:].any())
     if not rest_is_zero:
         return ""
-    return f"truncated after {_format_count(same)} and filled with zeros" if same else "with all elements zero"
+    return f"truncated after {_format_element_count(same)} and filled with zeros" if same else "with all elements zero"
 
 
-def _format_count(count: int) -> str:
+def _format_element_count(count: int) -> str:
     return f"{count} element{'' if count == 1 else 's'}"

@@ -27,11 +27,11 @@ class UnmetError(Exception):
 
     Attributes:
         expected: the required behaviour, briefly.
-        actual: the behaviour of the server or client.
+        actual: the behaviour of the server or client, briefly.
         reply: the exchange that proves the failure, or None.
         requirement: the ledger id of the requirement; None means the first requirement of the check.
         offset: the offset of the first wrong byte in the answer's body, or None.
-        since: the number of the first exchange that is needed to reproduce the failure; None if unknown.
+        since: the number of the first exchange that a reproduction of the failure must repeat; None if unknown.
         tensor: the expected tensor, if values are wrong.
     """
 
@@ -102,7 +102,7 @@ def block_if(is_simpler_wrong: Callable[[], bool], reason: str) -> Iterator[None
     `is_simpler_wrong` is called only after a failure; it tests whether a simpler request fails as well.
 
     Raises:
-        BlockedError: both fail, so that nothing is known about the requirement.
+        BlockedError: the expectation and the simpler request fail, so nothing is known about the requirement.
         UnmetError: only the expectation fails.
     """
     try:

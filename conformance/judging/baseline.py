@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from conformance.judging.selection import is_match
+from conformance.judging.selection import matches_pattern
 from conformance.spec.check import Check, Row, format_label
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONCONFORMANT, Outcome
 from conformance.spec.result import CheckResult
@@ -56,10 +56,12 @@ class BaselineEntry:
         """Return whether the entry names the row or the requirement of a result."""
         if self.check is None:
             return self.requirement in _list_matched_requirements(result)
-        return is_match(result.id, self.check) and any(is_match(result.row, pattern) for pattern in self.rows)
+        return matches_pattern(result.id, self.check) and any(
+            matches_pattern(result.row, pattern) for pattern in self.rows
+        )
 
     def explains(self, result: CheckResult) -> bool:
-        """Return whether an unmet row violates the requirement and has the message that the entry states, if any."""
+        """Return whether a row fails as the entry states; an entry may state a requirement and a message."""
         about = result.failure.requirement if result.failure else None
         return (self.requirement in (None, about) or about is None) and (self.message or "") in result.message
 
@@ -69,7 +71,7 @@ class BaselineEntry:
 
 
 def _list_matched_requirements(result: CheckResult) -> Sequence[str]:
-    """Return the requirements by which an entry can name a result: the violated one, or else all of the row."""
+    """Return the requirements by which an entry can name a row: the violated one, or else all that the row tests."""
     return [result.failure.requirement] if result.failure else result.requirements
 
 
@@ -96,7 +98,7 @@ class GateResult:
 
     @property
     def color(self) -> str:
-        """The verdict in whose color the terminal shows the gate result: conformant if passed, else nonconformant."""
+        """The verdict whose color the terminal uses for this result: conformant if it is passed, else nonconformant."""
         return CONFORMANT if self.is_passed else NONCONFORMANT
 
     def exit_status(self, verdict: Verdict, lost: str | None = None, gate: str | None = None) -> int:

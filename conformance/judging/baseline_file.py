@@ -12,7 +12,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from conformance.judging.baseline import MET, Baseline, BaselineEntry
-from conformance.judging.selection import is_match
+from conformance.judging.selection import matches_pattern
 from conformance.spec import data_files, files
 from conformance.spec.result import CheckResult
 
@@ -122,15 +122,15 @@ def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], fa
     rows = [
         pattern
         for pattern in entry.rows
-        if any(is_match(result.row, pattern) for result in held)
-        and not any(is_match(result.row, pattern) for result in met)
+        if any(matches_pattern(result.row, pattern) for result in held)
+        and not any(matches_pattern(result.row, pattern) for result in met)
     ]
     if entry.is_wide:
         rows = list(entry.rows) if held else []
     if not rows:
         del tables[index]
     elif len(rows) < len(entry.rows):
-        tables[index]["rows"] = _build_rows_array(rows)
+        tables[index]["rows"] = _build_toml_array(rows)
 
 
 def _build_entry_tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
@@ -154,12 +154,12 @@ def _build_entry_table(check: str, rows: Sequence[str], requirement: str | None)
     table = tomlkit.table()
     table["check"] = check
     if rows:
-        table["rows"] = _build_rows_array(rows) if len(rows) > 1 else rows[0]
+        table["rows"] = _build_toml_array(rows) if len(rows) > 1 else rows[0]
     if requirement:
         table["requirement"] = requirement
     table["reason"] = DEFAULT_REASON
     return table
 
 
-def _build_rows_array(rows: Sequence[str]) -> Any:
+def _build_toml_array(rows: Sequence[str]) -> Any:
     return tomlkit.item(list(rows)).multiline(len(rows) > MAX_ROWS_PER_LINE)

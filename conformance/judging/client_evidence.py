@@ -80,12 +80,13 @@ def write_request(folder: Path, check: str, client: str, recorded: RecordedExcha
     (own / "response.bin").write_bytes(exchange.body)
     note = f"\n({exchange.note})" if exchange.note else ""
     texts = {
-        "request.txt": _format_head(f"{received.method} {received.path} {received.version}", received.headers) + note,
-        "response.txt": _format_head(Reply(exchange).outcome(), exchange.headers),
+        "request.txt": _format_message_head(f"{received.method} {received.path} {received.version}", received.headers)
+        + note,
+        "response.txt": _format_message_head(Reply(exchange).outcome(), exchange.headers),
         "bytes.txt": "\n".join(failure.bytes),
     }
     write_texts(own, texts)
 
 
-def _format_head(first: str, headers: Sequence[tuple[str, str]]) -> str:
-    return "\n".join([first, *(f"{name}: {value}" for name, value in headers)])
+def _format_message_head(first_line: str, headers: Sequence[tuple[str, str]]) -> str:
+    return "\n".join([first_line, *(f"{name}: {value}" for name, value in headers)])

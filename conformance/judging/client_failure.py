@@ -37,7 +37,7 @@ def describe_call(unmet: UnmetError, requirement: str, calls: Sequence[AdapterCa
     """
     words = _summarize_call(calls[-1]) if calls else ""
     if unmet.reply is None:
-        return build_failure(unmet, requirement, None, asked=words)
+        return build_failure(unmet, requirement, None, adapter_call=words)
     exchange = unmet.reply.exchange
     message = exchange.message
     received = ClientRequest(message.method, message.path, message.headers, message.body)
@@ -47,22 +47,23 @@ def describe_call(unmet: UnmetError, requirement: str, calls: Sequence[AdapterCa
         rows = _render_bytes(received, parsed, unmet.offset)
     else:
         rows = [] if unmet.offset is None else render_answer_bytes(reply, unmet.offset)
-    return build_failure(unmet, requirement, reply, sent=_describe_request(exchange, received), rows=rows, asked=words)
+    sent = _describe_request(exchange, received)
+    return build_failure(unmet, requirement, reply, sent=sent, hex_dump=rows, adapter_call=words)
 
 
 def describe_violation(
-    recorded: RecordedExchange, violation: Violation, url_of: Callable[[RecordedExchange], str]
+    recorded: RecordedExchange, violation: Violation, find_url: Callable[[RecordedExchange], str]
 ) -> Failure:
     """Return the `Failure` for a violation of a watched client.
 
     Args:
         recorded: the request, and its answer if there was one.
         violation: the violation.
-        url_of: returns the URL to which a request was sent.
+        find_url: returns the URL to which a request was sent.
     """
     received = recorded.received
     parsed = None if received.is_over_grpc else parse(received)
-    exchange = to_exchange(recorded, url_of(recorded), _build_message(received, parsed))
+    exchange = to_exchange(recorded, find_url(recorded), _build_message(received, parsed))
     reply = Reply(exchange)
     has_answer = exchange.status is not None and exchange.body
     note = f", {exchange.note}" if exchange.note and parsed else ""
@@ -73,7 +74,7 @@ def describe_violation(
         violation.requirement,
         reply,
         sent=f"request {recorded.number}, {_describe_request(exchange, received)}{note}",
-        rows=_render_bytes(received, parsed, violation.offset),
+        hex_dump=_render_bytes(received, parsed, violation.offset),
         texts=(request, answer),
     )
 
@@ -82,7 +83,7 @@ def describe_violation(
 
 
 def _summarize_call(call: AdapterCall) -> str:
-    """Return one line about an adapter call: its transport and its first inference."""
+    """Return one line about an adapter call: the transport, the number of inferences, and the first inference."""
     first, count = _format_inference(call.inferences[0]), len(call.inferences)
     if count == 1:
         return f"over {call.transport}: {first}"
@@ -101,7 +102,7 @@ def _format_inference(inference: Inference) -> str:
         f"model {inference.model}",
         "raw binary request" if inference.is_raw else "",
         inputs,
-        _format_outputs(inference),
+        _format_requested_outputs(inference),
     ]
     codings = [
         f"{name} {value}" for name, value in (("coding", inference.coding), ("accepts", inference.accepts)) if value
@@ -109,7 +110,7 @@ def _format_inference(inference: Inference) -> str:
     return ", ".join([part for part in parts if part] + codings)
 
 
-def _format_outputs(inference: Inference) -> str:
+def _format_requested_outputs(inference: Inference) -> str:
     if inference.outputs is None:
         return f"all outputs {inference.all_outputs}" if inference.all_outputs else ""
     words = [
@@ -132,7 +133,7 @@ def _describe_request(exchange: Exchange, received: ClientRequest) -> str:
 
 
 def _render_bytes(received: ClientRequest, parsed: ParsedRequest | None, offset: int | None) -> list[str]:
-    """Return a hex dump around an offset of the body, with a label on the line that begins there.
+    """Return a hex dump around an offset of the body; the line that begins at the offset has a label.
 
     Without an offset, a gRPC message is shown from its beginning, because it has no readable text.
     """

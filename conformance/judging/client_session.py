@@ -155,7 +155,7 @@ class ClientSession:
         self._adapter = adapter
         self.client = adapter.introduction if client is None else client
         self._peer = Peer().__enter__()
-        self.settings = _make_settings(self._peer, self.client)
+        self.settings = _build_peer_settings(self._peer, self.client)
         journal = None if evidence is None else Journal(evidence, process, self.settings, JUDGED_LIMIT)
         self._judge = ClientJudge(adapter, self.client, self._peer, strict=strict, evidence=evidence, journal=journal)
 
@@ -175,7 +175,7 @@ class ClientSession:
         self._peer.__exit__(None, None, None)
 
 
-def _make_settings(peer: Peer, client: Introduction) -> Settings:
+def _build_peer_settings(peer: Peer, client: Introduction) -> Settings:
     grpc = peer.grpc_address if GRPC in client.transports else None
     is_grpc_alone = grpc is not None and HTTP not in client.transports
     return settings.make_settings("" if is_grpc_alone else peer.http_address, grpc=grpc)

@@ -140,7 +140,7 @@ def conclude_watch(
         results: of every client, with the baseline applied if there is one.
         baseline: the known failures, or None.
         stopped: why watching was stopped early; empty if it was not.
-        gate: the verdict that the user requires, `conformant` or `interoperable`; None requires none.
+        gate: the verdict that the user requires, `conformant` or `interoperable`; None requires that nothing fails.
     """
     if not results:
         return conclude_nothing_judged("; ".join(reason for reason in (NO_REQUEST, stopped) if reason))

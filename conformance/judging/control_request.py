@@ -154,7 +154,7 @@ def _build_input(
     sizes = tuple(shape)
     room = prod(max(1, size) for size in sizes)  # a size of 0 counts as 1, because `enlarge_content` may increase it
     if room > MAX_ELEMENTS or datatype not in DATATYPES:
-        raise ValueError(f"{room} elements of {datatype}")
+        raise ValueError(f"cannot build an input of {room} {datatype} elements")
     if model.role.compute in VALUE_DEPENDENT:
         array = decode(datatype, sizes, data) if data is not None else np.array(elements).reshape(sizes)
         return Tensor.from_values(name, datatype, array, sizes)
@@ -171,9 +171,9 @@ def _build_accepted_tensor(name: str, datatype: str, shape: tuple[int, ...], mod
 
 
 def _build_harmless_tensor(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:
-    """Return a tensor filled with one number whose JSON text is at least as long as its binary form.
+    """Return a tensor filled with one number, whose JSON text is at least as long as its bytes in binary data.
 
-    BYTES elements consist of letters; their lengths are `lengths`, and 1 for each further element.
+    BYTES elements consist of letters. `lengths` are the lengths of the first elements; all others have length 1.
     """
     if datatype != "BYTES":
         dtype = DATATYPES[datatype].dtype
@@ -186,12 +186,12 @@ def _measure_strings(data: bytes | None, elements: Any) -> list[int]:
     """Return the length of each BYTES element.
 
     Raises:
-        ValueError: the lengths exceed the data.
+        ValueError: the strings are longer than the data.
     """
     if data is not None:
         found = [int(strings.PREFIX.unpack_from(data, start)[0]) for start in strings.find_offsets(data)]
         if sum(found) > len(data):
-            raise ValueError(f"{sum(found)} bytes in {len(data)}")
+            raise ValueError(f"strings of {sum(found)} bytes in data of {len(data)} bytes")
         return found
     return list(map(len, _flatten_strings(elements)))
 

@@ -1,4 +1,4 @@
-"""Finds the requirements that a run did not judge, including rows of the suite that were never collected."""
+"""Finds the requirements that a run did not judge. Rows that pytest did not collect count as not run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from conformance.spec.verdict import conclude_requirements
 
 @dataclass(frozen=True, slots=True)
 class _ApplicableRequirements:
-    """The ids of the requirements that apply to a target, in order, and of the requirements that a row judged."""
+    """The ids of the requirements that apply to a target (`applying`), and of those that a row judged (`judged`)."""
 
     applying: dict[str, None]
     judged: Collection[str]
@@ -35,7 +35,7 @@ def find_coverage(
     *,
     profile: str,
     transports: Sequence[str],
-    asked: Collection[str] = (),
+    requested: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Coverage:
     """Return the requirements that a run did not judge.
@@ -45,10 +45,10 @@ def find_coverage(
         survey: the extensions that the target offers, and the roles that its models fill.
         profile: the profile of the run.
         transports: the judged transports.
-        asked: the extensions that the user requested; empty if none.
-        party: the judged party.
+        requested: the extensions that the user requested; empty if none.
+        party: whether a server or a client was judged.
     """
-    known = _find_requirements(results, survey.offered, asked, party)
+    known = _find_requirements(results, survey.offered, requested, party)
     run = {(result.id, result.row) for result in results}
     subjects = ROLES if party is Party.SERVER else CLIENTS
     others = [
@@ -77,9 +77,9 @@ def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]
 
 
 def _find_requirements(
-    results: Sequence[CheckResult], offered: Collection[str], asked: Collection[str], party: Party
+    results: Sequence[CheckResult], offered: Collection[str], requested: Collection[str], party: Party
 ) -> _ApplicableRequirements:
-    entries = select_requirements(conclude_requirements(results, party), asked)
+    entries = select_requirements(conclude_requirements(results, party), requested)
     applying = [entry["id"] for entry in entries if entry["extension"] in (PROTOCOL, *offered)]
     return _ApplicableRequirements(dict.fromkeys(applying), {entry["id"] for entry in entries if is_judged(entry)})
 
@@ -120,7 +120,7 @@ def _iterate_rows_not_run(
 def _limit_to_applicable_requirements(
     rows: Sequence[UnjudgedRow], known: _ApplicableRequirements
 ) -> Iterator[UnjudgedRow]:
-    """Yield the rows, each with only those of its requirements that apply to the target.
+    """Yield the rows with a requirement that applies to the target, without their other requirements.
 
     A row that needs an optional role, or that a client cannot run, counts only if no other row covers its requirement.
     """
@@ -174,7 +174,7 @@ def _build_gap(rows: Sequence[UnjudgedRow]) -> Gap:
 
 
 def _choose_deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iterator[Deployment]:
-    """Yield few roles that together cover each unjudged MUST, the most useful first; then other roles by row count."""
+    """Yield the roles to deploy: a few that cover all unjudged MUSTs, most useful first; then others by row count."""
     waiting = Counter(row.role for row in rows)
     musts: dict[str, set[str]] = {role: set() for role in waiting}
     for row in rows:

@@ -28,8 +28,8 @@ class CrashTracker:
 
     Attributes:
         is_one_of_several: whether other processes send requests as well, so that the cause of a crash is unknown.
-        suspected_row: the failed row that crashed the server, or that may have crashed it: its last request got no
-            answer. Empty if there is none.
+        suspected_row: the failed row that crashed the server, or may have crashed it because the last request of the
+            row got no answer; empty if there is none.
     """
 
     target: Target
@@ -51,10 +51,10 @@ class CrashTracker:
         last = Reply(own) if own else Reply(self.target.last) if self.target.last else None
         is_own = own is not None and own.status is None and not self.is_one_of_several
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
-        named = None if is_own else self._choose_requirement(last)
+        named = None if is_own else self._choose_crash_requirement(last)
         return UnmetError(f"a server that keeps answering{after}", str(lost), last, requirement=named)
 
-    def _choose_requirement(self, last: Reply | None) -> str:
+    def _choose_crash_requirement(self, last: Reply | None) -> str:
         """Return the requirement that a crash violates; it depends on whether the last request succeeded."""
         is_legal = last is not None and last.succeeded and not self.is_one_of_several
         return ALIVE_LEGAL if is_legal else ALIVE
@@ -64,15 +64,15 @@ class CrashTracker:
         return f"{lost}, since {self.suspected_row}" if lost.has_died and self.suspected_row else str(lost)
 
     def attribute_to_crash(self, unmet: UnmetError) -> UnmetError:
-        """Return the error, attributed to a crash if its request got no answer and the server is unreachable.
+        """Attribute an error to a crash if its request got no answer and the server is unreachable; return the error.
 
-        Only a run with other processes needs this: there the cause of the crash is unknown.
+        An error is attributed only if other processes send requests as well, which may have crashed the server.
         """
         if not self.is_one_of_several or unmet.reply is None or unmet.reply.status is not None:
             return unmet
         return unmet if self._find_target_loss(unmet.reply) is None else self._attribute_to_any_process(unmet)
 
-    def find_crash_behind_block(self, unmet: UnmetError | None) -> TargetLostError | None:
+    def find_crash_of_blocking_request(self, unmet: UnmetError | None) -> TargetLostError | None:
         """Return why the target is unreachable if the server crashed on the request that blocks a row, else None.
 
         A server that stops slowly may still accept this request. Then the row is blocked before the crash is visible.
@@ -109,9 +109,9 @@ class CrashTracker:
 
 
 def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:
-    """Return the first of the unanswered exchanges at the end, or the last exchange if it was answered.
+    """Return the first of the unanswered exchanges that end the list, or the last exchange if it was answered.
 
-    A server that is stopping may still accept several requests.
+    The first one is the suspect: a server that is stopping may still accept later requests.
     """
     unanswered = list(takewhile(lambda one: one.status is None, reversed(exchanges)))
     return unanswered[-1] if unanswered else exchanges[-1] if exchanges else None

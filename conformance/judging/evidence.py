@@ -5,8 +5,8 @@ CHECK-ROW/
   request.txt response.txt     request line or status, and headers
   bytes.txt                    annotated bytes around the first wrong byte
   repro.sh repro.py            use curl and httpx, or grpcio over gRPC; secret headers come from the environment
-  course/                      only if one request does not reproduce the failure: the sequence of requests that does,
-                               with earlier and concurrent ones; the programs send all of them, with the same options
+  course/                      the requests that reproduce the failure together, if one alone does not: also earlier
+                               and concurrent ones; the programs send all of them as the suite did
   check.json                   the check and the row, for `oip-conformance replay`
 """
 

@@ -48,10 +48,10 @@ def build_failure(
     reply: Reply | None,
     *,
     sent: str = "",
-    rows: Sequence[str] = (),
+    hex_dump: Sequence[str] = (),
     texts: tuple[str, str] | None = None,
     repeat: str = "",
-    asked: str = "",
+    adapter_call: str = "",
     secrets: Collection[str] = (),
 ) -> Failure:
     """Return the `Failure` of a server or a client, with all texts escaped and without secrets.
@@ -61,10 +61,10 @@ def build_failure(
         requirement: the ledger id of the unmet requirement.
         reply: the exchange that shows the failure, or None.
         sent: a short description of the request.
-        rows: a hex dump around the first wrong byte.
+        hex_dump: the lines of a hex dump around the first wrong byte.
         texts: the JSON of the request and of the answer; None takes both from the reply.
         repeat: the command that sends the request again.
-        asked: a description of the adapter call that made the client send the request; empty for a server.
+        adapter_call: a description of the adapter call that made the client send the request; empty for a server.
         secrets: texts that must not be shown.
     """
     entry = ledger.get_requirement(requirement)
@@ -79,13 +79,13 @@ def build_failure(
         expected=escape_text(hide(unmet.expected, secrets), MAX_TEXT_CHARS),
         actual=escape_text(hide(unmet.actual, secrets), MAX_TEXT_CHARS),
         sent=escape_text(sent, MAX_TEXT_CHARS),
-        bytes=list(rows),
+        bytes=list(hex_dump),
         repeat=escape_text(repeat, MAX_COMMAND_CHARS),
         source_urls=[source.url for source in entry.sources],
         request=request,
         answer=answer,
         evidence=render_exchange(reply, secrets) if reply else None,
-        asked=escape_text(asked, MAX_TEXT_CHARS),
+        asked=escape_text(adapter_call, MAX_TEXT_CHARS),
     )
 
 
@@ -106,7 +106,7 @@ def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file:
         requirement,
         reply,
         sent=_describe_request(reply.exchange),
-        rows=_render_hex_dump(reply, unmet.offset, secrets),
+        hex_dump=_render_hex_dump(reply, unmet.offset, secrets),
         repeat=build_repeat_command(reply.exchange, settings, body_file),
         secrets=secrets,
     )
@@ -149,15 +149,15 @@ def _render_hex_dump(reply: Reply, offset: int | None, secrets: Collection[str])
 
 
 def render_answer_bytes(reply: Reply, offset: int, secrets: Collection[str] = ()) -> list[str]:
-    """Return a hex dump around an offset of the answer's body, with the name of the field that begins there."""
+    """Return a hex dump around an offset of the answer's body, with the name of the field that begins at the offset."""
     label = hide(body_layout.find_field_label(reply.answer, offset), secrets)
     rows = body_layout.format_hex_window(hide_bytes(reply.body, secrets), offset).splitlines()
     return label_dump_line(rows, offset, label)
 
 
-def label_dump_line(rows: Sequence[str], offset: int, label: str) -> list[str]:
+def label_dump_line(lines: Sequence[str], offset: int, label: str) -> list[str]:
     """Append a label to the line of a hex dump that begins at an offset."""
-    return [f"{row}   <- {escape_text(label)}" if int(row.split()[0], 16) == offset else row for row in rows]
+    return [f"{line}   <- {escape_text(label)}" if int(line.split()[0], 16) == offset else line for line in lines]
 
 
 # --- terminal ---------------------------------------------------------------------------------------------------------
@@ -174,25 +174,28 @@ def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list
     failure = result.failure
     head = f"{result.outcome.upper()}  {result.label}"
     if failure is None:
-        return [head, f"      {result.claim}", _format_line("Because", result.message)]
+        return [head, f"      {result.claim}", _format_labeled_line("Because", result.message)]
     right = f"{failure.level}  {failure.requirement}"
     lines = [f"{head}{right:>{max(len(right) + 2, LINE_WIDTH - len(head))}}", f"      {result.claim}"]
-    lines += [_format_line("Requires", failure.statement), _format_line("Source", failure.source)]
+    lines += [_format_labeled_line("Requires", failure.statement), _format_labeled_line("Source", failure.source)]
     if links:
-        lines += [*(_format_line("", url) for url in failure.source_urls), _format_explain_line(failure.requirement)]
-    lines += [_format_line("Asked", failure.asked)] if failure.asked else []
-    lines += [_format_line("Sent", failure.sent)] if failure.sent else []
-    lines += [_format_line("Expected", failure.expected), _format_line("Actual", failure.actual)]
+        lines += [
+            *(_format_labeled_line("", url) for url in failure.source_urls),
+            _format_explain_line(failure.requirement),
+        ]
+    lines += [_format_labeled_line("Asked", failure.asked)] if failure.asked else []
+    lines += [_format_labeled_line("Sent", failure.sent)] if failure.sent else []
+    lines += [_format_labeled_line("Expected", failure.expected), _format_labeled_line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]
-    lines += [_format_line("Repeat", failure.repeat)] if failure.repeat else []
-    return [*lines, _format_line("Rerun", f"{rerun} -k {result.id}")]
+    lines += [_format_labeled_line("Repeat", failure.repeat)] if failure.repeat else []
+    return [*lines, _format_labeled_line("Rerun", f"{rerun} -k {result.id}")]
 
 
 def _format_explain_line(requirement: str) -> str:
-    return _format_line("Explain", ledger.get_requirement(requirement).explain)
+    return _format_labeled_line("Explain", ledger.get_requirement(requirement).explain)
 
 
-def _format_line(name: str, text: str) -> str:
+def _format_labeled_line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 
@@ -202,11 +205,11 @@ def _format_line(name: str, text: str) -> str:
 MAX_EARLIER_ANSWERS = 8  # earlier answers to compare with
 
 
-def find_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
-    """Return a message suffix that names the earlier answer with the same wrong tensor; empty if none has it.
+def describe_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
+    """Return a message suffix that names an earlier answer with the same wrong tensor; empty if there is none.
 
     Args:
-        unmet: the error, with the expected tensor if it is about a tensor.
+        unmet: the error; its `tensor` is None if no tensor is wrong.
         exchanges: the exchanges of the row, in order; only those before the failing exchange are compared.
     """
     if unmet.tensor is None or unmet.reply is None:

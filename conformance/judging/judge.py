@@ -13,9 +13,9 @@ from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.judging import evidence
 from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker
 from conformance.judging.evidence import SavedBodies
-from conformance.judging.failure import describe, find_earlier_answer
+from conformance.judging.failure import describe, describe_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
-from conformance.judging.repeat_command import is_long
+from conformance.judging.repeat_command import has_long_body
 from conformance.judging.reproduction import build_reproduction
 from conformance.judging.request_features import collect_answered_features, collect_failed_features
 from conformance.judging.row_judge import (
@@ -87,7 +87,8 @@ class Judge(RowJudge):
             is_one_of_several: see `CrashTracker.is_one_of_several`.
             bodies: saves request bodies that are too long for a repeat command, if no evidence is written; or None.
             seed: decides which client name (User-Agent) each row sends; None sends the suite's own name in all rows.
-            is_ahead: whether another judge judges again the rows that do not pass here; see `ConcurrentScheduler`.
+            is_ahead: whether this judge runs rows ahead of their turn; the judge of the main session then runs the rows
+                again that do not pass (see `ConcurrentScheduler`).
         """
         self.target = target
         self.models = RowModels(target, survey)
@@ -134,7 +135,7 @@ class Judge(RowJudge):
                 self.target.discard_calls()
                 return None
             self._short_waits.record_outcome(found)
-            found = self._fail_for_broken_request(check, row, found)
+            found = self._fail_for_auxiliary_request(check, row, found)
             self.crashes.record_row(format_label(check.id, row.id), has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
             sent = found.sent or collect_answered_features(
@@ -192,7 +193,7 @@ class Judge(RowJudge):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
-        if lost := self.crashes.find_crash_behind_block(blocked.cause):
+        if lost := self.crashes.find_crash_of_blocking_request(blocked.cause):
             return self._conclude_lost(check, row, lost)
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
         if self._attribute_to_client_name(check, row, cause, is_blocked=True):
@@ -207,11 +208,12 @@ class Judge(RowJudge):
         return client_names.choose_names(self.seed, format_key(check.id, row.id))
 
     def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
-        """Attribute an error to the client name if the row passes with another client name; return whether it does.
+        """Attribute an error to the client name if the row passes with another name; return whether it was attributed.
 
         Only an unmet MUST is attributed: a server may follow a SHOULD for one client only. A row with an unanswered
-        request is not repeated, because it may hang again. Each repetition must pass with the other name and fail
-        with the own name. Their order excludes servers that fail every second or third request, or at random.
+        request is not repeated, because it may hang again. Other rows are repeated several times: each repetition must
+        pass with the other name, and fail with the row's own name. The order of the names excludes servers that fail
+        every second or third request, or at random.
         """
         is_must = is_blocked or ledger.get_requirement(self._name_requirement(check, row, unmet)).level == "MUST"
         is_open = any(one.status is None for one in self.target.exchanges)
@@ -242,10 +244,10 @@ class Judge(RowJudge):
 
     # --- broken requests and crashes ---
 
-    def _fail_for_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
-        """Return the outcome of a row, which fails if an auxiliary request of the suite got no valid answer.
+    def _fail_for_auxiliary_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, or a failure if an auxiliary request during the row got no valid answer.
 
-        An auxiliary request tests whether the model answers, for example.
+        The suite sends an auxiliary request to test whether the model answers, for example.
         """
         broken = [one for one in self.target.broken if not one.is_deliberate]
         if not broken or found.outcome not in _OUTCOMES_WITH_REQUESTS:
@@ -296,9 +298,9 @@ class Judge(RowJudge):
         if limit := self._find_exemption(check, row, unmet):
             return limit
         requirement = self._name_requirement(check, row, unmet)
-        unmet.actual += find_earlier_answer(unmet, self.target.exchanges)
+        unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
         found = conclude_unmet(
-            self._describe_failure(check, row, unmet, requirement), self._grade_requirement(requirement)
+            self._describe_failure(check, row, unmet, requirement), self._grade_unmet_requirement(requirement)
         )
         return replace(found, sent=collect_failed_features(unmet, requirement))
 
@@ -308,7 +310,7 @@ class Judge(RowJudge):
             return _SPELLING
         return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
 
-    def _grade_requirement(self, requirement: str) -> Outcome:
+    def _grade_unmet_requirement(self, requirement: str) -> Outcome:
         return grade_unmet(requirement, strict=self._strict)
 
     def _describe_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
@@ -339,7 +341,7 @@ class Judge(RowJudge):
     def _save_body(self, unmet: UnmetError) -> str | None:
         """Save the body of a request that is too long for a command; return its file, or None."""
         message = unmet.reply.exchange.message if unmet.reply else None
-        return self.bodies.save(message.body) if self.bodies and message and is_long(message) else None
+        return self.bodies.save(message.body) if self.bodies and message and has_long_body(message) else None
 
 
 class RobustnessJudge(Judge):
@@ -358,7 +360,7 @@ class RobustnessJudge(Judge):
     def _has_failed(self, found: RowOutcome) -> bool:
         return found.failure is not None
 
-    def _fail_for_broken_request(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_auxiliary_request(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
         self.target.broken = []
         return found
 
@@ -371,5 +373,5 @@ class RobustnessJudge(Judge):
     def _name_requirement(self, check: Check, row: Row, *_: object) -> str:
         return check.requirements(row)[0]
 
-    def _grade_requirement(self, *_: object) -> Outcome:
+    def _grade_unmet_requirement(self, *_: object) -> Outcome:
         return Outcome.ADVISORY

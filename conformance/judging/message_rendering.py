@@ -63,12 +63,12 @@ def shorten_json(text: bytes) -> str:
     if len(text) > MAX_PARSED_BYTES:
         return start
     try:
-        return json.dumps(_shorten(json.loads(text)), ensure_ascii=False)
+        return json.dumps(_shorten_arrays(json.loads(text)), ensure_ascii=False)
     except (ValueError, RecursionError):
         return start
 
 
-def _shorten(value: Any, depth: int = 0) -> Any:
+def _shorten_arrays(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         return value if len(value) <= MAX_TEXT_CHARS else f"{value[:MAX_TEXT_CHARS]}... ({len(value)} characters)"
     if not isinstance(value, list | dict):
@@ -77,9 +77,9 @@ def _shorten(value: Any, depth: int = 0) -> Any:
         return "..."
     more = len(value) - MAX_ARRAY_ITEMS
     if isinstance(value, dict):
-        kept = {key: _shorten(member, depth + 1) for key, member in list(value.items())[:MAX_ARRAY_ITEMS]}
+        kept = {key: _shorten_arrays(member, depth + 1) for key, member in list(value.items())[:MAX_ARRAY_ITEMS]}
         return kept | ({"...": f"{more} more"} if more > 0 else {})
-    kept_items = [_shorten(item, depth + 1) for item in value[:MAX_ARRAY_ITEMS]]
+    kept_items = [_shorten_arrays(item, depth + 1) for item in value[:MAX_ARRAY_ITEMS]]
     return [*kept_items, f"... {more} more"] if more > 0 else kept_items
 
 
@@ -131,11 +131,11 @@ def _build_message_evidence(head: list[str], body: bytes, layout: Layout, secret
     }
     if 0 < len(hidden) <= MAX_BODY_BYTES:
         shown["body_base64"] = b64encode(hidden).decode()
-        shown["fields"] = [_convert_field(field, secrets) for field in list_fields(layout, len(hidden))]
+        shown["fields"] = [_convert_layout_field(field, secrets) for field in list_fields(layout, len(hidden))]
     return shown
 
 
-def _convert_field(field: Field, secrets: Collection[str]) -> list[int | str]:
+def _convert_layout_field(field: Field, secrets: Collection[str]) -> list[int | str]:
     label = escape_text(hide(field.label, secrets))
     return [field.start, field.end, label, *([field.size] if field.size else [])]
 

@@ -21,7 +21,7 @@ Case = tuple[Check, Row]
 
 
 @cache
-def _load_positions() -> dict[tuple[str, str], int]:
+def _load_quick_positions() -> dict[tuple[str, str], int]:
     """Return the position of each quick row, by check and row id."""
     return {(check, row): place for place, (check, row) in enumerate(json.loads(FILE.read_text(encoding="utf-8")))}
 
@@ -29,7 +29,7 @@ def _load_positions() -> dict[tuple[str, str], int]:
 def find_quick_position(check: Check, row: Row) -> int | None:
     """Return the position of a row in the set of quick rows; None if the row is not in the set."""
     name = row.id if row.model is None else row.id.removesuffix(f"@{row.model}")
-    return _load_positions().get((check.id, name))
+    return _load_quick_positions().get((check.id, name))
 
 
 def sort_for_run(cases: Iterable[Case]) -> list[Case]:
@@ -40,7 +40,7 @@ def sort_for_run(cases: Iterable[Case]) -> list[Case]:
 def build_order_key(check: Check, row: Row) -> tuple[bool, bool, int]:
     """Return a key that sorts quick rows first, rows that have crashed servers late, and hostile rows last."""
     place = find_quick_position(check, row)
-    return check.area == ROBUSTNESS, row.dangerous, len(_load_positions()) if place is None else place
+    return check.area == ROBUSTNESS, row.dangerous, len(_load_quick_positions()) if place is None else place
 
 
 def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], bool]) -> list[Case]:

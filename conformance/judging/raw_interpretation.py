@@ -1,8 +1,8 @@
 """Finds how a target encodes raw contents over gRPC where the protocol leaves the encoding open.
 
-The target is asked only if the failure of a row may depend on the encoding. A separate check gives advice about
-big-endian raw contents; other checks then do not judge the values of the answer. The length prefixes of BYTES elements
-are only advised as well, but a server that uses them must return every element intact.
+The suite tests the encoding only if the failure of a row may depend on it. A separate check gives advice about
+big-endian raw contents; other checks then do not judge the values of the answer. Length prefixes of BYTES elements are
+advice as well, but a server that uses the prefixes must return every element intact.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class RawInterpretation:
             return False
         try:
             return self._target.probe_once(
-                f"raw contents big-endian, {model.name}", lambda: self._is_right_when_swapped(model)
+                f"raw contents big-endian, {model.name}", lambda: self._is_correct_with_swapped_bytes(model)
             )
         except (TargetLostError, NotRecordedError):
             return False
 
-    def _is_right_when_swapped(self, model: DeployedModel) -> bool:
+    def _is_correct_with_swapped_bytes(self, model: DeployedModel) -> bool:
         """Whether answers are correct only if the bytes of inputs and outputs are reversed.
 
         The answers of an identity model are correct in both byte orders, so the result is false.

@@ -22,7 +22,7 @@ EXPECT_CONTINUE_BYTES = 1024 * 1024
 
 
 def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the request again; empty for raw octets, which curl cannot send."""
+    """Return a shell command that sends the request again; empty if the suite sent bytes that curl cannot send."""
     if exchange.as_octets:
         return ""
     if Reply(exchange).is_over_grpc:
@@ -30,8 +30,8 @@ def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str 
     return build_curl_command(exchange, settings, body_file)
 
 
-def is_long(message: Message) -> bool:
-    """Return whether a body is too long to be part of a command."""
+def has_long_body(message: Message) -> bool:
+    """Return whether the body of a message is too long to be part of a shell command."""
     return len(message.body) > MAX_INLINE_BYTES
 
 
@@ -47,7 +47,7 @@ def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | 
         return f"{shlex.join([*command, *(['--data-binary', ''] if message.method == 'POST' else [])])} {url}"
     if body_file is not None:
         return f"{shlex.join([*command, '--data-binary', '@' + body_file])} {url}"
-    if is_long(message):
+    if has_long_body(message):
         return f"(a body of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file for curl)"
     if all(0x20 <= byte < 0x7F for byte in message.body):
         return f"{shlex.join([*command, '--data-binary', message.body.decode()])} {url}"
@@ -80,9 +80,10 @@ def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
 def _build_call_command(exchange: Exchange, settings: Settings, body_file: str | None) -> str:
     """Return a shell command that makes the gRPC call again and prints the answer or the error status."""
     message = exchange.message
-    if body_file is None and is_long(message):
+    if body_file is None and has_long_body(message):
         return (
-            f"(a message of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file, and a program)"
+            f"(a message of {len(message.body)} bytes: "
+            "--conformance-evidence DIR writes it to a file, with a program that sends it)"
         )
     channel = build_channel_expression(settings.grpc_address, settings)
     program = (

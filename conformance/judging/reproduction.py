@@ -22,8 +22,8 @@ def build_reproduction(
 
     Args:
         exchange: the exchange that shows the failure.
-        sent: all exchanges of the check, in order.
-        since: the number of the first exchange to repeat; None if the check does not name one.
+        sent: all exchanges of the row, in order.
+        since: the number of the first exchange that the steps repeat; None if the check does not say which it is.
         is_about_state: whether an earlier request, on any connection, may have left state that causes the failure.
     """
     earlier = [one for one in sent if one.number < exchange.number and one.call != exchange.call]

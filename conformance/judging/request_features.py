@@ -29,29 +29,29 @@ MAX_PARSED_BYTES = 64 * 1024  # of a request's JSON or a gRPC message; a longer 
 MAX_TEXT_CHARS = 100  # characters of a feature
 Feature = tuple[str, str]
 IN_JSON, AS_BINARY_DATA, TYPED, IN_RAW = "in JSON", "as binary data", "in typed contents", "in raw contents"
-FORM_REQUIREMENTS = {IN_JSON: "", AS_BINARY_DATA: "BIN-DATATYPES-I", TYPED: "GRPC-TYPED", IN_RAW: "GRPC-RAW"}
+ENCODING_REQUIREMENTS = {IN_JSON: "", AS_BINARY_DATA: "BIN-DATATYPES-I", TYPED: "GRPC-TYPED", IN_RAW: "GRPC-RAW"}
 # Headers that other features cover, or that differ between rows.
 IGNORED_HEADERS = frozenset({"user-agent", INFERENCE_HEADER.lower()})
 
 
 class SentTensor(NamedTuple):
-    """An input as a request declares it; `form` says how its values are sent: a key of `FORM_REQUIREMENTS`."""
+    """An input as a request declares it; `encoding` is a key of `ENCODING_REQUIREMENTS`."""
 
     datatype: str
     shape: tuple[int, ...]
-    form: str
+    encoding: str
     is_nested: bool = False
 
 
 # Features of an input, each with its condition; the simplest first.
 INPUT_FEATURES: tuple[tuple[str, Callable[[SentTensor], bool]], ...] = (
-    ("with inputs {form}", lambda _: True),
-    ("with {datatype} {form}", lambda _: True),
+    ("with inputs {encoding}", lambda _: True),
+    ("with {datatype} {encoding}", lambda _: True),
     ("with {datatype}", lambda _: True),
     ("with an empty input", lambda one: not prod(one.shape)),
-    ("with an empty input {form}", lambda one: not prod(one.shape)),
+    ("with an empty input {encoding}", lambda one: not prod(one.shape)),
     ("with an empty {datatype} input", lambda one: not prod(one.shape)),
-    ("with an empty {datatype} input {form}", lambda one: not prod(one.shape)),
+    ("with an empty {datatype} input {encoding}", lambda one: not prod(one.shape)),
     ("with an input without dimensions", lambda one: not one.shape),
     ("with an input of more than one dimension", lambda one: len(one.shape) > 1),
     ("with an input of more than two dimensions", lambda one: len(one.shape) > 2),
@@ -89,12 +89,17 @@ def collect_failed_features(unmet: UnmetError, requirement: str) -> SentRequests
 
 
 def _list_features(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
-    """Return the features of all inference requests that use the transport of the first one; None if there are none."""
+    """Return the features of the inference requests over one transport, that of the first; None without a request."""
     sent = [exchange for exchange in exchanges if _is_inference(exchange)]
     if not sent:
         return None
     over = _find_transport(sent[0])
-    found = (feature for exchange in sent if _find_transport(exchange) == over for feature in _find_features(exchange))
+    found = (
+        feature
+        for exchange in sent
+        if _find_transport(exchange) == over
+        for feature in _list_request_features(exchange)
+    )
     texts = dict.fromkeys(found)  # a row may send hundreds of identical requests
     features = [(escape_text(text, MAX_TEXT_CHARS), requirement) for text, requirement in texts]
     return SentRequests(features=features, answer=str(answer), over=over)
@@ -109,9 +114,9 @@ def _find_transport(exchange: Exchange) -> str:
     return GRPC if Reply(exchange).is_over_grpc else HTTP
 
 
-def _find_features(exchange: Exchange) -> Iterator[Feature]:
+def _list_request_features(exchange: Exchange) -> Iterator[Feature]:
     message, path = exchange.message, parse_path(exchange.message.path)
-    yield from _list_call_features(message) if path is None else _list_http_features(message)
+    yield from _list_grpc_features(message) if path is None else _list_http_features(message)
     yield from _list_transport_features(exchange)
     if path is not None and path.version is not None:
         yield "with a version in its path", "OIP-VERSIONED"
@@ -123,9 +128,9 @@ def _list_http_features(message: Message) -> Iterator[Feature]:
     if message.header(INFERENCE_HEADER) == "0":
         yield "with a raw body", "RAW-HEADER-ZERO"
         return
-    request = _parse_object(message.body[: message.json_length])
-    outputs = _filter_objects(request.get("outputs"))
-    yield from _list_input_features([_read_tensor(item) for item in _filter_objects(request.get("inputs"))])
+    request = _parse_request_json(message.body[: message.json_length])
+    outputs = _filter_json_objects(request.get("outputs"))
+    yield from _list_input_features([_parse_input(item) for item in _filter_json_objects(request.get("inputs"))])
     of_outputs = [_read_parameters(item) for item in outputs]
     yield from _list_output_features(len(outputs), any("classification" in one for one in of_outputs))
     for (name, value), requirement in FLAGS.items():
@@ -134,12 +139,14 @@ def _list_http_features(message: Message) -> Iterator[Feature]:
     yield from _list_id_features(request.get("id"))
 
 
-def _list_call_features(message: Message) -> Iterator[Feature]:
+def _list_grpc_features(message: Message) -> Iterator[Feature]:
     request = grpc_request.parse_request(message) if len(message.body) <= MAX_PARSED_BYTES else None
     if request is None:
         return
-    form = IN_RAW if request.raw_input_contents else TYPED
-    yield from _list_input_features([SentTensor(entry.datatype, tuple(entry.shape), form) for entry in request.inputs])
+    encoding = IN_RAW if request.raw_input_contents else TYPED
+    yield from _list_input_features(
+        [SentTensor(entry.datatype, tuple(entry.shape), encoding) for entry in request.inputs]
+    )
     yield from _list_output_features(
         len(request.outputs), any("classification" in one.parameters for one in request.outputs)
     )
@@ -156,7 +163,7 @@ def _list_input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
         yield "with nested data", "OIP-DATA"
     if len(tensors) > 1:
         yield "with several inputs", ""
-    if len({one.form for one in tensors}) > 1:
+    if len({one.encoding for one in tensors}) > 1:
         yield "with inputs as binary data beside others in JSON", "BIN-MIXED-I"
 
 
@@ -165,8 +172,8 @@ def _list_tensor_features(one: SentTensor) -> tuple[Feature | None, ...]:
     """Return a feature for each template of `INPUT_FEATURES`; None for a template whose condition is false."""
     return tuple(
         (
-            template.format(form=one.form, datatype=one.datatype),
-            FORM_REQUIREMENTS[one.form] if "{form}" in template else "",
+            template.format(encoding=one.encoding, datatype=one.datatype),
+            ENCODING_REQUIREMENTS[one.encoding] if "{encoding}" in template else "",
         )
         if holds(one)
         else None
@@ -182,10 +189,10 @@ def _list_output_features(count: int, is_classified: bool) -> Iterator[Feature]:
         yield "that lists several outputs", ""
 
 
-def _list_id_features(identity: Any) -> Iterator[Feature]:
-    if identity and isinstance(identity, str):
+def _list_id_features(request_id: Any) -> Iterator[Feature]:
+    if request_id and isinstance(request_id, str):
         yield "with an id", "OIP-ID"
-        if not (identity.isascii() and identity.replace("-", "").replace("_", "").isalnum()):
+        if not (request_id.isascii() and request_id.replace("-", "").replace("_", "").isalnum()):
             yield "with an id of more than letters and digits", "OIP-ID"
 
 
@@ -202,7 +209,7 @@ def _list_transport_features(exchange: Exchange) -> Iterator[Feature]:
     yield from ((f'sent as "{part}"', "") for part in exchange.note.split(", ") if part)
 
 
-def _parse_object(text: bytes) -> dict[str, Any]:
+def _parse_request_json(text: bytes) -> dict[str, Any]:
     """Return the JSON object of a request; empty if the text is not a JSON object or is too long."""
     try:
         value = json.loads(text) if len(text) <= MAX_PARSED_BYTES else None
@@ -211,14 +218,14 @@ def _parse_object(text: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _read_tensor(item: Mapping[str, Any]) -> SentTensor:
+def _parse_input(item: Mapping[str, Any]) -> SentTensor:
     shape, data = item.get("shape"), item.get("data")
     dimensions = tuple(number for number in shape if isinstance(number, int)) if isinstance(shape, list) else ()
     is_nested = isinstance(data, list) and any(isinstance(part, list) for part in data[:1])
     return SentTensor(str(item.get("datatype")), dimensions, IN_JSON if "data" in item else AS_BINARY_DATA, is_nested)
 
 
-def _filter_objects(value: Any) -> list[dict[str, Any]]:
+def _filter_json_objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -21,7 +21,7 @@ MAX_MESSAGE_CHARS = 300  # characters of the reason why a row has no verdict
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """The outcome of a row, with the fields that `CheckResult` takes over."""
+    """The outcome of a row, with further fields that the judge copies to the row's `CheckResult`."""
 
     outcome: Outcome
     message: str = ""
@@ -67,7 +67,7 @@ def find_requirement(check: Check, row: Row) -> ledger.Requirement:
 
 
 def name_requirement(check: Check, row: Row, unmet: UnmetError) -> str:
-    """Return the id of the requirement that an `UnmetError` is about; by default the first of the row."""
+    """Return the id of the requirement that an `UnmetError` names, or else of the first requirement of the row."""
     named = to_grpc_requirement(unmet.requirement) if check.is_over_grpc else unmet.requirement
     return named or check.requirements(row)[0]
 

@@ -43,7 +43,7 @@ class RowModels:
         broke = check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
         applies = check.is_over_grpc or broke or entry.is_of_robustness
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
-            return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
+            return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "the target offers no extension over HTTP")
         missing = [name for name in (str(entry.extension), *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
         if entry.extension not in missing:
             for transport in check.over:
@@ -65,9 +65,8 @@ class RowModels:
             return conclude_not_applicable(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
         if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
             return None
-        return conclude_not_applicable(
-            ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role
-        )
+        message = f"binary_tensor_data is not offered, and the tensors of {role} cannot be sent as JSON"
+        return conclude_not_applicable(ReasonKind.NO_JSON_FORM, message, role)
 
     def _find_unsuitable_model(self, check: Check, row: Row) -> RowOutcome | None:
         """Return the outcome `not_applicable` if a deployed model lacks inputs or outputs of the row, else None."""
@@ -96,7 +95,7 @@ class RowModels:
         return None if role is None else self._target.model(role, salt)
 
     def is_model_unsteady(self, check: Check, row: Row) -> bool:
-        """Return whether a deployed model, sent the control requests of the row again, gives other answers."""
+        """Return whether a deployed model answers the control requests of the row differently when asked again."""
         model = self._find_model(check, row) if row.model is not None else None
         if model is None or model.control is None:
             return False
@@ -123,7 +122,7 @@ class RowModels:
         return self._deployed[found]
 
     def _enable_typed_calls(self, model: DeployedModel) -> DeployedModel:
-        """Return the model for gRPC: with typed contents if it accepts them, even if it rejects JSON over HTTP."""
+        """Return a model that may receive typed contents over gRPC, if it rejects JSON over HTTP but accepts these."""
         typed = replace(model, json_trouble="")
         if not model.json_trouble or not typed.is_json_capable:
             return model

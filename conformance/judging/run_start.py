@@ -48,7 +48,7 @@ PYTHON_NAMES = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...
 
 
 class MissingKind(StrEnum):
-    """What a target may lack, so that nothing can be judged; comments show `NothingToJudge.details` in parentheses."""
+    """What a target lacks if nothing can be judged; the comments say in brackets what `details` holds."""
 
     ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
     METADATA = "metadata"  # no server metadata and no model (the actual answer)
@@ -126,7 +126,7 @@ def list_first_names(names: Sequence[str]) -> str:
 def discover_subjects(
     session: Session,
     subjects: Subjects = ROLES,
-    wanted: Sequence[str] = (),
+    extensions: Sequence[str] = (),
     given: Mapping[str, UserInputs] | None = None,
     progress: Progress = ignore_progress,
     *,
@@ -139,7 +139,7 @@ def discover_subjects(
     Args:
         session: a session without a discovery result.
         subjects: the requested subjects; the model `ALL_MODELS` stands for all models that the target lists.
-        wanted: the extensions to judge, whether offered or not; empty selects the offered ones.
+        extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
         given: inputs that the user supplies instead of guessed ones, by model.
         progress: receives the progress of discovery.
         lenient: whether to describe unusable models instead of failing; with `ALL_MODELS` this is always so.
@@ -150,7 +150,7 @@ def discover_subjects(
         if resolved is None:
             return subjects, NothingToJudge(MissingKind.LIST_OF_MODELS, settings.url)
         is_listed, subjects = resolved != subjects, resolved
-        found = session.discover(wanted, subjects, given, lenient=lenient or is_listed, progress=progress)
+        found = session.discover(extensions, subjects, given, lenient=lenient or is_listed, progress=progress)
         return subjects, _explain_nothing_to_judge(session, found)
     except (TargetLostError, SettingsError) as error:
         return subjects, NothingToJudge(MissingKind.ANSWERS, settings.url, (hide(str(error), settings.secrets),))

@@ -107,7 +107,7 @@ class ConcurrentScheduler:
         return None
 
     def _judge_alone(self, check: Check, row: Row, concurrent_result: CheckResult) -> CheckResult:
-        """Run a row again alone and return this result; note whether it differs from the concurrent result."""
+        """Run a row again alone and return the new result; note whether it differs from the concurrent result."""
         self._wait_for_other_sessions()
         alone = self.main_session.judge(check, row)
         is_short = alone.has_reason(ReasonKind.SHORT_WAIT) or concurrent_result.has_reason(ReasonKind.SHORT_WAIT)

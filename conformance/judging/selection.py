@@ -97,12 +97,14 @@ def list_area_rows(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
     cases = list_rows(checks.list_area_checks(area))
     if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases
-    plain = [(check, row) for check, row in cases if _is_without_model(check, row, with_roles=subjects.with_roles)]
+    plain = [
+        (check, row) for check, row in cases if _needs_no_deployed_model(check, row, with_roles=subjects.with_roles)
+    ]
     fitting = [(check, row) for check, row in cases if check.find_fit(row)]
     return [*plain, *((check, bind_model(model, row)) for model in subjects.models for check, row in fitting)]
 
 
-def _is_without_model(check: Check, row: Row, *, with_roles: bool) -> bool:
+def _needs_no_deployed_model(check: Check, row: Row, *, with_roles: bool) -> bool:
     """Return whether a row needs no deployed model: it uses a role (if roles are judged) or no model."""
     return with_roles if check.find_role(row) else check.find_fit(row) is None
 
@@ -122,7 +124,7 @@ def bind_model(model: str, row: Row) -> Row:
 
 
 def is_in_profile(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
-    """Return whether a row is part of a profile, whatever the target offers."""
+    """Return whether a row is part of a profile, before the target's extensions and models are considered."""
     if row.dangerous and not dangerous:
         return False
     return profile == "explore" or not (
@@ -130,12 +132,12 @@ def is_in_profile(check: Check, row: Row, profile: str, dangerous: bool) -> bool
     )
 
 
-def is_named(check: Check, row: Row, patterns: Iterable[str]) -> bool:
+def matches_any_pattern(check: Check, row: Row, patterns: Iterable[str]) -> bool:
     """Return whether the id of a check, or `id[row]`, matches a pattern with * and ?; brackets are literal."""
     names = (check.id, format_key(check.id, row.id))
-    return any(is_match(name, pattern) for pattern in patterns for name in names)
+    return any(matches_pattern(name, pattern) for pattern in patterns for name in names)
 
 
-def is_match(name: str, pattern: str) -> bool:
+def matches_pattern(name: str, pattern: str) -> bool:
     """Return whether a name matches a pattern with the wildcards * (any text) and ? (any character)."""
     return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), name) is not None

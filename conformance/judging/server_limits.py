@@ -86,9 +86,9 @@ class ServerLimits:
                 self._find_size_limit(found, reply, model)
                 or self._find_id_limit(found, reply, model)
                 or self._find_character_limit(found, reply, model)
-                or self._find_empty_limit(found, reply, model)
+                or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
-                or self._find_count_limit(found, reply, model)
+                or self._find_class_count_limit(found, reply, model)
             )
         except (TargetLostError, NotRecordedError):
             return ""  # no answer: the failure stands
@@ -96,7 +96,7 @@ class ServerLimits:
     # --- size ---
 
     def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        if not _is_large(found, model):
+        if not _exceeds_ordinary_sizes(found, model):
             return ""
         for plain in self._build_equally_large_requests(found, reply, model):
             if all(_is_declined(self._send_control_request(message)) for message in plain):
@@ -109,8 +109,8 @@ class ServerLimits:
     ) -> Iterator[list[Message]]:
         """Yield lists of control requests: with the same and a larger number of elements; then with the same length.
 
-        Many elements are slow to write as JSON. Then requests with fewer elements come first: a server that refuses
-        these would refuse larger ones as well.
+        Requests with many elements are slow to write as JSON. Therefore requests with fewer elements come first: a
+        server that refuses the small requests would refuse the large ones as well.
         """
         quick = shrink_content(found, model)
         for one in (found,) if quick is found else (quick, found):
@@ -136,7 +136,7 @@ class ServerLimits:
     # --- ids ---
 
     def _find_id_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a control request with the id, and accepts it without the id."""
+        """Return a message if the server refuses a control request with the row's id, and accepts one without id."""
         plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
         if plain is None:
             return ""
@@ -155,7 +155,7 @@ class ServerLimits:
     # --- strings ---
 
     def _find_character_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a control request with the strings, and accepts it without them.
+        """Return a message if the server refuses a control request with the row's strings, and accepts harmless ones.
 
         The strings are written with as few JSON escapes as possible: inability to parse escapes is not a limit.
         """
@@ -169,7 +169,7 @@ class ServerLimits:
         )
         return f"the target refuses strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
-    def _find_empty_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_empty_tensor_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses a control request with empty tensors, and accepts other requests."""
         plain = build_control_request(found, self._target, model) if found.is_empty else None
         if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
@@ -182,7 +182,7 @@ class ServerLimits:
 
     # --- classes ---
 
-    def _find_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_class_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server returns one class, but refuses the requested number and one class more."""
         count = max(found.class_counts.values(), default=0)
         plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
@@ -208,43 +208,43 @@ class ServerLimits:
             probe = self._target.model(f"identity_{datatype.lower()}") or model
             if self._test_classification(probe, reply) is not False:
                 continue
-            others = list(self._find_other_models(datatype))
+            others = list(self._list_models_of_other_datatypes(datatype))
             if any(self._test_classification(other, reply) for other in others) or (
                 not others and datatype != RANKED_DATATYPE
             ):
                 return f"classification of {datatype} is not offered: {escape_text(reply.outcome())}"
         return ""
 
-    def _find_other_models(self, datatype: str) -> Iterator[Model]:
+    def _list_models_of_other_datatypes(self, datatype: str) -> Iterator[Model]:
         for name in DATATYPES:
             model = self._target.model(f"identity_{name.lower()}")
             if name not in (datatype, "BYTES") and model is not None and model.role.is_json_capable:
                 yield model
 
-    def _test_classification(self, model: Model, like: Reply) -> bool | None:
+    def _test_classification(self, model: Model, reply: Reply) -> bool | None:
         """Return True if the server classifies a model's first output, False if it refuses, and None otherwise."""
         name = model.role.outputs[0].name
         send: Form = "json" if model.role.is_json_capable else "binary"
         plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
-        answer = self._send_control_request(_encode_request(plain, like))
+        answer = self._send_control_request(_encode_request(plain, reply))
         if _is_declined(answer):
             return False
         output = answer.answer.output(name) if answer.succeeded else None
         return True if output is not None and output.datatype == "BYTES" else None
 
 
-def _encode_request(request: InferRequest, like: Reply) -> Message:
+def _encode_request(request: InferRequest, reply: Reply) -> Message:
     """Encode a request for the transport of a reply."""
-    return make_infer_message(request) if like.is_over_grpc else request.message()
+    return make_infer_message(request) if reply.is_over_grpc else request.message()
 
 
-def _is_large(found: RequestContent, model: Model) -> bool:
+def _exceeds_ordinary_sizes(found: RequestContent, model: Model) -> bool:
     sizes = any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
     return sizes or (model.role.batching and found.max_batch_size > ORDINARY_BATCH)
 
 
 def _escape_non_ascii(message: Message) -> Message | None:
-    """Return a request with the non-ASCII characters of its JSON escaped; None if the JSON has none or is not UTF-8."""
+    """Return a request with the non-ASCII characters of its JSON escaped; None if none can be escaped."""
     head = message.body[: message.json_length]
     if head.isascii():
         return None

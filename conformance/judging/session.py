@@ -84,7 +84,7 @@ class Session:
 
     def discover(
         self,
-        wanted: Sequence[str] = (),
+        extensions: Sequence[str] = (),
         subjects: Subjects = ROLES,
         given: Mapping[str, UserInputs] | None = None,
         *,
@@ -94,7 +94,7 @@ class Session:
         """Discover what the target offers, and return the result without secrets that the target echoes.
 
         Args:
-            wanted: the extensions to judge, whether offered or not; empty selects the offered ones.
+            extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
             subjects: the subjects of the run.
             given: inputs that the user supplies instead of guessed ones, by model.
             lenient: see `model_discovery.discover_models`.
@@ -108,10 +108,10 @@ class Session:
         try:
             with self.target.scope(DISCOVERY_SCOPE, outside_rows=True), self.target.limit_silence():
                 if subjects.with_roles:
-                    found = role_discovery.discover_roles(self.target, wanted, self._placements, progress)
+                    found = role_discovery.discover_roles(self.target, extensions, self._placements, progress)
                 if subjects.models:
                     of_models = model_discovery.discover_models(
-                        self.target, subjects.models, wanted, given, lenient=lenient, progress=progress
+                        self.target, subjects.models, extensions, given, lenient=lenient, progress=progress
                     )
                     found = found.merge(of_models) if subjects.with_roles else of_models
         except TargetLostError as lost:
@@ -124,7 +124,7 @@ class Session:
         return self.survey
 
     def _record_crash(self, lost: TargetLostError) -> None:
-        """Record the last request as broken if the server crashed after it."""
+        """Record that the last request got no valid answer, if the server crashed after this request."""
         if lost.has_died and self.target.last is not None:
             last = Reply(self.target.last)
             self.target.broken.append(BrokenRequest(DISCOVERY_SCOPE, last, last, str(lost)))

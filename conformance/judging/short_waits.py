@@ -35,7 +35,7 @@ _VARYING_HEADERS: Final = ("user-agent", "content-length", INFERENCE_HEADER.lowe
 
 
 class ShortWaitError(Exception):
-    """A short wait ended without a whole answer, so that the row has no verdict yet; the message is one line.
+    """A short wait ended before the whole answer arrived, so the row has no verdict yet; the message is one line.
 
     Attributes:
         requirement: the requirement that the row would violate if the answer never comes.
@@ -46,7 +46,7 @@ class ShortWaitError(Exception):
         self.requirement = requirement
 
     def conclude(self) -> RowOutcome:
-        """Return the outcome of the row if the row is not repeated."""
+        """Return the outcome of a row that will not be repeated with the whole timeout."""
         return no_verdict(Outcome.BLOCKED, ReasonKind.SHORT_WAIT, str(self), self.requirement)
 
 
@@ -55,7 +55,7 @@ class ShortWaits:
 
     Args:
         target: the server.
-        is_ahead: whether another judge judges again the rows that do not pass here.
+        is_ahead: see `Judge`.
     """
 
     def __init__(self, target: Target, *, is_ahead: bool = False) -> None:

@@ -43,7 +43,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
     if not options.has_target(known, early_config.getini):
         return
     if not known.file_or_dir:
-        options.expect_known(parser.parse_known_and_unknown_args(args)[1])
+        options.reject_unknown_options(parser.parse_known_and_unknown_args(args)[1])
     if not known.file_or_dir:
         args.append(SUITE)
         known.file_or_dir = [SUITE]

@@ -28,7 +28,7 @@ class BaseRun(ABC):
     """The state of one run of the suite.
 
     Attributes:
-        party: the judged party.
+        party: whether a server or a client is judged.
         options: the options of the user.
         extensions: the extensions that the user requests; empty if none.
         never: patterns of rows that must not run, from `never` in the target file.
@@ -55,7 +55,7 @@ class BaseRun(ABC):
         self.started = format_now()
         self._config = config
 
-    def claim_evidence(self) -> None:
+    def create_evidence_folder(self) -> None:
         """Create the folder for the evidence, if the user requested evidence.
 
         Raises:
@@ -68,7 +68,7 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def has_started(self) -> bool:
-        """Whether the run has contacted the target, or tried to; the properties below are available from then on."""
+        """Whether the run has contacted the target, or tried to; only then the properties below are available."""
 
     @property
     @abstractmethod
@@ -93,7 +93,7 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def grpc_url(self) -> str:
-        """The gRPC address of the server, or the one that a client calls; empty if gRPC is not judged."""
+        """The gRPC address of the server, or the gRPC address that a client calls; empty if gRPC is not judged."""
 
     @property
     @abstractmethod
@@ -131,7 +131,7 @@ class BaseRun(ABC):
         """Return the options that the report shows, because they affect the verdict."""
 
     def describe_target(self) -> dict[str, Any]:
-        """Return members of the report's object `target` that the discovery result does not contain."""
+        """Return further members of the report's object `target`, which the discovery result does not contain."""
         return {}
 
     def describe_client(self) -> dict[str, Any] | None:
@@ -145,7 +145,7 @@ class BaseRun(ABC):
     # --- for subclasses ---
 
     def _store_selection(self, judge: Callable[[Check, Row], CheckResult]) -> None:
-        """Store the selected rows and their judge, which applies the baseline if there is one, for `collection`."""
+        """Store the selection of rows and their judge for `collection`; the judge applies the baseline, if any."""
         options = self.options
         applied = judge if options.baseline is None else options.baseline.wrap_judge(judge)
         self._config.stash[SELECTION_KEY] = RunSelection(

@@ -151,7 +151,7 @@ class ClientRun(BaseRun):
 
     @property
     def survey(self) -> DiscoveryResult:
-        """The name and version of the client, and the extensions that it supports at least in part."""
+        """The name and version of the client, and the extensions that the client supports at least in part."""
         return describe_client(self.client, self.conclusion.results if self.conclusion else self.results)
 
     def start(self, progress: Progress = ignore_progress) -> None:
@@ -159,7 +159,7 @@ class ClientRun(BaseRun):
         options = self.options
         adapter = AdapterProcess(options.arguments, introduction_timeout=options.timeout)
         known = Introduction.from_dict(self._from_controller["client"]) if self._from_controller else None
-        progress("asking the adapter for the name of the client")
+        progress("asking the adapter to introduce its client")
         try:
             self.session = ClientSession(
                 adapter,
@@ -190,7 +190,7 @@ class ClientRun(BaseRun):
         return client_terminal.format_header(self.client, self.options.command, self.transports, self.options.profile)
 
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield lines with the reasons, given by the client, why rows were not judged."""
+        """Yield lines with the reasons why rows were not judged, as the client states them."""
         return client_terminal.format_unjudged(conclusion.results)
 
     def build_rerun_command(self) -> str:

@@ -17,7 +17,7 @@ import pytest
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.quick_rows import build_order_key
-from conformance.judging.selection import Subjects, is_named, list_area_rows, list_areas, select_profile
+from conformance.judging.selection import Subjects, list_area_rows, list_areas, matches_any_pattern, select_profile
 from conformance.plugin import markers
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
@@ -120,7 +120,9 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
 
     The most informative rows run first, rows that have crashed servers run late, and hostile rows run last.
     """
-    kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
+    kept_back = [
+        item for item in items if isinstance(item, CheckItem) and matches_any_pattern(item.check, item.row, never)
+    ]
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]

@@ -13,7 +13,7 @@ import pytest
 from conformance.judging.baseline import revert_baseline
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, index_rows, sort_results
 from conformance.judging.coverage import find_coverage
-from conformance.judging.selection import is_match
+from conformance.judging.selection import matches_pattern
 from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, output_files
@@ -50,7 +50,7 @@ def _has_paths(config: pytest.Config) -> bool:
 
 
 def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
-    """Return the exit status of the verdict or the gate, unless pytest's own status takes precedence.
+    """Return the exit status of the verdict or the regression gate, unless pytest's own status takes precedence.
 
     Args:
         run: the finished run.
@@ -95,7 +95,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         run.survey,
         profile=options.profile,
         transports=run.transports,
-        asked=run.extensions,
+        requested=run.extensions,
         party=run.party,
     )
     absent = (label for labels in missing.values() for label in labels)
@@ -108,7 +108,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
 def _is_excluded(label: str, never: Iterable[str]) -> bool:
     """Return whether the target file lists a row under `never`."""
     names = (label, label.partition("[")[0])
-    return any(is_match(name, pattern) for pattern in never for name in names)
+    return any(matches_pattern(name, pattern) for pattern in never for name in names)
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
@@ -145,5 +145,5 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
     )
     for path in run.options.reports:
         run.output.write_or_report(f"the report {path}", partial(formats.write, report, path))
-    run.output.write_or_report("the summary of the step", partial(github.summarize, report, os.environ))
+    run.output.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
     return report

@@ -12,8 +12,8 @@ import pytest
 MAX_EXAMPLES = 50
 
 
-def choose_seed(config: pytest.Config, given: int | None) -> int:
-    """Configure Hypothesis and return its seed: from the controller or the user, or a new seed."""
+def choose_seed(config: pytest.Config, from_controller: int | None) -> int:
+    """Configure Hypothesis and return its seed: `from_controller`, or the user's seed, or a new one."""
     import hypothesis  # lazy: only this profile needs it
 
     hypothesis.settings.register_profile(
@@ -28,7 +28,7 @@ def choose_seed(config: pytest.Config, given: int | None) -> int:
         hypothesis.settings.load_profile("oip-explore")
         _use_temporary_storage(config)
     chosen: Any = config.getoption("hypothesis_seed", None)
-    seed = given or (int(chosen) if chosen else SystemRandom().randrange(2**32))
+    seed = from_controller or (int(chosen) if chosen else SystemRandom().randrange(2**32))
     hypothesis.core.global_force_seed = seed  # type: ignore[assignment]  # what --hypothesis-seed sets
     return seed
 

@@ -58,7 +58,7 @@ class Hooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
-        """Run discovery before pytest-xdist starts workers; start no workers if there is nothing to judge."""
+        """Run discovery before pytest-xdist starts workers; keep it from starting any if there is nothing to judge."""
         self._start_run()
         if self.run.conclusion:
             specs.clear()
@@ -71,7 +71,7 @@ class Hooks:
         """
         if not self.run.has_started:
             if not self.is_worker:
-                self.run.claim_evidence()
+                self.run.create_evidence_folder()
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             try:
                 with printing.show_live_line(reporter) as progress:
@@ -170,7 +170,7 @@ class Hooks:
         result = _read_result(report)
         if result is None:
             return None
-        category, letter, word = pytest_reports.find_status(result)
+        category, letter, word = pytest_reports.find_pytest_status(result)
         is_shown = not (self.progress and self.progress.is_live)  # else the progress line shows it
         return (category, letter, word) if is_shown else (category, "", "")
 

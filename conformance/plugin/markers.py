@@ -1,4 +1,4 @@
-"""Selection of rows: markers by level, extension, area and transport for `-m`, and area and check names for `-k`."""
+"""Selection of rows: markers for `-m` (level, extension, area, transport), and areas and ids of checks for `-k`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_markers(check: Check, row: Row) -> Iterator[str]:
 
 @cache
 def _find_level_and_extension(names: tuple[str, ...]) -> tuple[str, str]:
-    """Return the level and extension of a row that tests these requirements."""
+    """Return the strictest level (`must`, `should`, ...) of some requirements, and the extension of the first one."""
     requirements = [ledger.get_requirement(name) for name in names]
     level = min((str(entry.level).lower() for entry in requirements), key=list(LEVELS).index)
     return level, str(requirements[0].extension)
@@ -106,5 +106,5 @@ def make_keywords_exact(config: pytest.Config, party: Party) -> None:
 
 
 def _build_exact_keyword(name: str) -> str:
-    """Return a keyword for a name; unlike the name itself, the keyword is part of no other name."""
+    """Return a keyword for the name of an area or check; unlike the name itself, it is part of no other keyword."""
     return f":{name}:"

@@ -208,14 +208,14 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(f"oip_{name}", f"{meaning}, used without --{name.replace('_', '-')}")
 
 
-def expect_known(unknown: Sequence[str]) -> None:
+def reject_unknown_options(unknown: Sequence[str]) -> None:
     """Raise an exception if there is an unknown option.
 
     Args:
         unknown: the arguments that pytest's parser does not know.
 
     Raises:
-        pytest.UsageError: one of them is an option.
+        pytest.UsageError: one of the arguments is an option.
     """
     for name in (argument.partition("=")[0] for argument in unknown if argument.startswith("-")):
         from conformance.spec.text import escape_text  # lazy: it imports NumPy
@@ -231,7 +231,8 @@ def expect_known(unknown: Sequence[str]) -> None:
 def read_setting(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
     """Return the value of one of `SETTING_OPTIONS` from the command line, else the environment, else the ini file.
 
-    In a command whose clients are watched, the environment is ignored: its addresses are meant for these clients.
+    The environment is ignored if `oip-conformance` watches the clients of this process: it then holds the addresses to
+    which these clients send their requests.
     """
     given = None if WATCHED_VARIABLE in os.environ else os.environ.get(f"OIP_{name.upper()}")
     return option or given or ini(f"oip_{name}") or None

@@ -110,7 +110,7 @@ def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
 
 
 def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any) -> None:
-    """Print the commands for GitHub Actions, then the verdict as the last line."""
+    """Print the workflow commands for GitHub Actions, then the verdict as the last line."""
     conclusion = run.conclusion
     if reporter is None or conclusion is None:
         return

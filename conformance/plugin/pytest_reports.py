@@ -1,4 +1,4 @@
-"""Puts results into pytest's reports: counts outcomes, sends results from workers, fills JUnit files and `-r`."""
+"""Puts results into pytest's reports: its counts, the results from workers, JUnit files, and the summary of `-r`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PYTEST_OUTCOME = {
 }
 
 
-def find_status(result: CheckResult) -> tuple[str, str, str]:
+def find_pytest_status(result: CheckResult) -> tuple[str, str, str]:
     """Return the category, letter and word with which pytest counts and shows a result."""
     if result.has_reason(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
@@ -51,7 +51,7 @@ def mark_report(report: pytest.TestReport) -> None:
 
 
 def is_row_report(report: pytest.TestReport) -> bool:
-    """Return whether a pytest report is about a row and contains no error beside the row's result."""
+    """Return whether a pytest report is about a row and contains nothing but the row's result."""
     return hasattr(report, "of_conformance") and (report.passed or hasattr(report, "conformance"))
 
 
@@ -87,9 +87,9 @@ class FailureText:
 
 
 def explain_failure(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
-    """Put the text of a failure into pytest's report, for JUnit and `-r`.
+    """Put the text of a failure into pytest's report, for JUnit files and the summary of `-r`.
 
-    Only the controller may do so, because pytest-xdist cannot serialize the text in a worker.
+    Only the controller may call this function, because pytest-xdist cannot serialize the text in a worker.
     """
     if report.outcome != "failed":
         return
@@ -141,7 +141,7 @@ def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: s
         config: pytest's configuration.
         results: of every check that ran, with the baseline applied if there is one.
         rerun: the command that runs the suite again.
-        party: the judged party.
+        party: whether a server or a client was judged.
     """
     log = config.stash.get(xml_key, None)
     if log is None or not config.pluginmanager.has_plugin(STAND_IN_NAME):
@@ -157,7 +157,7 @@ def _add_case(log: LogXML, case: Case) -> None:
     """Pass a case to the writer like a test: first a report of the call phase, then one of the teardown phase."""
     node = f"{case.area}::{case.requirement}"
     log.node_reporter(node).add_attribute("name", case.name)
-    called = _build_report(node, case.status, "call", duration=case.duration)
+    called = _build_pytest_report(node, case.status, "call", duration=case.duration)
     if case.status == "failed":
         crash = SummaryLine(case.message)
         called.longrepr = FailureText(crash, case.text)  # type: ignore[assignment]
@@ -165,9 +165,9 @@ def _add_case(log: LogXML, case: Case) -> None:
         called.longrepr = (case.area, 0, case.message)
     log.pytest_runtest_logreport(called)
     log.pytest_runtest_logreport(
-        _build_report(node, "passed", "teardown", user_properties=list(case.properties.items()))
+        _build_pytest_report(node, "passed", "teardown", user_properties=list(case.properties.items()))
     )
 
 
-def _build_report(node: str, outcome: Any, when: Any, **members: Any) -> pytest.TestReport:
+def _build_pytest_report(node: str, outcome: Any, when: Any, **members: Any) -> pytest.TestReport:
     return pytest.TestReport(node, (node, 0, node), {}, outcome, None, when, **members)

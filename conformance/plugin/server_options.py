@@ -1,6 +1,6 @@
 """Reads the options of a run that judges a server.
 
-A value is taken from the first place that sets it: command line, environment, pytest's ini file, target file
+The sources of a value, first one first: the command line, the environment, pytest's ini file, the target file
 (`--target-config`).
 """
 
@@ -131,8 +131,8 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
             robustness=_check_robustness(config, recording),
         ),
         recording=recording,
-        connections=_check_connections(option.conformance_concurrency),
-        seed=_check_seed(option.conformance_seed, option.conformance_profile),
+        connections=_validate_connections(option.conformance_concurrency),
+        seed=_validate_seed(option.conformance_seed, option.conformance_profile),
         **common_options.read_common_fields(option),
     )
     _check_addresses(found)
@@ -145,7 +145,7 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
 def _read_addresses(
     config: pytest.Config, config_file: str, file: TargetConfig, recording: Recording | None
 ) -> tuple[str, str | None]:
-    """Return the URL and the gRPC address of the target; an empty URL or None stands for a missing one."""
+    """Return the URL and the gRPC address of the target; the URL is empty if missing, the gRPC address None."""
     if recording is not None:
         return recording.url, recording.grpc or None
     url = read_setting("target_url", config.option.target_url, config.getini) or file.url
@@ -207,13 +207,13 @@ def _read_timeout(config: pytest.Config, file: TargetConfig) -> float:
         raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is not a number: {text!r}") from None
 
 
-def _check_connections(given: int | None) -> int | None:
+def _validate_connections(given: int | None) -> int | None:
     if given is not None and not 1 <= given <= MAX_CONNECTIONS:
         raise pytest.UsageError(f"--conformance-concurrency {given}: give a number from 1 to {MAX_CONNECTIONS}")
     return given
 
 
-def _check_seed(given: int | None, profile: str) -> int | None:
+def _validate_seed(given: int | None, profile: str) -> int | None:
     if given is not None and profile != "certify":
         raise pytest.UsageError(f"--conformance-seed needs the profile certify, not {profile}")
     if given is not None and not 0 <= given <= client_names.MAX_SEED:

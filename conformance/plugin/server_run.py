@@ -43,7 +43,7 @@ class ServerRun(BaseRun):
         addresses: URL and gRPC address of the target, including credentials; final once the run has started.
         session: the session with the target; None until the run has started.
         connections: the number of concurrent connections.
-        waited_by_workers_s: the seconds that pytest-xdist workers waited; counts workers that have ended.
+        waited_by_workers_s: the seconds that the pytest-xdist workers that have ended waited for answers in vain.
     """
 
     party: ClassVar[Party] = Party.SERVER
@@ -179,15 +179,17 @@ class ServerRun(BaseRun):
         )
 
     def _describe_recording_options(self) -> str:
-        """Return advice for a recording that does not fit: the options with which the recording was made, if known."""
+        """Return advice if a recording lacks a request of this run: the options with which the recording was made."""
         made_with = self.options.recording.options if self.options.recording else ()
         return (
-            f"it was made with {escape_text(shlex.join(made_with), 400)}" if made_with else "use the options of its run"
+            f"it was made with {escape_text(shlex.join(made_with), 400)}"
+            if made_with
+            else "use the options with which it was made"
         )
 
     @property
     def _client_name_seed(self) -> int | None:
-        """The seed that chooses client names; None if the seed of the run belongs to Hypothesis."""
+        """The seed that chooses client names; None if the seed of the run is for Hypothesis."""
         return None if self.explores else self.seed
 
     def _choose_connections(self, target: Target) -> int:
@@ -202,7 +204,7 @@ class ServerRun(BaseRun):
         return self.options.connections or (1 if is_one_of_several else choose_connections(target.latency))
 
     def _create_other_session(self) -> Session:
-        """Create a further session with the same target; it judges rows before their turn."""
+        """Create a further session with the same target; the session judges rows before their turn."""
         target = Target(self._settings)
         target.has_answered = True
         placements = self.options.file.roles

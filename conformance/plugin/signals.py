@@ -20,7 +20,7 @@ def interrupt_on_sigterm() -> Any:
 
 
 def restore_handler(before: Any) -> None:
-    """Restore the previous handler of SIGTERM."""
+    """Restore the handler of SIGTERM that `interrupt_on_sigterm` returned."""
     if before is not None:
         signal.signal(signal.SIGTERM, before)
 

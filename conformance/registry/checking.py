@@ -55,7 +55,7 @@ class FolderCheck:
 class ExistingCertification:
     """A certification that is already in a registry."""
 
-    place: Path
+    path: Path
     manifest: Manifest
     is_revoked: bool = False
 
@@ -86,7 +86,7 @@ def check_folders(folders: Sequence[Path], root: Path, day: date) -> list[Folder
 def find_problems(
     entry: Entry, registry_policy: Policy, existing: Sequence[ExistingCertification], day: date
 ) -> list[str]:
-    """Return why a verified certification is refused.
+    """Return the reasons to refuse a verified certification; empty if it is accepted.
 
     Args:
         entry: the certification.
@@ -100,15 +100,15 @@ def find_problems(
         *_check_suite(made, registry_policy),
         *_check_signers(made, registry_policy),
         *_check_size(entry.folder.path, registry_policy),
-        *_check_expiry(entry, day),
+        *_check_status(entry, day),
         *_find_duplicates(entry, existing, day),
     ]
 
 
 def find_signer_problems(made: Manifest, registry_policy: Policy) -> list[str]:
-    """Return why an existing certification is invalid: it is an unaccepted self-test, or its signer is unknown.
+    """Return why an existing certification is invalid: its signer is unknown, or the registry accepts no self-tests.
 
-    The policy's other demands are checked only on submission.
+    The other demands of the policy are checked only when a certification is submitted.
     """
     return [*_check_product(made, registry_policy), *_check_signers(made, registry_policy)]
 
@@ -130,7 +130,7 @@ def find_existing(root: Path, excluded: Iterable[Path], revoked: Collection[str]
 
 def _check_product(made: Manifest, registry_policy: Policy) -> Iterator[str]:
     if made.self_test and not registry_policy.self_tests:
-        yield f"it certifies {manifest.BUNDLED}, the suite's own server, which is not a product"
+        yield f"the certified product is {manifest.BUNDLED}, the suite's own server; the policy accepts no self-tests"
 
 
 def _check_demands(made: Manifest, registry_policy: Policy) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _check_suite(made: Manifest, registry_policy: Policy) -> Iterator[str]:
 
 
 def _check_signers(made: Manifest, registry_policy: Policy) -> Iterator[str]:
-    """Yield the signers and keys that the policy does not list; a self-test needs none."""
+    """Yield the signers and keys that the policy does not list; a self-test needs no signer."""
     if made.self_test:
         return
     signers = [("vendor", made.vendor, made.key["id"], registry_policy.vendors)]
@@ -177,21 +177,21 @@ def _check_size(folder: Path, registry_policy: Policy) -> Iterator[str]:
         yield f"the folder has {size} bytes; the maximum is {registry_policy.max_bytes}"
 
 
-def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
+def _check_status(entry: Entry, day: date) -> Iterator[str]:
     if manifest.is_expired(entry.manifest.expires, day):
-        yield f"it expired on {entry.manifest.expires}"
+        yield f"the certification expired on {entry.manifest.expires}"
     if entry.notice:
-        yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"
+        yield f"the certification is {entry.status}:  {escape_text(entry.notice.reason, 400)}"
 
 
 def _find_duplicates(entry: Entry, existing: Sequence[ExistingCertification], day: date) -> Iterator[str]:
-    """Yield existing certifications of the same run, or of the same product, version and profile."""
+    """Yield a message for each existing certification of the same run, or of the same product, version and profile."""
     made = entry.manifest
     for certification in existing:
-        place, other = certification.place, certification.manifest
+        path, other = certification.path, certification.manifest
         if other.files[RECORDING] == made.files[RECORDING]:
             yield (
-                f"{escape_text(str(place))} certifies the same run,"
+                f"{escape_text(str(path))} certifies the same run,"
                 f" as {escape_text(other.label)} by {escape_text(other.vendor)}"
             )
         elif (
@@ -201,13 +201,13 @@ def _find_duplicates(entry: Entry, existing: Sequence[ExistingCertification], da
             and date.fromisoformat(other.expires) - day > RENEWAL_PERIOD
         ):
             yield (
-                f"{escape_text(made.label)} already has a certification for {made.profile}: {escape_text(str(place))},"
+                f"{escape_text(made.label)} already has a certification for {made.profile}: {escape_text(str(path))},"
                 f" valid until {other.expires}; submit the next one in its last {RENEWAL_PERIOD.days} days"
             )
 
 
 def make_subject_key(made: Manifest) -> tuple[str, ...]:
-    """Return the key that duplicates share: vendor, product and version in normal form, profile, and party."""
+    """Return the key that duplicates share: normalized vendor, product and version; profile; server or client."""
     parts = (made.vendor, made.product, made.product_version)
     return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile, made.party)
 
@@ -232,7 +232,7 @@ def render_comment(checks: Sequence[FolderCheck]) -> str:
 
 def _render_folder(folder_check: FolderCheck) -> Iterator[str]:
     entry = folder_check.entry
-    yield f"**{markdown.code(entry.place)}**: {'accepted' if folder_check.is_accepted else 'not accepted'}"
+    yield f"**{markdown.code(entry.relative_path)}**: {'accepted' if folder_check.is_accepted else 'not accepted'}"
     yield ""
     for reason in folder_check.problems[:MAX_SHOWN_REASONS]:
         yield f"- {markdown.code(reason, 600)}"

@@ -29,7 +29,7 @@ _EXCLUDED_FOLDERS = {".git", ".github", "node_modules"}
 
 
 class Status(StrEnum):
-    """The status of a certification; if several apply, the first one counts."""
+    """The status of a certification; if several apply, the first of them in this order counts."""
 
     REFUSED = "not verified"
     REVOKED = "revoked"
@@ -54,14 +54,14 @@ class Entry:
 
     Attributes:
         folder: the certification folder.
-        place: the path of the folder, relative to the root of the registry.
+        relative_path: the path of the folder, relative to the root of the registry.
         refusals: why verification failed.
         notice: the maintainers' notice if the certification is revoked or disputed, else None.
         status: the status of the certification on the requested day.
     """
 
     folder: Folder
-    place: str
+    relative_path: str
     refusals: tuple[str, ...]
     notice: Notice | None
     status: Status
@@ -123,8 +123,8 @@ class Entry:
         return tally_report(self.folder.report, "SHOULD")
 
     @property
-    def lesser_standing(self) -> str:
-        """`interoperable` or `partial`; empty if the product is conformant."""
+    def limited_standing(self) -> str:
+        """`interoperable` or `partial`, if the product is not fully conformant; otherwise empty."""
         return "" if self.manifest.standing == CONFORMANT else self.manifest.standing
 
     @property
@@ -134,16 +134,16 @@ class Entry:
 
     @property
     def unmet(self) -> list[dict[str, str]]:
-        """The MUSTs that an interoperable product does not meet."""
+        """The MUSTs that the product does not meet; only an interoperable product has any."""
         return self._list_requirements(Outcome.FAIL)
 
     @property
     def unfollowed_shoulds(self) -> list[dict[str, str]]:
-        """The SHOULDs that were not followed."""
+        """The SHOULDs that the product does not follow."""
         return self._list_requirements(Outcome.ADVISORY)
 
     def _list_requirements(self, outcome: Outcome) -> list[dict[str, str]]:
-        """Return the requirements with an outcome; statements are from this suite's ledger.
+        """Return id, URL and statement of the requirements with an outcome; statements are from this suite's ledger.
 
         Reports of early suites have a path instead of a URL for a requirement's page; such a path is not linked.
         """
@@ -194,7 +194,7 @@ class Entry:
         coverage = self.manifest.coverage
         part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
         kind = "client, " if self.is_client else ""
-        standing = f"{self.lesser_standing}{part}, " if self.lesser_standing else ""
+        standing = f"{self.limited_standing}{part}, " if self.limited_standing else ""
         return f"{kind}{standing}{self.manifest.profile} {version}"
 
 
@@ -205,33 +205,35 @@ def find_folders(root: Path) -> list[Path]:
 
 
 def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) -> Entry:
-    """Verify a folder; return its entry with the status on a day."""
+    """Verify a folder; return its entry, with the status of the certification on `day`."""
     folder = Folder(path)
-    place = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+    relative_path = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
     if refusals := tuple(_find_refusals(folder, policy)):
-        return Entry(folder, place, refusals, None, Status.REFUSED)
+        return Entry(folder, relative_path, refusals, None, Status.REFUSED)
     found = manifest.compute_digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
-    is_over = manifest.is_expired(folder.manifest.expires, day)
-    return Entry(folder, place, (), revoked or disputed, _choose_status(revoked, disputed, is_over=is_over))
+    is_expired = manifest.is_expired(folder.manifest.expires, day)
+    return Entry(
+        folder, relative_path, (), revoked or disputed, _choose_status(revoked, disputed, is_expired=is_expired)
+    )
 
 
-def _choose_status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -> Status:
+def _choose_status(revoked: Notice | None, disputed: Notice | None, *, is_expired: bool) -> Status:
     if revoked:
         return Status.REVOKED
-    if is_over:
+    if is_expired:
         return Status.EXPIRED
     return Status.DISPUTED if disputed else Status.VALID
 
 
 def _find_refusals(folder: Folder, policy: Policy) -> Iterator[str]:
-    """Yield why a folder is invalid; the version of the suite that made the folder decides."""
+    """Yield why a folder is invalid, according to the version of the suite that made the folder."""
     try:
         version = manifest.read_suite_version(folder.path)
         if version in (None, __version__):
             yield from verifying.find_refusal_reasons(folder, RequiredSigners())
         elif version not in policy.suites:
-            yield f"suite {version} made it; this registry does not accept certifications of that version"
+            yield f"suite {version} made the folder; this registry does not accept certifications of that version"
         elif not (verification := other_suite.verify(folder.path, version)).holds:
             yield from verification.lines
         else:

@@ -67,7 +67,7 @@ def _refuse_unknown_signer(entry: Entry, registry_policy: Policy) -> Entry:
 
 
 def _render_files(certifications: Sequence[Entry], registry_policy: Policy, day: date) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each file of the site."""
+    """Yield the name and the text of each file of the site."""
     verified = [entry for entry in certifications if entry.status is not Status.REFUSED]
     refused = [entry for entry in certifications if entry.status is Status.REFUSED]
     listed = group_by_product(verified)
@@ -76,10 +76,10 @@ def _render_files(certifications: Sequence[Entry], registry_policy: Policy, day:
     shared: Mapping[str, Any] = {"policy": registry_policy, "day": day}
     index = templates.get_template("index.html.jinja")
     yield "index.html", index.render(**shared, up="", products=listed, refused=refused, profiles=list(PROFILES))
-    feed_items = make_feed(verified, registry_policy)
+    feed_items = list_feed_items(verified, registry_policy)
     updated = feed_items[0].updated if feed_items else EPOCH
     yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=feed_items, updated=updated)
-    yield "index.json", _format_json(_build_index(listed, refused, registry_policy))
+    yield "index.json", _format_json(_build_json_index(listed, refused, registry_policy))
     page = templates.get_template("certification.html.jinja")
     for entry in verified:
         yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_draw_badge(entry)))  # noqa: S704 - our own
@@ -90,12 +90,12 @@ def _render_files(certifications: Sequence[Entry], registry_policy: Policy, day:
 
 
 def _draw_product_badges(product: Product) -> Iterator[tuple[str, str]]:
-    """Yield a badge per profile of a product: for the newest valid certification, else for the newest one."""
+    """Yield a product's badge files for each profile: for the newest valid certification, else for the newest one."""
     for profile in PROFILES:
         found = product.list_for_profile(profile)
         valid = [entry for entry in found if entry.status is Status.VALID]
         if found:
-            yield from _render_badge_files(f"badges/{product.place}/{profile}", (valid or found)[0])
+            yield from _render_badge_files(f"badges/{product.anchor}/{profile}", (valid or found)[0])
 
 
 def _render_badge_files(name: str, entry: Entry) -> Iterator[tuple[str, str]]:
@@ -111,10 +111,11 @@ def _draw_badge(entry: Entry) -> str:
     return badge.draw_badge(entry.message, entry.color, title)
 
 
-def _build_index(listed: Sequence[Product], refused: Sequence[Entry], registry_policy: Policy) -> dict[str, Any]:
+def _build_json_index(listed: Sequence[Product], refused: Sequence[Entry], registry_policy: Policy) -> dict[str, Any]:
     certifications = [_build_index_entry(entry, product) for product in listed for entry in product.entries]
     folders = [
-        {"folder": entry.place, "reasons": [escape_text(reason, 400) for reason in entry.refusals]} for entry in refused
+        {"folder": entry.relative_path, "reasons": [escape_text(reason, 400) for reason in entry.refusals]}
+        for entry in refused
     ]
     return {
         "schema": INDEX_SCHEMA,
@@ -143,9 +144,9 @@ def _build_index_entry(entry: Entry, product: Product) -> dict[str, Any]:
         "status": str(entry.status),
         "standing": entry.manifest.standing,
         "notice": said,
-        "folder": entry.place,
+        "folder": entry.relative_path,
         "page": entry.page,
-        "badge": f"badges/{product.place}/{made['profile']}.json",
+        "badge": f"badges/{product.anchor}/{made['profile']}.json",
         "over_grpc": entry.is_over_grpc,
         "reported": {"name": entry.reported.name, "version": entry.reported.version},
         "requirements": tallies,
@@ -170,10 +171,10 @@ class Product:
     entries: Sequence[Entry]
 
     @property
-    def place(self) -> str:
-        """The product's anchor in the index page, which is also its path in the folder of badges."""
-        place = f"{make_slug(self.vendor)}/{make_slug(self.name)}"
-        return place if self.party == Party.SERVER else f"{place}/{self.party}"
+    def anchor(self) -> str:
+        """The product's anchor in the index page, which is also the path of its badges in the folder `badges`."""
+        path = f"{make_slug(self.vendor)}/{make_slug(self.name)}"
+        return path if self.party == Party.SERVER else f"{path}/{self.party}"
 
     def list_for_profile(self, profile: str) -> list[Entry]:
         """Return the product's certifications for a profile, newest first."""
@@ -203,28 +204,29 @@ def make_slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """An event of a certification in the feed; `kind` distinguishes events of the same certification."""
+    """An event of a certification in the feed; `kind` says whether it was certified, revoked or disputed."""
 
     kind: str
-    place: str
+    page: str
     updated: str
     title: str
     author: str
     summary: str
 
 
-def make_feed(certifications: Iterable[Entry], registry_policy: Policy) -> list[FeedItem]:
+def list_feed_items(certifications: Iterable[Entry], registry_policy: Policy) -> list[FeedItem]:
     """Return the items of the Atom feed: new certifications, and dated revocations and disputes."""
-    every = [item for entry in certifications for item in _list_feed_items(entry, registry_policy)]
-    return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
+    every = [item for entry in certifications for item in _iterate_events(entry, registry_policy)]
+    return sorted(every, key=lambda item: (item.updated, item.page, item.kind), reverse=True)
 
 
-def _list_feed_items(entry: Entry, registry_policy: Policy) -> Iterator[FeedItem]:
+def _iterate_events(entry: Entry, registry_policy: Policy) -> Iterator[FeedItem]:
+    """Yield the feed item of a certification, and that of its revocation or dispute."""
     made = entry.manifest
     kind = "client, " if entry.is_client else ""
     what = f"{made.label} by {made.vendor}, {kind}profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
-    said = f"Certified as {made.certified_as}" if entry.lesser_standing else "Certified"
+    said = f"Certified as {made.certified_as}" if entry.limited_standing else "Certified"
     yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED

@@ -144,7 +144,7 @@ def test_a_text_is_the_value_of_a_score(text: str, score: float, same: bool) -> 
     ],
 )
 def test_a_text_says_all_of_a_score_or_less(text: str, score: float, datatype: str, exact: bool) -> None:
-    assert class_texts.is_exact(text, score, np.dtype(datatype)) is exact
+    assert class_texts.is_exact_value(text, score, np.dtype(datatype)) is exact
 
 
 HIGHEST: list[tuple[str, list[Any], int, list[int]]] = [
@@ -200,14 +200,15 @@ def test_indices_can_be_counted_from_one() -> None:
 
 def test_large_integers_are_told_apart() -> None:
     scores = np.array([2**53, 2**53 + 1, 2**64 - 1], "<u8")
-    assert class_texts.find_nearest(class_texts.parse("9007199254740993:0"), scores) == 1
-    assert class_texts.find_nearest(class_texts.parse("18446744073709551615:0"), scores) == 2
+    assert class_texts.find_index_of_nearest_score(class_texts.parse("9007199254740993:0"), scores) == 1
+    assert class_texts.find_index_of_nearest_score(class_texts.parse("18446744073709551615:0"), scores) == 2
 
 
 def test_nan_and_infinities_have_a_nearest_score() -> None:
     scores = np.array([1, -np.inf, np.inf], "<f4")
     assert [
-        class_texts.find_nearest(class_texts.parse(f"{value}:0"), scores) for value in ("inf", "-inf", "2", "nan")
+        class_texts.find_index_of_nearest_score(class_texts.parse(f"{value}:0"), scores)
+        for value in ("inf", "-inf", "2", "nan")
     ] == [
         2,
         1,

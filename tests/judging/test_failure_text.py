@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.failure import describe, find_earlier_answer, format_block
+from conformance.judging.failure import describe, describe_earlier_answer, format_block
 from conformance.judging.repeat_command import build_curl_command, build_curl_headers
 from conformance.spec import ledger
 from conformance.spec.outcome import Outcome
@@ -190,10 +190,10 @@ RIGHT = Tensor.from_values("X", "INT32", [9, 9])
 )
 def test_whose_tensor_came(exchanges: list[Exchange], words: str) -> None:
     unmet = UnmetError("a", "b", Reply(exchanges[-1]), tensor=RIGHT)
-    assert find_earlier_answer(unmet, exchanges) == words
+    assert describe_earlier_answer(unmet, exchanges) == words
 
 
 def test_nothing_is_said_where_no_tensor_was_expected() -> None:
     exchanges = [answered(0, 1, 2), answered(1, 1, 2)]
-    assert find_earlier_answer(UnmetError("a", "b", Reply(exchanges[-1])), exchanges) == ""
-    assert find_earlier_answer(UnmetError("a", "b", tensor=RIGHT), exchanges) == ""
+    assert describe_earlier_answer(UnmetError("a", "b", Reply(exchanges[-1])), exchanges) == ""
+    assert describe_earlier_answer(UnmetError("a", "b", tensor=RIGHT), exchanges) == ""

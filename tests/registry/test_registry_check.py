@@ -39,7 +39,7 @@ RULES: dict[str, tuple[str, dict[str, Any], str]] = {
         "name the image or the version that was judged",
     ),
     "no-lasting-key": (POLICY, {"key": THROWAWAY}, "sign with a long-lived key: --sign"),
-    "self-test": (POLICY, SELF_TEST, "the suite's own server, which is not a product"),
+    "self-test": (POLICY, SELF_TEST, "the policy accepts no self-tests"),
     "interoperable": (POLICY, {"standing": "interoperable"}, "the server is certified as interoperable; this registry"),
     "partial": (POLICY, PARTIAL, "the server is certified as partial (1 of 2 MUSTs judged and met); this registry"),
     "another-suite": (
@@ -56,7 +56,7 @@ RULES: dict[str, tuple[str, dict[str, Any], str]] = {
     "another-key": (POLICY.replace("{vendor}", "0" * 64), {}, "the policy does not list the key"),
     "a-new-third-party": (POLICY.replace(".L]", ".M]"), {}, f"the third party L {ANOTHER}"),
     "too-large": (f"most_bytes = 9\n{POLICY}", {}, "bytes; the maximum is 9"),
-    "expired": (POLICY, {"expires": "2026-11-22"}, "it expired on 2026-11-22"),
+    "expired": (POLICY, {"expires": "2026-11-22"}, "the certification expired on 2026-11-22"),
 }
 
 
@@ -119,7 +119,7 @@ def test_what_is_revoked_makes_room_and_is_not_taken_again(tmp_path: Path) -> No
     revoked = f'[[revoked]]\ncertification = "{digest}"\non = 2026-06-01\nreason = "r"\n'
     make_registry(root, revoked=revoked)
     assert problems(root, make_certification(tmp_path / "new", contact="other")) == [()]
-    assert problems(root, there) == [("it is revoked: r",)]
+    assert problems(root, there) == [("the certification is revoked: r",)]
 
 
 @pytest.mark.usefixtures("believed")

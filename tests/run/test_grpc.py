@@ -88,7 +88,7 @@ def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Pa
     assert {check["outcome"] for check in over_http} == {"not_applicable"}
     passed = [check["check"] for check in report["rows"] if check["outcome"] == "pass"]
     assert {"grpc.raw-tensors-come-back", "grpc.answers-are-those-of-http"} <= set(passed)
-    assert "over HTTP do not apply: none of the extensions is offered over HTTP. The verdict covers gRPC" in run.stdout
+    assert "over HTTP do not apply: the target offers no extension over HTTP. The verdict covers gRPC" in run.stdout
 
 
 def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceServer, without_the_extra: str) -> None:

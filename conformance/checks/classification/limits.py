@@ -83,7 +83,7 @@ def number_0(target: Peer, model: Model) -> str:
     reply = ask(target, model, model.sample(), RequestedOutput("SCORES", classification=0))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    output = expect(reply, attribution.attribute_silence(reply)).output("SCORES")
+    output = expect(reply, attribution.attribute_missing_answer(reply)).output("SCORES")
     if output.datatype == model.role.outputs[0].datatype:
         return "the plain output"
     size = 0 if output.array is None else output.array.size

@@ -282,7 +282,7 @@ def _is_unclassified_right(target: GrpcTarget, model: Model, tensors: Sequence[T
 
 def _expect_same_classes(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
     """Expect the same classes over gRPC as over HTTP."""
-    if len(usual) != len(found) or not all(map(class_texts.is_same, usual, found)):
+    if len(usual) != len(found) or not all(map(class_texts.is_same_class, usual, found)):
         raise UnmetError(
             f"{escape_text(describe_classes(usual), 300)}, as over HTTP",
             escape_text(describe_classes(found), 300),

@@ -169,7 +169,7 @@ def server_outlives_what_has_ended_others(target: Peer, model: Model, message: M
     reply = target.send(message(model), fresh=True)
     expect_alive(target, model, ALIVE_REQUIREMENT)
     if reply.status is None:
-        silent = attribution.attribute_silence(reply)
+        silent = attribution.attribute_missing_answer(reply)
         raise expect(reply, silent).unmet("an answer, with or without an error", escape_text(reply.outcome()))
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from conformance.checks.support.golden_classes import LIST_REQUIREMENTS, expect_classes
 from conformance.checks.support.over_grpc import expect_correct_outputs
-from conformance.expect.attribution import attribute_missing_over_grpc
+from conformance.expect.attribution import attribute_missing_grpc_output
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
@@ -90,7 +90,7 @@ def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
             f"outputs {format_value(names)}",
             found,
             reply,
-            requirement=attribute_missing_over_grpc(reply.exchange.message),
+            requirement=attribute_missing_grpc_output(reply.exchange.message),
         )
     for output in case.outputs:
         if output.classes is None:

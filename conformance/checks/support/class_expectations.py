@@ -67,7 +67,9 @@ def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
         (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
         for one, other in zip(found, right, strict=False)
     ]
-    return len(found) == len(right) and all(one and other and class_texts.is_same(one, other) for one, other in pairs)
+    return len(found) == len(right) and all(
+        one and other and class_texts.is_same_class(one, other) for one, other in pairs
+    )
 
 
 def _format_class_texts(found: Sequence[str]) -> str:
@@ -90,7 +92,10 @@ def expect_labels(case: ClassifiedAnswer) -> None:
 
     def has_right_label(entry: ClassText, scores: Scores) -> bool:
         # Other checks judge a wrong index or score: accept the label of the index, and of the nearest score.
-        right = {_find_label(labels, entry.index), _find_label(labels, class_texts.find_nearest(entry, scores))}
+        right = {
+            _find_label(labels, entry.index),
+            _find_label(labels, class_texts.find_index_of_nearest_score(entry, scores)),
+        }
         return None in right or entry.label in right
 
     case.expect_rule(
@@ -104,7 +109,7 @@ def expect_no_labels(case: ClassifiedAnswer) -> None:
     labels = case.labels or ()
 
     def may_have_no_label(entry: ClassText, scores: Scores) -> bool:
-        indices = (entry.index, class_texts.find_nearest(entry, scores))
+        indices = (entry.index, class_texts.find_index_of_nearest_score(entry, scores))
         return entry.label is None or any(_find_label(labels, index) is not None for index in indices)
 
     case.expect_rule(

@@ -42,7 +42,7 @@ def called(number: int, agent: str = "g/1") -> RecordedExchange:
 
 
 def traffic(*requests: RecordedExchange, header: str | None = None, strict: bool = False) -> Traffic:
-    made = Traffic(partial(describe_violation, url_of=lambda _: "http://h"), header, strict=strict)
+    made = Traffic(partial(describe_violation, find_url=lambda _: "http://h"), header, strict=strict)
     for one in requests:
         made.add_request(one)
         made.add_answer(one)
