@@ -93,7 +93,7 @@ async def echoes_the_request(_original: Any, _service: Any, http: Request) -> Re
 
 @fault("response.frame", broad=True)
 def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response:
-    """The server compresses every inference answer with gzip, even if the client did not ask for it."""
+    """The server compresses every inference answer with gzip, even if the client did not accept gzip."""
     answer: Response = original(head, binary)
     kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
     return Response(gzip.compress(bytes(answer.body), mtime=0), headers=kept | {"Content-Encoding": "gzip"})

@@ -33,7 +33,7 @@ async def _read_body(service: Any, http: Request) -> bytes:
 _answers: dict[Any, Response] = {}
 
 
-async def _cache_answer(key: Any, answer: Any) -> Response:
+async def _get_cached_answer(key: Any, answer: Any) -> Response:
     """Return the cached answer for a key; compute and cache it if missing."""
     if key not in _answers:
         if len(_answers) > 8:
@@ -49,7 +49,7 @@ async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: R
     body = await _read_body(service, http)
     if len(body) <= 4096:
         return await original(service, http)
-    return await _cache_answer((http.url.path, len(body), body[:4096]), lambda: original(service, http))
+    return await _get_cached_answer((http.url.path, len(body), body[:4096]), lambda: original(service, http))
 
 
 @fault(ANSWER, breaks=ISOLATION, walks="binary")
@@ -60,7 +60,7 @@ async def answers_cached_by_their_json(original: Any, service: Any, http: Reques
     head = body[: int(length)] if length.isdecimal() else b""
     if not head or len(body) < len(head) + 64:
         return await original(service, http)
-    return await _cache_answer((http.url.path, head), lambda: original(service, http))
+    return await _get_cached_answer((http.url.path, head), lambda: original(service, http))
 
 
 @fault(ANSWER, breaks=ISOLATION, walks="raw")
@@ -69,7 +69,7 @@ async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Req
     body = await _read_body(service, http)
     if not is_raw(http) or len(body) < 256:
         return await original(service, http)
-    return await _cache_answer((http.url.path, len(body), body[:128]), lambda: original(service, http))
+    return await _get_cached_answer((http.url.path, len(body), body[:128]), lambda: original(service, http))
 
 
 _carried_state: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
 
 @fault("request.parse_body", breaks=ISOLATION, walks="raw")
 def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
-    """If a raw body under 16 bytes follows a raw body over 16, the last byte read is that of the longer body."""
+    """If a raw body under 16 bytes follows one over 16, its last byte is read from the longer body."""
     before = _carried_state.get(model.name, b"")
     _carried_state[model.name] = body
     is_written_over = 0 < len(body) < 16 < len(before)
@@ -134,7 +134,7 @@ def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes)
 
 @fault(READ, breaks=ISOLATION, walks="binary")
 async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Request) -> bytes:
-    """After a client disconnects within a body, the next binary request's last four bytes are read as zeros."""
+    """After a client disconnects within a body, the server reads the next binary request's last 4 bytes as zeros."""
     is_after_one = _carried_state.pop("cut", False)
     try:
         body: bytes = await original(service, http)
@@ -165,7 +165,7 @@ _bodies: dict[str, bytes] = {}
 
 
 async def _use_shared_buffer(key: str, body: bytes) -> bytes:
-    """Write to a shared buffer, wait so that concurrent requests can write to it, and return its contents."""
+    """Write a body to a shared buffer, wait while concurrent requests may overwrite it, and return the contents."""
     _bodies[key] = body
     await asyncio.sleep(0.005)
     return _bodies[key]

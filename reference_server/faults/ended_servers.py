@@ -1,4 +1,7 @@
-"""Requests that crash the server (a supervisor restarts it) or a model, and requests that are never answered."""
+"""Faults where a request crashes the server or a model, or is never answered.
+
+After a crash, a supervisor restarts the server at once.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,10 @@ class SilentResponse(Response):
             pass
 
 
-async def _crash_if(is_fatal: Callable[[Document], bool], original: Any, service: Any, http: Request) -> Response:
-    """Answer a request; if `is_fatal` is true for its JSON, close the connection without an answer."""
+async def _answer_unless_fatal(
+    is_fatal: Callable[[Document], bool], original: Any, service: Any, http: Request
+) -> Response:
+    """Answer a request, or close the connection without an answer if `is_fatal` is true for the request's JSON."""
     return CrashResponse() if is_fatal(await read_document(http)) else await original(service, http)
 
 
@@ -88,7 +93,7 @@ async def negative_dimensions_end_the_server(original: Any, service: Any, http: 
     def is_fatal(document: Document) -> bool:
         return any(-1 in list_dimensions(item) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 @fault(INFERS, breaks=("OIP-REFUSAL", "OIP-ERROR"))
@@ -98,7 +103,7 @@ async def elements_beyond_the_shape_end_the_server(original: Any, service: Any, 
     def is_fatal(document: Document) -> bool:
         return any(_has_surplus_elements(item) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 def _has_surplus_elements(item: Document) -> bool:
@@ -114,7 +119,7 @@ async def inputs_without_elements_end_the_server(original: Any, service: Any, ht
     def is_fatal(document: Document) -> bool:
         return any(0 in list_dimensions(item) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 @fault(INFERS, broad=True)
@@ -129,7 +134,7 @@ async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service:
             for element in iterate_elements(item.get("data"))
         )
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 # --- members ----------------------------------------------------------------------------------------------------------
@@ -145,7 +150,7 @@ async def missing_members_end_the_server(original: Any, service: Any, http: Requ
         needed = {"name", "shape", "datatype"}
         return "inputs" not in document or any(needed - item.keys() for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 @fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
@@ -155,7 +160,7 @@ async def shapes_that_are_no_arrays_end_the_server(original: Any, service: Any, 
     def is_fatal(document: Document) -> bool:
         return any("shape" in item and not isinstance(item["shape"], list) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 @fault(INFERS, breaks=("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"))
@@ -166,7 +171,7 @@ async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http:
         sizes = [(item.get("parameters") or {}).get("binary_data_size") for item in list_inputs(document)]
         return any(type(size) is int and size > MAX_INT for size in sizes)
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 # --- headers ----------------------------------------------------------------------------------------------------------
@@ -194,7 +199,7 @@ def crash_model(service: Any, http: Request) -> None:
 
 @fault(INFERS, breaks="ROBUST-LARGE")
 async def deep_data_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """The server loses the model for good after JSON `data` nested 10,000 deep, as in a stack overflow."""
+    """After JSON `data` with 10,000 nested arrays, the server no longer has the model, as in a stack overflow."""
     data = (await http.body()).partition(b'"data"')[2]
     if b"[" * DEEP in data:
         crash_model(service, http)
@@ -203,7 +208,7 @@ async def deep_data_end_the_model(original: Any, service: Any, http: Request) ->
 
 @fault(INFERS, breaks="ROBUST-LARGE")
 async def deep_documents_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """The server loses the model for good after JSON nested 10,000 deep, as in a stack overflow."""
+    """After JSON with 10,000 nested levels, the server no longer has the model, as in a stack overflow."""
     body = await http.body()
     if b"[" * DEEP in body or b'{"x":' * DEEP in body:
         crash_model(service, http)
@@ -212,7 +217,7 @@ async def deep_documents_end_the_model(original: Any, service: Any, http: Reques
 
 @fault("app.Service.read_body", breaks="ROBUST-BOMB")
 async def packed_bodies_end_the_model(original: Any, service: Any, http: Request) -> bytes:
-    """The server loses the model for good after a compressed body that it refuses or that exceeds 8 MiB decoded."""
+    """After a compressed body that is refused or exceeds 8 MiB decoded, the server no longer has the model."""
     try:
         body: bytes = await original(service, http)
     except InferenceError:

@@ -18,7 +18,7 @@ from reference_server.tensors import NUMPY, Tensor
 
 
 def resize_contents(datatype: str, shape: Any, data: bytes) -> bytes:
-    """Return raw contents, truncated or zero-padded to the size that datatype and shape need."""
+    """Return raw contents, truncated or zero-padded to the size of the tensor; BYTES are unchanged."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
@@ -31,7 +31,7 @@ def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """If the length of a BYTES element exceeds its raw contents, the server reads the remaining bytes."""
+    """If the length of a BYTES element exceeds the rest of the raw contents, the server reads only this rest."""
     if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
         length = int.from_bytes(data[:4], "little")
         data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
@@ -205,11 +205,11 @@ def _serve_connection(connection: socket.socket, channel: Any) -> None:
         connection.sendall(http2.data_to_send())
         while octets := connection.recv(256 * 1024):
             for event in http2.receive_data(octets):
-                _collect_event(http2, event, calls, channel)
+                _handle_event(http2, event, calls, channel)
             connection.sendall(http2.data_to_send())
 
 
-def _collect_event(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any) -> None:
+def _handle_event(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any) -> None:
     from h2.events import DataReceived, RequestReceived, StreamEnded
 
     if isinstance(event, RequestReceived):

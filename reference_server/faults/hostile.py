@@ -17,7 +17,7 @@ SLOW = 8  # connections that are served concurrently
 
 
 class _NullTransport:
-    """A transport that accepts every call and does nothing: it stays open and writes nothing."""
+    """A transport whose methods do nothing, so that the connection stays open and nothing is sent."""
 
     def __getattr__(self, _: str) -> Callable[..., None]:
         return lambda *_: None
@@ -25,7 +25,7 @@ class _NullTransport:
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-HEAD")
 def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
-    """If a read begins a head of more than 1 KiB without its end, the server reads on and never answers."""
+    """If more than 1 KiB of a head arrive without the end of the head, the server reads on and never answers."""
     is_first = data[:4] in (b"POST", b"GET ")
     if getattr(self, "swallows", False) or (is_first and b"\r\n\r\n" not in data and len(data) > 1024):
         self.swallows, self.transport = True, _NullTransport()
@@ -162,14 +162,14 @@ def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
 
 
 def _remove_models_if_too_large(
-    original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]
+    original: Any, arguments: tuple[Any, ...], is_too_large: Callable[[Any, bytes], bool]
 ) -> Any:
-    """Remove all models after a call that is too large; replaces both `Service.__init__` and `answer`."""
+    """Remove all models after a call that is too large. This body replaces both `Service.__init__` and `answer`."""
     if len(arguments) == 2:
         service, models = arguments
         return original(service, dict(models))  # a copy, so that other services keep their models
     models, method, octets = arguments
-    if is_too_much(method, octets):
+    if is_too_large(method, octets):
         models.clear()
     return original(models, method, octets)
 

@@ -1,4 +1,4 @@
-"""Faults that accept invalid inputs: contradictory, incomplete or repeated ones."""
+"""Faults where the server accepts contradictory, incomplete or repeated inputs."""
 
 from __future__ import annotations
 

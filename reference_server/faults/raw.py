@@ -23,7 +23,7 @@ BYTES_BODY = ("RAW-BYTES",)
 
 
 def replace_elements(inputs: Inputs, elements: Any) -> Inputs:
-    """Return the inputs of a model with one input, with other elements."""
+    """Return the inputs of a model that has one input, with the elements of this input replaced."""
     ((name, tensor),) = inputs.items()
     return {name: Tensor(tensor.datatype, tensor.shape, elements)}
 
@@ -193,41 +193,44 @@ def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) ->
 
 
 def read_resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
-    """Read a raw body of numbers, truncated or zero-padded to a size."""
+    """Read a raw body of numbers, truncated or zero-padded to `size` bytes."""
     return original(model, body[:size] + bytes(max(0, size - len(body))))
 
 
 def count_row_bytes(model: Model) -> int:
-    """Return the byte size of the single input's fixed dimensions; 0 if the size of a body cannot be checked."""
+    """Return the bytes of the only input if its variable dimension is 1.
+
+    Return 0 for several inputs, a BYTES input, or several variable dimensions.
+    """
     spec, *others = model.inputs
     if others or spec.datatype == "BYTES" or spec.shape.count(VARIABLE) > 1:
         return 0
     return NUMPY[spec.datatype].itemsize * math.prod(extent for extent in spec.shape if extent != VARIABLE)
 
 
-def is_fixed(model: Model) -> bool:
-    """Whether the first input has no variable dimension."""
+def has_fixed_shape(model: Model) -> bool:
+    """Whether all dimensions of the model's first input are fixed."""
     return VARIABLE not in model.inputs[0].shape
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
     """The server adds zeros to a raw body that is too short for a fixed shape."""
-    short = is_fixed(model) and len(body) < count_row_bytes(model)
+    short = has_fixed_shape(model) and len(body) < count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if short else len(body))
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
     """The server drops the end of a raw body that is too long for a fixed shape."""
-    long = count_row_bytes(model) and is_fixed(model) and len(body) > count_row_bytes(model)
+    long = count_row_bytes(model) and has_fixed_shape(model) and len(body) > count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if long else len(body))
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
     """The server drops the end of a raw body that does not fill a whole row of a variable shape."""
-    loose = count_row_bytes(model) and not is_fixed(model)
+    loose = count_row_bytes(model) and not has_fixed_shape(model)
     return read_resized(original, model, body, len(body) - len(body) % count_row_bytes(model) if loose else len(body))
 
 
@@ -235,7 +238,7 @@ def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes)
 
 
 def is_raw(http: Request) -> bool:
-    """Whether a request is a raw binary one."""
+    """Whether a request is a raw binary request."""
     return http.headers.get(HEADER) == "0"
 
 

@@ -26,7 +26,7 @@ Answer = Mapping[str, Any]
 OUTPUT = "response.encode_output"
 
 
-def _is_only_strings(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
+def _is_only_bytes_output(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
     """Whether an output is BYTES, is not classified, and is the only output of its model."""
     return output.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
 
@@ -35,7 +35,7 @@ def _is_only_strings(model: Model, output: RequestedOutput, tensor: Tensor) -> b
 def strings_in_json_are_base64(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output into JSON as base64."""
     entry, binary = original(model, output, tensor)
-    if "data" in entry and _is_only_strings(model, output, tensor):
+    if "data" in entry and _is_only_bytes_output(model, output, tensor):
         entry["data"] = [base64.b64encode(item).decode() for item in tensor.elements.tolist()]
     return entry, binary
 
@@ -44,7 +44,7 @@ def strings_in_json_are_base64(original: Any, model: Model, output: RequestedOut
 def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string."""
     entry, binary = original(model, output, tensor)
-    if entry.get("data") and _is_only_strings(model, output, tensor):
+    if entry.get("data") and _is_only_bytes_output(model, output, tensor):
         entry["data"] = [join_elements(tensor.elements.tolist()).decode("latin-1")]
     return entry, binary
 
@@ -53,7 +53,7 @@ def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: Re
 def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output as one joined string instead of an array."""
     entry, binary = original(model, output, tensor)
-    if "data" in entry and _is_only_strings(model, output, tensor):
+    if "data" in entry and _is_only_bytes_output(model, output, tensor):
         entry["data"] = "".join(entry["data"])
     return entry, binary
 
@@ -64,7 +64,7 @@ def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOut
 )
 def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice."""
-    if not output.binary and _is_only_strings(model, output, tensor):
+    if not output.binary and _is_only_bytes_output(model, output, tensor):
         raise InferenceError("decoding str is not supported", status=500)
     return original(model, output, tensor)
 
@@ -73,14 +73,14 @@ def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedO
 def strings_have_no_datatype(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes the datatype of a model's only output as null if the output is BYTES."""
     entry, binary = original(model, output, tensor)
-    return entry | ({"datatype": None} if _is_only_strings(model, output, tensor) else {}), binary
+    return entry | ({"datatype": None} if _is_only_bytes_output(model, output, tensor) else {}), binary
 
 
 # --- other elements and members of answers ----------------------------------------------------------------------------
 
 
 def _change_outputs(answer: Answer, change: Any) -> Answer:
-    """Return an answer with each of its outputs changed."""
+    """Return an answer in which `change` has replaced each output."""
     return {**answer, "outputs": [change(one) for one in answer["outputs"]]} if "outputs" in answer else answer
 
 

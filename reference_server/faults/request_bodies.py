@@ -57,7 +57,7 @@ def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes,
     HttpToolsProtocol.on_header(protocol, name, value)
 
 
-def _has_two_lengths(data: bytes) -> bool:
+def _has_two_framing_headers(data: bytes) -> bool:
     head = data.partition(b"\r\n\r\n")[0].lower()
     return b"\r\ntransfer-encoding: chunked" in head and b"\r\ncontent-length: " in head
 
@@ -65,7 +65,7 @@ def _has_two_lengths(data: bytes) -> bool:
 @fault(READ, breaks="ROBUST-FRAMING")
 def content_length_counts_beside_chunks(original: Any, protocol: Any, data: bytes) -> None:
     """If a request has Transfer-Encoding and Content-Length, the server reads the chunk framing as the body."""
-    if _has_two_lengths(data):
+    if _has_two_framing_headers(data):
         data = re.sub(rb"(?i)\r\ntransfer-encoding: chunked", b"", data, count=1)
     original(protocol, data)
 
@@ -73,7 +73,7 @@ def content_length_counts_beside_chunks(original: Any, protocol: Any, data: byte
 @fault(READ, breaks="ROBUST-FRAMING-CLOSES")
 def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes) -> None:
     """The server keeps the connection open after a request with Transfer-Encoding and Content-Length."""
-    if _has_two_lengths(data):
+    if _has_two_framing_headers(data):
         data = re.sub(rb"(?i)\r\ncontent-length: [0-9]+", b"", data, count=1)
     original(protocol, data)
 
@@ -176,11 +176,11 @@ NO_BODY = b"Content-Length: 0"
 
 
 def _leave_body_unread(
-    original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes
+    original: Any, protocol: Any, data: bytes, is_selected: Callable[[bytes], bool], framing: bytes
 ) -> None:
-    """Replace the framing header of requests that `is_left` selects: their bodies are parsed as the next request."""
+    """Parse the body of a selected request as the next request; `framing` replaces the request's framing header."""
     head, end, rest = data.partition(b"\r\n\r\n")
-    if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
+    if not (end and re.match(rb"[A-Z]+ /", head) and is_selected(head)):
         original(protocol, data)
         return
     framed = re.sub(rb"(?i)(transfer-encoding: *chunked|content-length: *[0-9]+)", framing, head, count=1)
@@ -190,13 +190,13 @@ def _leave_body_unread(
 
 
 @cache
-def _load_names() -> frozenset[bytes]:
+def _load_model_names() -> frozenset[bytes]:
     return frozenset(name.encode() for name in models.load())
 
 
 def _is_for_unknown_model(head: bytes) -> bool:
     found = re.match(rb"POST /v2/models/([^/ ]+)", head)
-    return found is not None and found[1] not in _load_names()
+    return found is not None and found[1] not in _load_model_names()
 
 
 def _is_chunked(head: bytes) -> bool:

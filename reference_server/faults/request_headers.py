@@ -20,7 +20,7 @@ OCTET_STREAM = "application/octet-stream"
 
 
 def find_json_end(body: bytes) -> int:
-    """Return the end offset of the first JSON value of a body; 0 if there is none."""
+    """Return the offset at which the first JSON value of a body ends; 0 if the body has no JSON value."""
     text = body.decode("latin-1")  # one character per byte
     try:
         return json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip()))[1]
@@ -29,7 +29,7 @@ def find_json_end(body: bytes) -> int:
 
 
 def parse_number(values: Sequence[str]) -> int | None:
-    """Return the header as a number; None if it is absent, not a number, or repeated."""
+    """Return the inference header as a number; None if the header is absent, repeated or not a number."""
     return int(values[0]) if len(values) == 1 and re.fullmatch("-?[0-9]+", values[0]) else None
 
 
@@ -51,7 +51,7 @@ def request_header_counts_characters(original: Any, model: Model, values: Sequen
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The server serialises the JSON of a request again, and takes the length of the result for the original."""
+    """The server serialises the JSON of a request again, and splits the body at the length of the result."""
     length = parse_number(values)
     if length and 0 < find_json_end(body) <= length <= len(body) and not body[find_json_end(body) : length].strip():
         document = json.loads(body[:length])
@@ -63,7 +63,7 @@ def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequ
 
 @fault("request.parse", breaks=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"))
 def binary_request_without_header_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """Without an inference header, the server reads a body that is not JSON alone as a raw request."""
+    """Without an inference header, the server reads a body that has more than JSON as a raw request."""
     is_more = body and (b"binary_data_size" in body or not body.lstrip().startswith(b"{"))
     return original(model, ["0"] if not values and is_more else values, body)
 

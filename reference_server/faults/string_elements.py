@@ -17,7 +17,7 @@ LONG = 1_000_000  # bytes
 
 
 def _change_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes]]) -> dict[str, Tensor]:
-    """Return tensors with the elements of BYTES changed."""
+    """Return tensors; `change` replaces the elements of those that are BYTES."""
     return {
         name: replace(tensor, elements=make_objects(change(list(tensor.elements))))
         if tensor.datatype == "BYTES"
@@ -34,7 +34,7 @@ def strings_lose_the_nuls_at_their_end(original: Any, model: Model, inputs: Tens
 
 @fault(RUNS, breaks="BIN-BYTES-O")
 def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, inputs: Tensors) -> Tensors:
-    """The server keeps the width of BYTES in six digits, and cuts elements of a million bytes to a tenth."""
+    """The server keeps six digits of the longest BYTES length, and cuts elements of a million bytes to a tenth."""
 
     def change(items: list[bytes]) -> list[bytes]:
         width = max(map(len, items), default=0)

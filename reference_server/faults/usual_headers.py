@@ -74,7 +74,7 @@ def _request_json_outputs(body: bytes, values: Any) -> tuple[bytes, Any]:
     return head + body[length:], [str(len(head))] if values else values
 
 
-def _make_error(status: int, text: str) -> InferenceError:
+def _make_refusal(status: int, text: str) -> InferenceError:
     return InferenceError(text, status=status)
 
 
@@ -82,7 +82,7 @@ def _make_error(status: int, text: str) -> InferenceError:
 async def second_line_of_accept_fails(original: Any, service: Any, http: Request) -> Response:
     """The server fails with an internal error if a request has two Accept lines."""
     if len(http.headers.getlist("accept")) > 1:
-        raise _make_error(500, "expected a string, got a list")
+        raise _make_refusal(500, "expected a string, got a list")
     return await original(service, http)
 
 
@@ -90,7 +90,7 @@ async def second_line_of_accept_fails(original: Any, service: Any, http: Request
 async def quoted_cookies_fail(original: Any, service: Any, http: Request) -> Response:
     """The server fails with an internal error if a cookie has a quoted value."""
     if '="' in http.headers.get("cookie", ""):
-        raise _make_error(500, "no such cookie")
+        raise _make_refusal(500, "no such cookie")
     return await original(service, http)
 
 
@@ -98,7 +98,7 @@ async def quoted_cookies_fail(original: Any, service: Any, http: Request) -> Res
 async def credentials_fail_without_users(original: Any, service: Any, http: Request) -> Response:
     """The server fails with an internal error on Basic credentials, because it has no table of users."""
     if http.headers.get("authorization", "").startswith("Basic "):
-        raise _make_error(500, "there is no table of users")
+        raise _make_refusal(500, "there is no table of users")
     return await original(service, http)
 
 
@@ -106,7 +106,7 @@ async def credentials_fail_without_users(original: Any, service: Any, http: Requ
 async def trace_of_another_vendor_refused(original: Any, service: Any, http: Request) -> Response:
     """The server refuses a `tracestate` header with more than one vendor."""
     if "," in http.headers.get("tracestate", ""):
-        raise _make_error(400, "tracestate has more than one vendor")
+        raise _make_refusal(400, "tracestate has more than one vendor")
     return await original(service, http)
 
 
@@ -123,7 +123,7 @@ async def proxied_requests_redirected(original: Any, service: Any, http: Request
 async def time_that_a_mesh_allows_is_over(original: Any, service: Any, http: Request) -> Response:
     """The server reads the timeout header of Envoy as a deadline in the past, and answers 504."""
     if "x-envoy-expected-rq-timeout-ms" in http.headers:
-        raise _make_error(504, "the deadline has passed")
+        raise _make_refusal(504, "the deadline has passed")
     return await original(service, http)
 
 
@@ -131,7 +131,7 @@ async def time_that_a_mesh_allows_is_over(original: Any, service: Any, http: Req
 async def headers_over_a_page_fail(original: Any, service: Any, http: Request) -> Response:
     """The server fails with an internal error if a header value exceeds 4 KiB."""
     if any(len(value) > PAGE for value in http.headers.values()):
-        raise _make_error(500, "the header buffer is full")
+        raise _make_refusal(500, "the header buffer is full")
     return await original(service, http)
 
 
