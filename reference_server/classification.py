@@ -39,7 +39,7 @@ def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) 
 
 
 def widen_floats(tensor: Tensor) -> NDArray[Any]:
-    """Return the elements, FP16 and BF16 as FP32: the values stay exact and print with enough digits."""
+    """Return the elements; FP16 and BF16 become FP32, which keeps their values and prints enough digits."""
     with np.errstate(invalid="ignore"):  # a signaling NaN
         return tensor.elements.astype(np.float32) if tensor.datatype in BINARY_ONLY else tensor.elements
 
@@ -47,7 +47,7 @@ def widen_floats(tensor: Tensor) -> NDArray[Any]:
 def find_top_indices(row: NDArray[Any], count: int) -> NDArray[Any]:
     """Return the indices of the highest elements, highest first, compared in their own type.
 
-    Equal elements keep their order, and NaN comes last: the document leaves both open.
+    Equal elements keep their order, and NaN comes last. The Classification Extension does not define these two cases.
     """
     if row.size > LONG and count < row.size // 8:
         chosen = find_not_lower(row, count)
@@ -80,6 +80,9 @@ def rank_elements(row: NDArray[Any]) -> NDArray[Any]:
 
 
 def format_class(row: NDArray[Any], index: int, labels: Sequence[str]) -> bytes:
-    """Return `value:index`, and `:label` if the index has one; floats as the shortest decimal that round-trips."""
+    """Return `value:index`, or `value:index:label` if the class has a label.
+
+    A floating-point value is written as the shortest decimal that reads back as the same value.
+    """
     label = f":{labels[index]}" if index < len(labels) else ""
     return f"{row[index]!s}:{index}{label}".encode()

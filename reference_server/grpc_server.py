@@ -76,14 +76,14 @@ class GrpcServer:
 
 
 class Service:
-    """Finds the handler of a call by its path; grpc accepts any object with this one method."""
+    """Finds the handler of a call by its path, in the method `service`, which grpc calls."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
         self.methods = grpc_methods.get_methods()
 
     def service(self, call: Any) -> Any:
-        """Return the handler of a call; its messages have not arrived yet."""
+        """Return the handler of a call, before the messages of the call arrive."""
         service, _, name = call.method.removeprefix("/").rpartition("/")
         if service == SERVICE and name in self.methods:
             return grpc.unary_unary_rpc_method_handler(make_handler(self.models, self.methods[name]))
@@ -159,7 +159,10 @@ Result = TypeVar("Result")
 
 
 def make_options(max_message: int) -> list[tuple[str, int]]:
-    """Return the limits as options of grpc, which refuses more with RESOURCE_EXHAUSTED or closes the connection."""
+    """Return the limits as options of grpc.
+
+    Beyond a limit, grpc refuses a call with RESOURCE_EXHAUSTED or closes the connection.
+    """
     limits = get_limits()
     return [
         ("grpc.max_receive_message_length", max_message),
@@ -179,7 +182,7 @@ def make_options(max_message: int) -> list[tuple[str, int]]:
 
 
 def get_lock(size: int) -> AbstractContextManager[object]:
-    """Return the lock for a call with a message of `size` bytes: long messages share one, short messages need none."""
+    """Return the lock for a call with a message of `size` bytes; long messages share a lock, short ones need none."""
     return _long if size > workers.SHORT else nullcontext()
 
 

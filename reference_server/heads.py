@@ -92,8 +92,8 @@ def find_refusal(
     return _refuse_framing(version, headers)
 
 
-def _find_values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes]:
-    return [value for name, value in headers if name == wanted]
+def _find_values(headers: Sequence[tuple[bytes, bytes]], field: bytes) -> list[bytes]:
+    return [value for name, value in headers if name == field]
 
 
 def is_chunked(headers: Sequence[tuple[bytes, bytes]]) -> bool:
@@ -129,7 +129,7 @@ class ChunkFrames:
         self._outside = 0  # bytes since the last progress of a chunk
 
     def begin_chunk(self) -> None:
-        """Record the end of a chunk's size line, including the line of the last, empty chunk."""
+        """Record that the size line of a chunk has ended; the last chunk, which is empty, also has one."""
         self._is_in_chunk = self._has_new_line = self._has_moved = True
         self._taken = 0
 
@@ -154,9 +154,9 @@ class ChunkFrames:
         return TOO_MUCH_FRAME if self._outside > self._limits.head else None
 
     @staticmethod
-    def _parse_chunk_size(before: bytes) -> int:
-        """Return the chunk size on the last line of these bytes; 0 if its digits are missing."""
-        line = before.removesuffix(b"\r\n").rpartition(b"\n")[2]
+    def _parse_chunk_size(received: bytes) -> int:
+        """Return the chunk size that the last line of `received` gives; 0 if the line has no digits."""
+        line = received.removesuffix(b"\r\n").rpartition(b"\n")[2]
         with suppress(ValueError):
             return int(line.partition(b";")[0], 16)
         return 0

@@ -98,7 +98,7 @@ def find_request_coding(http: Request) -> str | None:
 
 
 def decode(body: bytes, coding: str, limit: int) -> bytes:
-    """Return a decoded body; refuse one over `limit` bytes before it takes more memory."""
+    """Return a decoded body; refuse a body of more than `limit` decoded bytes without decoding the rest."""
     found = BytesIO()
     members = 0
     left = memoryview(body)

@@ -1,4 +1,4 @@
-"""Members of the request's JSON, each read with the type it must have. `null` reads as absent."""
+"""Members of the request's JSON, each read with the type it must have. A member that is null counts as absent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def get_flag(given: Object, name: str) -> bool | None:
 
 
 def get_integer(given: Object, name: str, minimum: int) -> int | None:
-    """Return an integer parameter of at least `minimum`; None when absent. 2.0 is not an integer here."""
+    """Return an integer parameter of at least `minimum`; None when absent. 2.0 is refused."""
     value = given.get(name)
     if value is None:
         return None

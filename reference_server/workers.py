@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long")
 _waited_for: set[asyncio.Future[None]] = set()
-_under_way: set[Future[Any]] = set()
+_pending_work: set[Future[Any]] = set()
 
 
 def shorten_switch_interval() -> None:
@@ -49,10 +49,10 @@ async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
     given_up: asyncio.Future[None] = loop.create_future()
     _waited_for.add(given_up)
     try:
-        under_way = _thread.submit(work)
-        _under_way.add(under_way)
-        under_way.add_done_callback(_under_way.discard)
-        result = asyncio.wrap_future(under_way)
+        future = _thread.submit(work)
+        _pending_work.add(future)
+        future.add_done_callback(_pending_work.discard)
+        result = asyncio.wrap_future(future)
         await asyncio.wait((result, given_up), return_when=asyncio.FIRST_COMPLETED)
         if given_up.done():
             result.cancel()
@@ -63,15 +63,15 @@ async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
         given_up.cancel()
 
 
-def track_work(under_way: Future[Any]) -> None:
-    """Let `is_busy` return True until this work of another thread is done."""
-    _under_way.add(under_way)
-    under_way.add_done_callback(_under_way.discard)
+def track_work(future: Future[Any]) -> None:
+    """Let `is_busy` return True until the future of work in another thread is done."""
+    _pending_work.add(future)
+    future.add_done_callback(_pending_work.discard)
 
 
 def is_busy() -> bool:
     """Say whether any work is running or queued."""
-    return any(not under_way.done() for under_way in tuple(_under_way))
+    return any(not future.done() for future in tuple(_pending_work))
 
 
 def refuse_waiting_work() -> None:

@@ -119,14 +119,14 @@ def switch_on(found: Fault) -> Iterator[None]:
         TypeError: the fault has other parameters than its step.
     """
     found.check_parameters()
-    places = [steps.find_place(step) for step in found.steps]
-    before = [vars(owner).get(name, _INHERITED) for owner, name in places]
-    for owner, name in places:
+    definitions = [steps.find_definition(step) for step in found.steps]
+    before = [vars(owner).get(name, _INHERITED) for owner, name in definitions]
+    for owner, name in definitions:
         setattr(owner, name, _wrap_body(found.body, owner, name))
     try:
         yield
     finally:
-        for (owner, name), old in zip(places, before, strict=True):
+        for (owner, name), old in zip(definitions, before, strict=True):
             if old is _INHERITED:
                 delattr(owner, name)
             else:

@@ -164,7 +164,7 @@ def test_elements_that_become_objects_are_counted() -> None:
         lambda: tensors.make_objects(b"" for _ in range(11)),
         lambda: tensors.encode_json(numbers),
     ):
-        with pytest.raises(InferenceError, match="over the limit of 10"):
+        with pytest.raises(InferenceError, match="the limit of this server"):
             refused()
     assert len(tensors.encode_json(tensors.Tensor("INT32", (10,), numbers.elements[:10]))) == 10
 
