@@ -16,7 +16,9 @@ from reference_server.errors import InferenceError
 from reference_server.tensors import BINARY_ONLY, NOT_SCORES, Tensor, make_objects
 
 MAX_CLASSES = 256 * 1024  # classes in an output
-LONG = 64 * 1024  # elements; a longer row is partitioned before it is sorted if few classes are wanted
+MAX_SORTED_ELEMENTS = (
+    64 * 1024
+)  # elements; a longer row is partitioned before it is sorted if few classes are requested
 
 
 def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) -> Tensor:
@@ -49,7 +51,7 @@ def find_top_indices(row: NDArray[Any], count: int) -> NDArray[Any]:
 
     Equal elements keep their order, and NaN comes last. The Classification Extension does not define these two cases.
     """
-    if row.size > LONG and count < row.size // 8:
+    if row.size > MAX_SORTED_ELEMENTS and count < row.size // 8:
         chosen = find_not_lower(row, count)
         return chosen[find_top_indices(row[chosen], count)] if chosen.size < row.size else rank_elements(row)[:count]
     return rank_elements(row)[:count]

@@ -72,7 +72,7 @@ class GrpcServer:
         stopping = start_in_loop(self._server.stop(STOP_SECONDS))
         workers.track_work(stopping)  # while it runs, interpreter exit would wait for it
         with suppress(TimeoutError):
-            stopping.result(STOP_SECONDS + LEFT_SECONDS)
+            stopping.result(STOP_SECONDS + ABANDON_SECONDS)
 
 
 class Service:
@@ -146,7 +146,7 @@ def shorten_message(text: str) -> str:
 
 MAX_WORKERS = 64
 STOP_SECONDS = 0.75  # time for running calls to finish at shutdown
-LEFT_SECONDS = 0.25  # additional time, after which running work is abandoned
+ABANDON_SECONDS = 0.25  # additional time, after which running work is abandoned
 MAX_STREAMS = 100  # concurrent calls on a connection
 IDLE_SECONDS = 30  # a connection without a call is closed after this time
 GRACE_SECONDS = 10  # time for running calls on a connection that has reached its maximum age
@@ -183,7 +183,7 @@ def make_options(max_message: int) -> list[tuple[str, int]]:
 
 def get_lock(size: int) -> AbstractContextManager[object]:
     """Return the lock for a call with a message of `size` bytes; long messages share a lock, short ones need none."""
-    return _long if size > workers.SHORT else nullcontext()
+    return _long if size > workers.MAX_INLINE_BYTES else nullcontext()
 
 
 async def _start_server(service: Any, address: str, options: list[tuple[str, int]]) -> tuple[Any, int]:

@@ -17,50 +17,50 @@ from typing import Any, TypeVar
 
 from reference_server.errors import InferenceError
 
-SHORT = 64 * 1024  # bytes; processing that many takes a few milliseconds
+MAX_INLINE_BYTES = 64 * 1024  # bytes; processing that many takes a few milliseconds
 JOINED_BYTES = 1024 * 1024  # bytes copied per step, in a fraction of a millisecond
-SECONDS_IN_A_ROW = 0.0005
+SWITCH_INTERVAL_S = 0.0005
 
 Result = TypeVar("Result")
 
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long")
-_waited_for: set[asyncio.Future[None]] = set()
+_shutdown_futures: set[asyncio.Future[None]] = set()
 _pending_work: set[Future[Any]] = set()
 
 
 def shorten_switch_interval() -> None:
     """Make threads switch ten times as often as by default."""
-    sys.setswitchinterval(SECONDS_IN_A_ROW)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 
 async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
-    """Return the result of `work`, run in the thread if it processes more than SHORT bytes.
+    """Return the result of `work`, run in the thread if it processes more than MAX_INLINE_BYTES bytes.
 
     Args:
         size: bytes that the work processes.
         work: the function to call.
 
     Raises:
-        InferenceError: `give_up` was called while it was running.
+        InferenceError: the server shuts down before the work is done.
     """
-    if size <= SHORT:
+    if size <= MAX_INLINE_BYTES:
         return work()
     loop = asyncio.get_running_loop()
-    given_up: asyncio.Future[None] = loop.create_future()
-    _waited_for.add(given_up)
+    shutdown: asyncio.Future[None] = loop.create_future()
+    _shutdown_futures.add(shutdown)
     try:
         future = _thread.submit(work)
         _pending_work.add(future)
         future.add_done_callback(_pending_work.discard)
         result = asyncio.wrap_future(future)
-        await asyncio.wait((result, given_up), return_when=asyncio.FIRST_COMPLETED)
-        if given_up.done():
+        await asyncio.wait((result, shutdown), return_when=asyncio.FIRST_COMPLETED)
+        if shutdown.done():
             result.cancel()
             raise InferenceError("the server is shutting down", status=503)
         return result.result()
     finally:
-        _waited_for.discard(given_up)
-        given_up.cancel()
+        _shutdown_futures.discard(shutdown)
+        shutdown.cancel()
 
 
 def track_work(future: Future[Any]) -> None:
@@ -76,9 +76,9 @@ def is_busy() -> bool:
 
 def refuse_waiting_work() -> None:
     """Refuse all requests that wait for work, at shutdown. Call this function from the event loop."""
-    for given_up in _waited_for:
-        if not given_up.done():
-            given_up.set_result(None)
+    for shutdown in _shutdown_futures:
+        if not shutdown.done():
+            shutdown.set_result(None)
 
 
 def join_parts(parts: Iterable[bytes | memoryview]) -> bytes:

@@ -33,7 +33,7 @@ class RewritingTransport:
         self._transport.write(self._rewrite(self, octets))
 
 
-CONNECTION_MADE = "http_protocol.OipHttpProtocol.connection_made"
+CONNECTION_MADE_STEP = "http_protocol.OipHttpProtocol.connection_made"
 
 
 def _parse_content_length(head: bytes) -> int:
@@ -152,7 +152,7 @@ def _is_error(head: bytes) -> bool:
     return head[9:10] in (b"4", b"5")
 
 
-@fault(CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
+@fault(CONNECTION_MADE_STEP, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """The server sends every error answer twice."""
 
@@ -214,7 +214,7 @@ class _StallAbortingTransport(RewritingTransport):
             self.abort()
 
 
-@fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER")
+@fault(CONNECTION_MADE_STEP, breaks="HTTP-SLOW-READER")
 def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
     """The server aborts a connection if a client reads nothing of the answer for a tenth of a second."""
     original(protocol, _StallAbortingTransport(transport, lambda _wrapped, data: data))

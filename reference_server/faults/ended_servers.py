@@ -19,11 +19,11 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 
-INFERS = "app.Service.infer"
+INFER_STEP = "app.Service.infer"
 MAX_INT = 2**31 - 1
-DEEP = 10_000  # nested arrays or objects
-MAX_JSON = 4_000_000  # bytes
-MAX_UNPACKED = 8 * 1024 * 1024  # bytes
+NESTING_LEVELS = 10_000  # nested arrays or objects
+MAX_JSON_BYTES = 4_000_000
+MAX_DECODED_BYTES = 8 * 1024 * 1024
 Document = Any
 
 
@@ -86,7 +86,7 @@ def iterate_elements(data: Any) -> Iterator[Any]:
 # --- shapes and elements ----------------------------------------------------------------------------------------------
 
 
-@fault(INFERS, breaks=("OIP-SIGNATURE-SAFE", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-SIGNATURE-SAFE", "OIP-ERROR"))
 async def negative_dimensions_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an input has a dimension of -1."""
 
@@ -96,7 +96,7 @@ async def negative_dimensions_end_the_server(original: Any, service: Any, http: 
     return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, breaks=("OIP-REFUSAL", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-REFUSAL", "OIP-ERROR"))
 async def elements_beyond_the_shape_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if JSON data have more elements than the shape, as in a buffer overflow."""
 
@@ -112,7 +112,7 @@ def _has_surplus_elements(item: Document) -> bool:
     return is_read and sum(1 for _ in iterate_elements(data)) > math.prod(shape)
 
 
-@fault(INFERS, broad=True)
+@fault(INFER_STEP, broad=True)
 async def inputs_without_elements_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an input has a dimension of 0."""
 
@@ -122,7 +122,7 @@ async def inputs_without_elements_end_the_server(original: Any, service: Any, ht
     return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, broad=True)
+@fault(INFER_STEP, broad=True)
 async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an integer in JSON data has a magnitude above 2^31 - 1, even in an INT64 input."""
 
@@ -140,7 +140,7 @@ async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service:
 # --- members ----------------------------------------------------------------------------------------------------------
 
 
-@fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
 async def missing_members_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if a request lacks `inputs`, or an input lacks `name`, `shape` or `datatype`."""
 
@@ -153,7 +153,7 @@ async def missing_members_end_the_server(original: Any, service: Any, http: Requ
     return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
 async def shapes_that_are_no_arrays_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if the `shape` of an input is not an array."""
 
@@ -163,7 +163,7 @@ async def shapes_that_are_no_arrays_end_the_server(original: Any, service: Any, 
     return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, breaks=("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"))
 async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if the binary_data_size of an input exceeds 31 bits."""
 
@@ -178,7 +178,7 @@ async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http:
 
 
 @fault(
-    INFERS,
+    INFER_STEP,
     breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-SPELLING-SAFE", "OIP-ERROR"),
 )
 async def inference_headers_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
@@ -197,20 +197,20 @@ def crash_model(service: Any, http: Request) -> None:
     service.models = {name: model for name, model in service.models.items() if name != http.path_params["model"]}
 
 
-@fault(INFERS, breaks="ROBUST-LARGE")
+@fault(INFER_STEP, breaks="ROBUST-LARGE")
 async def deep_data_end_the_model(original: Any, service: Any, http: Request) -> Response:
     """After JSON `data` with 10,000 nested arrays, the server no longer has the model, as in a stack overflow."""
     data = (await http.body()).partition(b'"data"')[2]
-    if b"[" * DEEP in data:
+    if b"[" * NESTING_LEVELS in data:
         crash_model(service, http)
     return await original(service, http)
 
 
-@fault(INFERS, breaks="ROBUST-LARGE")
+@fault(INFER_STEP, breaks="ROBUST-LARGE")
 async def deep_documents_end_the_model(original: Any, service: Any, http: Request) -> Response:
     """After JSON with 10,000 nested levels, the server no longer has the model, as in a stack overflow."""
     body = await http.body()
-    if b"[" * DEEP in body or b'{"x":' * DEEP in body:
+    if b"[" * NESTING_LEVELS in body or b'{"x":' * NESTING_LEVELS in body:
         crash_model(service, http)
     return await original(service, http)
 
@@ -224,15 +224,15 @@ async def packed_bodies_end_the_model(original: Any, service: Any, http: Request
         if "content-encoding" in http.headers:
             crash_model(service, http)
         raise
-    if "content-encoding" in http.headers and len(body) > MAX_UNPACKED:
+    if "content-encoding" in http.headers and len(body) > MAX_DECODED_BYTES:
         crash_model(service, http)
     return body
 
 
-@fault(INFERS, breaks="OIP-ERROR")
+@fault(INFER_STEP, breaks="OIP-ERROR")
 async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if a JSON body exceeds 4,000,000 bytes."""
-    is_large = len(await http.body()) > MAX_JSON and HEADER not in http.headers
+    is_large = len(await http.body()) > MAX_JSON_BYTES and HEADER not in http.headers
     return CrashResponse() if is_large else await original(service, http)
 
 

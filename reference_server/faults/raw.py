@@ -19,7 +19,7 @@ from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
-BYTES_BODY = ("RAW-BYTES",)
+RAW_BYTES_REQUIREMENTS = ("RAW-BYTES",)
 
 
 def replace_elements(inputs: Inputs, elements: Any) -> Inputs:
@@ -50,7 +50,7 @@ def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -
     return original(model, body)
 
 
-@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *BYTES_BODY))
+@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *RAW_BYTES_REQUIREMENTS))
 def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
     """The server strips white space from both ends of a raw body."""
     return original(model, body.strip(b" \t\r\n"))
@@ -82,7 +82,7 @@ def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes
 # --- BYTES ------------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """The server refuses a raw request to a model whose input is BYTES."""
     if is_bytes(model):
@@ -90,19 +90,19 @@ def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     return original(model, body)
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> Inputs:
     """The server ends a raw body for a BYTES input at the first NUL byte, as C strings do."""
     return original(model, body.partition(b"\0")[0] if is_bytes(model) else body)
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
     """The server decodes a raw body for a BYTES input from Latin-1 and encodes it in UTF-8."""
     return original(model, body.decode("latin-1").encode() if is_bytes(model) else body)
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> Inputs:
     """The server keeps the length of a raw body for a BYTES input in one byte: 300 bytes become 44."""
     return original(model, body[: len(body) % 256] if is_bytes(model) else body)

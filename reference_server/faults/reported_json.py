@@ -23,7 +23,7 @@ Answer = Mapping[str, Any]
 
 # --- strings in answers -----------------------------------------------------------------------------------------------
 
-OUTPUT = "response.encode_output"
+ENCODE_OUTPUT_STEP = "response.encode_output"
 
 
 def _is_only_bytes_output(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
@@ -31,7 +31,7 @@ def _is_only_bytes_output(model: Model, output: RequestedOutput, tensor: Tensor)
     return output.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
 
 
-@fault(OUTPUT, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
 def strings_in_json_are_base64(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output into JSON as base64."""
     entry, binary = original(model, output, tensor)
@@ -40,7 +40,7 @@ def strings_in_json_are_base64(original: Any, model: Model, output: RequestedOut
     return entry, binary
 
 
-@fault(OUTPUT, breaks=("OIP-SHAPE", "OIP-ANSWER"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("OIP-SHAPE", "OIP-ANSWER"))
 def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string."""
     entry, binary = original(model, output, tensor)
@@ -49,7 +49,10 @@ def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: Re
     return entry, binary
 
 
-@fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"))
+@fault(
+    ENCODE_OUTPUT_STEP,
+    breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"),
+)
 def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output as one joined string instead of an array."""
     entry, binary = original(model, output, tensor)
@@ -59,7 +62,7 @@ def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOut
 
 
 @fault(
-    OUTPUT,
+    ENCODE_OUTPUT_STEP,
     breaks=("OIP-ANSWER", "BIN-DATA-WITHOUT-SIZE", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
 )
 def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
@@ -69,7 +72,7 @@ def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedO
     return original(model, output, tensor)
 
 
-@fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
+@fault(ENCODE_OUTPUT_STEP, breaks="OIP-OUTPUT-MEMBERS")
 def strings_have_no_datatype(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes the datatype of a model's only output as null if the output is BYTES."""
     entry, binary = original(model, output, tensor)
@@ -84,7 +87,7 @@ def _change_outputs(answer: Answer, change: Any) -> Answer:
     return {**answer, "outputs": [change(one) for one in answer["outputs"]]} if "outputs" in answer else answer
 
 
-@fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
+@fault(ENCODE_OUTPUT_STEP, breaks="OIP-OUTPUT-MEMBERS")
 def datatype_in_camel_case(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes the member `dataType` instead of `datatype`, except for classifications."""
     entry, binary = original(model, output, tensor)
@@ -100,7 +103,7 @@ def absent_members_are_null(original: Any, answer: Answer) -> bytes:
     return original({"id": None, "parameters": None, **_change_outputs(answer, lambda one: absent | one)})
 
 
-@fault(OUTPUT, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
 def half_floats_have_no_data_in_json(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server omits `data` of an FP16 output in JSON, because it cannot write FP16."""
     if tensor.datatype != "FP16" or output.binary or output.classes is not None:
@@ -108,7 +111,7 @@ def half_floats_have_no_data_in_json(original: Any, model: Model, output: Reques
     return {"name": output.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
 
 
-@fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
 def outputs_of_one_dimension_become_columns(original: Any, model: Model, output: Any, tensor: Tensor) -> Any:
     """The server returns the shape [n, 1] instead of [n] from models that compute a weighted sum."""
     entry, binary = original(model, output, tensor)

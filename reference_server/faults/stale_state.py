@@ -27,7 +27,7 @@ _last: dict[str, Any] = {}
 # --- caches -----------------------------------------------------------------------------------------------------------
 
 _answers: dict[Any, Response] = {}
-PAGE = 4096
+PAGE_BYTES = 4096
 
 
 async def _get_cached_answer(original: Any, service: Any, http: Request, key: Any) -> Response:
@@ -41,10 +41,10 @@ async def _get_cached_answer(original: Any, service: Any, http: Request, key: An
 async def answers_cached_by_the_first_page_of_the_body(original: Any, service: Any, http: Request) -> Response:
     """The server caches an answer by the path and by the length and the first 4 KiB of the body."""
     body = await http.body()
-    if len(body) <= PAGE:
+    if len(body) <= PAGE_BYTES:
         return await original(service, http)
     return await _get_cached_answer(
-        original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE])
+        original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE_BYTES])
     )
 
 
@@ -61,7 +61,7 @@ async def answers_cached_without_the_inference_header(original: Any, service: An
 async def answers_cached_without_the_path(original: Any, service: Any, http: Request) -> Response:
     """The server caches answers to bodies of 4 to 64 KiB without the path, so all models share them."""
     body = await http.body()
-    if not PAGE < len(body) <= 16 * PAGE:
+    if not PAGE_BYTES < len(body) <= 16 * PAGE_BYTES:
         return await original(service, http)
     return await _get_cached_answer(original, service, http, (http.headers.get(HEADER), body))
 
@@ -181,7 +181,7 @@ def answers_remembered_by_id(original: Any, model: Model, inference: InferReques
     return _answered.setdefault((model.name, inference.id), original(model, inference, produced))
 
 
-LARGE = 200_000
+LARGE_OUTPUT_BYTES = 200_000
 
 
 @fault("tensors.encode_binary", breaks="OIP-ISOLATION")
@@ -189,7 +189,7 @@ def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
     """The server reuses the buffer of a large binary output, and sends its old end after a shorter output."""
     data = bytes(original(tensor))
     before: bytes = _last.pop("buffer", b"")
-    if len(data) > LARGE:
+    if len(data) > LARGE_OUTPUT_BYTES:
         _last["buffer"] = data
     return data + before[len(data) :] if len(before) > len(data) else data
 

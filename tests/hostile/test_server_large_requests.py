@@ -91,8 +91,8 @@ def test_what_is_large_is_done_in_another_thread() -> None:
         return await workers.run_in_worker(size, threading.get_ident)
 
     here = threading.get_ident()
-    assert asyncio.run(names(workers.SHORT)) == here
-    assert asyncio.run(names(workers.SHORT + 1)) != here
+    assert asyncio.run(names(workers.MAX_INLINE_BYTES)) == here
+    assert asyncio.run(names(workers.MAX_INLINE_BYTES + 1)) != here
 
 
 # --- slices ----------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_in_slices_a_text_is_what_it_is_at_once(text: str, size: int, monkeypatc
             return error.message
 
     at_once = outcome()
-    monkeypatch.setattr(strict_json, "SHORT", -1)
+    monkeypatch.setattr(strict_json, "MAX_ONE_PASS_CHARS", -1)
     monkeypatch.setattr(sliced_json, "SLICE", size)
     assert outcome() == at_once
 
