@@ -44,7 +44,8 @@ def check_message(octets: bytes) -> None:
         outside -= size if number == RAW_INPUTS else 0
     if outside > get_limits().json:
         raise InferenceError(
-            f"the message has {outside} bytes outside raw contents, more than {get_limits().json}", status=TOO_LARGE
+            f"the message has {outside} bytes outside raw contents, more than the limit of {get_limits().json}",
+            status=TOO_LARGE,
         )
 
 
@@ -52,7 +53,9 @@ def check_elements(message: Message) -> None:
     """Refuse typed contents with too many elements."""
     count = sum(len(values) for entry in message.inputs for _, values in entry.contents.ListFields())
     if count > get_limits().elements:
-        raise InferenceError(f"the contents have {count} elements, more than {get_limits().elements}", status=TOO_LARGE)
+        raise InferenceError(
+            f"the contents have {count} elements, more than the limit of {get_limits().elements}", status=TOO_LARGE
+        )
 
 
 def read_fields(octets: bytes) -> Iterator[Field]:

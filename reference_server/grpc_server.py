@@ -214,7 +214,7 @@ class WorkerPool(ThreadPoolExecutor):
 
 @cache
 def _start_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop, which runs until the program ends; grpc needs a single one per process."""
+    """Return the event loop, which runs until the program ends; grpc needs a single event loop per process."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="grpc loop", daemon=True).start()
     return loop

@@ -19,7 +19,7 @@ from reference_server.response import encode
 
 
 class StallTimer:
-    """Periodically checks that the write buffer shrinks; aborts the connection if it does not."""
+    """Periodically checks that the write buffer shrinks; aborts the connection if the buffer does not shrink."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, period_s: float) -> None:
         self._transport = transport

@@ -28,7 +28,7 @@ def get_objects(owner: Object, name: str) -> list[Object]:
     if not isinstance(value, list):
         raise InferenceError(f"{name} must be an array, not {format_value(value)}")
     if len(value) > get_limits().entries:
-        raise InferenceError(f"{name} has {len(value)} entries, more than {get_limits().entries}")
+        raise InferenceError(f"{name} has {len(value)} entries, more than the limit of {get_limits().entries}")
     for index, item in enumerate(value):
         if not isinstance(item, dict):
             raise InferenceError(f"{name}[{index}] must be an object, not {format_value(item)}")

@@ -157,13 +157,13 @@ def split_elements(data: memoryview, count: int) -> NDArray[Any]:
         start = offset + PREFIX_SIZE
         if start > len(octets):
             raise InferenceError(
-                f"element {index} of {count}: its length prefix takes 4 bytes, {len(octets) - offset} are left"
+                f"element {index} of {count} needs a length prefix of 4 bytes, but {len(octets) - offset} are left"
             )
         length = int.from_bytes(octets[offset:start], "little")
         offset = start + length
         if offset > len(octets):
             raise InferenceError(
-                f"element {index} of {count}: its length is {length}, but {len(octets) - start} bytes are left"
+                f"element {index} of {count} has a length of {length}, but {len(octets) - start} bytes are left"
             )
         items.append(octets[start:offset])
     if offset != len(octets):

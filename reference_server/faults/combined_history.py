@@ -1,4 +1,4 @@
-"""Faults where certain requests affect the next request or a concurrent request."""
+"""Faults where only requests that combine certain features affect the next request or a concurrent request."""
 
 from __future__ import annotations
 

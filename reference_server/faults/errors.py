@@ -219,7 +219,7 @@ def datatype_in_any_case_taken(original: Any, model: Model, spec: Any, entry: Ob
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def wider_integers_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
-    """The server accepts JSON data of INT64 whatever datatype the model declares."""
+    """The server accepts JSON inputs with the datatype INT64, whatever datatype the model declares."""
     return _accept_datatype(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
 
 

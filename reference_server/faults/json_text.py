@@ -381,7 +381,7 @@ def json_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
 
 @fault("tensors.encode_json", breaks=("OIP-NUMBER-EXACT", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def largest_unsigned_integers_written_as_doubles(original: Any, tensor: Tensor) -> Any:
-    """The server rounds UINT64 elements from 2^63 on to doubles when it writes JSON."""
+    """When the server writes JSON, it rounds UINT64 elements of 2^63 or more to doubles."""
     items = original(tensor)
     if tensor.datatype != "UINT64":
         return items

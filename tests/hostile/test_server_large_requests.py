@@ -58,7 +58,7 @@ def test_more_than_anybody_needs_is_too_large(server: Server, name: str) -> None
 @pytest.mark.parametrize("member", ["inputs", "outputs"])
 def test_so_many_entries_and_no_more(member: str) -> None:
     assert len(members.get_objects({member: [{}] * 1024}, member)) == 1024
-    with pytest.raises(InferenceError, match=f"{member} has 1025 entries, more than 1024"):
+    with pytest.raises(InferenceError, match=f"{member} has 1025 entries, more than the limit of 1024"):
         members.get_objects({member: [{}] * 1025}, member)
 
 

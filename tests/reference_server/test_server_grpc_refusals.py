@@ -75,11 +75,11 @@ INPUTS = {
     ),
     "raw BYTES without prefix": (
         "identity_bytes", one("BYTES", "shape: 1", 'raw_input_contents: "ab"'),
-        "inputs[0] 'INPUT': element 0 of 1: its length prefix takes 4 bytes, 2 are left",
+        "inputs[0] 'INPUT': element 0 of 1 needs a length prefix of 4 bytes, but 2 are left",
     ),
     "raw BYTES with a prefix in the other byte order": (
         "identity_bytes", one("BYTES", "shape: 1", r'raw_input_contents: "\x00\x00\x00\x01a"'),
-        "inputs[0] 'INPUT': element 0 of 1: its length is 16777216, but 1 bytes are left",
+        "inputs[0] 'INPUT': element 0 of 1 has a length of 16777216, but 1 bytes are left",
     ),
     "raw BYTES with an element too many": (
         "identity_bytes", one("BYTES", "shape: 1", r'raw_input_contents: "\x01\x00\x00\x00a\x00\x00\x00\x00"'),
@@ -87,7 +87,7 @@ INPUTS = {
     ),
     "raw BYTES of countless elements": (
         "identity_bytes", one("BYTES", "shape: 1099511627776", 'raw_input_contents: ""'),
-        "inputs[0] 'INPUT': element 0 of 1099511627776: its length prefix takes 4 bytes, 0 are left",
+        "inputs[0] 'INPUT': element 0 of 1099511627776 needs a length prefix of 4 bytes, but 0 are left",
     ),
     "neither": (
         "identity_int32", one("INT32", "shape: 1"),

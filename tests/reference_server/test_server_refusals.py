@@ -220,12 +220,12 @@ SIZES = [
     ("BOOL", "[3]", "3", "010002", "inputs[0] 'INPUT': element 2 is the byte 2, but a BOOL is 0 or 1"),
     ("BYTES", "[2]", "7", "00" * 7, "inputs[0] 'INPUT': parameters.binary_data_size is 7, but the 2 length prefixes of "
      "shape [2] alone take 8 bytes"),
-    ("BYTES", "[1]", "5", "0200000061", "inputs[0] 'INPUT': element 0 of 1: its length is 2, but 1 bytes are left"),
+    ("BYTES", "[1]", "5", "0200000061", "inputs[0] 'INPUT': element 0 of 1 has a length of 2, but 1 bytes are left"),
     ("BYTES", "[2]", "8", "0100000061000000",
-     "inputs[0] 'INPUT': element 1 of 2: its length prefix takes 4 bytes, 3 are left"),
+     "inputs[0] 'INPUT': element 1 of 2 needs a length prefix of 4 bytes, but 3 are left"),
     ("BYTES", "[1]", "6", "010000006162", "inputs[0] 'INPUT': 1 bytes remain after the last of 1 BYTES elements"),
     ("BYTES", "[1]", "4", "ffffffff",
-     "inputs[0] 'INPUT': element 0 of 1: its length is 4294967295, but 0 bytes are left"),
+     "inputs[0] 'INPUT': element 0 of 1 has a length of 4294967295, but 0 bytes are left"),
 ]  # fmt: skip
 
 
