@@ -16,7 +16,9 @@ from reference_server.errors import InferenceError
 from reference_server.tensors import BINARY_ONLY, NOT_SCORES, Tensor, make_objects
 
 MAX_CLASSES = 256 * 1024  # classes in an output
-LONG = 64 * 1024  # elements; a longer row is partitioned before it is sorted if few classes are wanted
+MAX_SORTED_ELEMENTS = (
+    64 * 1024
+)  # elements; a longer row is partitioned before it is sorted if few classes are requested
 
 
 def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) -> Tensor:
@@ -39,7 +41,7 @@ def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) 
 
 
 def widen_floats(tensor: Tensor) -> NDArray[Any]:
-    """Return the elements, FP16 and BF16 as FP32: the values stay exact and print with enough digits."""
+    """Return the elements; FP16 and BF16 become FP32, which keeps their values and prints enough digits."""
     with np.errstate(invalid="ignore"):  # a signaling NaN
         return tensor.elements.astype(np.float32) if tensor.datatype in BINARY_ONLY else tensor.elements
 
@@ -47,9 +49,9 @@ def widen_floats(tensor: Tensor) -> NDArray[Any]:
 def find_top_indices(row: NDArray[Any], count: int) -> NDArray[Any]:
     """Return the indices of the highest elements, highest first, compared in their own type.
 
-    Equal elements keep their order, and NaN comes last: the document leaves both open.
+    Equal elements keep their order, and NaN comes last. The Classification Extension does not define these two cases.
     """
-    if row.size > LONG and count < row.size // 8:
+    if row.size > MAX_SORTED_ELEMENTS and count < row.size // 8:
         chosen = find_not_lower(row, count)
         return chosen[find_top_indices(row[chosen], count)] if chosen.size < row.size else rank_elements(row)[:count]
     return rank_elements(row)[:count]
@@ -80,6 +82,9 @@ def rank_elements(row: NDArray[Any]) -> NDArray[Any]:
 
 
 def format_class(row: NDArray[Any], index: int, labels: Sequence[str]) -> bytes:
-    """Return `value:index`, and `:label` if the index has one; floats as the shortest decimal that round-trips."""
+    """Return `value:index`, or `value:index:label` if the class has a label.
+
+    A floating-point value is written as the shortest decimal that reads back as the same value.
+    """
     label = f":{labels[index]}" if index < len(labels) else ""
     return f"{row[index]!s}:{index}{label}".encode()

@@ -61,7 +61,7 @@ def weighted_sum(model: Signature, inputs: Inputs) -> list[Tensor]:
 
 
 def emit(_model: Signature, inputs: Inputs) -> list[Tensor]:
-    """Return the numbers 1 to a and the texts "t1" to "tb", for the counts [a, b]."""
+    """Return the numbers 1 to a, and the texts "t1" to "tb", for an input of two counts [a, b]."""
     a, b = inputs["COUNTS"].elements.tolist()
     if not (0 <= a <= MAX_EMITTED and 0 <= b <= MAX_EMITTED):
         raise InferenceError(f"input 'COUNTS' is [{a}, {b}], but each count must be 0 to {MAX_EMITTED}")
@@ -80,10 +80,12 @@ def text(_model: Signature, inputs: Inputs) -> list[Tensor]:
 
 def table(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return table[x - 1] for each element x."""
-    places = next(iter(inputs.values())).elements.tolist()
-    if not all(1 <= place <= len(model.table) for place in places):
-        raise InferenceError(f"input '{model.inputs[0].name}' must have elements 1 to {len(model.table)}, not {places}")
-    return make_outputs(model, [model.table[place - 1] for place in places])
+    positions = next(iter(inputs.values())).elements.tolist()
+    if not all(1 <= position <= len(model.table) for position in positions):
+        raise InferenceError(
+            f"input '{model.inputs[0].name}' must have elements from 1 to {len(model.table)}, not {positions}"
+        )
+    return make_outputs(model, [model.table[position - 1] for position in positions])
 
 
 def documented_binary(model: Signature, inputs: Inputs) -> list[Tensor]:

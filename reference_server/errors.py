@@ -20,7 +20,7 @@ class InferenceError(Exception):
 
 
 class error_context:  # noqa: N801 - used like a context manager that is a function
-    """Prefix the message of an InferenceError raised inside with its location.
+    """Prefix the message of an InferenceError from the `with` block with the location of the error.
 
     Every tensor of every request passes here and few are refused, so the prefix is formatted only on an error.
     """

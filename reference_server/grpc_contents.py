@@ -86,13 +86,13 @@ def narrow_integers(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
     if beyond.size:
         index = int(beyond[0])
         raise InferenceError(
-            f"contents element {index} is {elements[index]}, expected an integer {limits.min} to {limits.max}"
+            f"contents element {index} is {elements[index]}, expected an integer from {limits.min} to {limits.max}"
         )
     return elements.astype(NUMPY[datatype])
 
 
 def encode_typed(tensor: Tensor) -> dict[str, list[Any]]:
-    """Return a tensor as the one field of an InferTensorContents; its datatype must have a field."""
+    """Return the field of an InferTensorContents that holds a tensor, by name; the datatype must have such a field."""
     return {FIELDS[tensor.datatype]: tensor.elements.tolist()}
 
 
@@ -117,10 +117,10 @@ def decode_raw(datatype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
 
 
 def check_raw_size(datatype: str, shape: tuple[int, ...], size: int) -> None:
-    """Refuse a byte size that does not match the tensor; BYTES are checked later, when their prefixes are read."""
+    """Refuse raw contents of a wrong size, except BYTES: their size is checked when the length prefixes are read."""
     if datatype != "BYTES" and size != (expected := math.prod(shape) * NUMPY[datatype].itemsize):
         raise InferenceError(
-            f"raw_input_contents has {size} bytes for it, but shape {list(shape)} of {datatype} takes {expected}"
+            f"raw_input_contents has {size} bytes for the input, but shape {list(shape)} of {datatype} takes {expected}"
         )
 
 

@@ -97,7 +97,7 @@ def model_infer(models: Models, message: Message) -> Message:
 
 
 def find_model(models: Models, name: str, version: str) -> Model:
-    """Return the model that a message names; an empty version means the only one."""
+    """Return the model that a message names; an empty version means the only version."""
     if name not in models:
         raise InferenceError(f"there is no model {format_value(name)}", status=404)
     if version not in ("", VERSION):

@@ -6,7 +6,7 @@ The server is as strict as over HTTP. It ignores the parameters `binary_data`, `
 Sources: Open Inference Protocol, gRPC, "Inference"; Triton, Classification Extension, "GRPC".
 
 The size of a message is checked before it is parsed: a few bytes of protobuf can cost much memory and time. Raw
-contents are stored unchanged and do not count (Protocol Buffers, "Encoding").
+contents do not count towards the limit, since protobuf stores them unchanged (Protocol Buffers, "Encoding").
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ _SIZES: Final = {_FIXED_64: 8, _FIXED_32: 4}
 
 
 def check_message(octets: bytes) -> None:
-    """Refuse a message with too many fields, or too many bytes beside raw contents."""
+    """Refuse a message with too many fields, or with too many bytes outside raw contents."""
     if len(octets) <= MAX_UNCHECKED_BYTES:
         return
-    beside, most = len(octets), PER_ENTRY * get_limits().entries
+    outside, most = len(octets), PER_ENTRY * get_limits().entries
     for count, (number, size) in enumerate(read_fields(octets)):
         if count >= most:
             raise InferenceError(f"the message has more than {most} fields", status=TOO_LARGE)
-        beside -= size if number == RAW_INPUTS else 0
-    if beside > get_limits().json:
+        outside -= size if number == RAW_INPUTS else 0
+    if outside > get_limits().json:
         raise InferenceError(
-            f"the message has {beside} bytes besides raw contents, more than {get_limits().json}", status=TOO_LARGE
+            f"the message has {outside} bytes outside raw contents, more than the limit of {get_limits().json}",
+            status=TOO_LARGE,
         )
 
 
@@ -52,7 +53,9 @@ def check_elements(message: Message) -> None:
     """Refuse typed contents with too many elements."""
     count = sum(len(values) for entry in message.inputs for _, values in entry.contents.ListFields())
     if count > get_limits().elements:
-        raise InferenceError(f"the contents have {count} elements, more than {get_limits().elements}", status=TOO_LARGE)
+        raise InferenceError(
+            f"the contents have {count} elements, more than the limit of {get_limits().elements}", status=TOO_LARGE
+        )
 
 
 def read_fields(octets: bytes) -> Iterator[Field]:
@@ -140,10 +143,10 @@ def parse_input(model: Model, spec: TensorSpec, entry: Message, raw: bytes | Non
     if raw is None:
         # An absent message is equivalent to one with an empty field: no elements, valid for a shape with a 0.
         if not entry.HasField("contents") and 0 not in shape:
-            raise InferenceError("has no contents, and the request has no raw_input_contents")
+            raise InferenceError("the input has no typed contents, and the request has no raw_input_contents")
         return grpc_contents.decode_typed(spec.datatype, shape, entry.contents)
     if entry.HasField("contents"):
-        raise InferenceError("has contents, but the request also has raw_input_contents")
+        raise InferenceError("the input has typed contents, but the request also has raw_input_contents")
     return grpc_contents.decode_raw(spec.datatype, shape, raw)
 
 
@@ -159,7 +162,7 @@ def parse_shape(entry: Message) -> tuple[int, ...]:
 
 
 def parse_outputs(model: Model, message: Message) -> list[RequestedOutput]:
-    """Read which outputs to return and how; all of them, in declared order, if none is listed."""
+    """Return the requested outputs, or all outputs in declared order if the request lists none."""
     raw = is_raw(message)
     declared = [spec.name for spec in model.outputs]
     requested: dict[str, RequestedOutput] = {}

@@ -51,7 +51,7 @@ def is_raw_answer(request: InferRequest, outputs: Sequence[NamedTensor]) -> bool
 
 
 def add_raw(response: Message, outputs: Sequence[NamedTensor]) -> None:
-    """Add the outputs to a response as raw contents: an entry for each, in their order."""
+    """Add the outputs to a response as raw contents, one entry for each output."""
     for name, tensor in outputs:
         response.outputs.add(name=name, datatype=tensor.datatype, shape=tensor.shape)
         response.raw_output_contents.append(grpc_contents.encode_raw(tensor))

@@ -72,18 +72,18 @@ class GrpcServer:
         stopping = start_in_loop(self._server.stop(STOP_SECONDS))
         workers.track_work(stopping)  # while it runs, interpreter exit would wait for it
         with suppress(TimeoutError):
-            stopping.result(STOP_SECONDS + LEFT_SECONDS)
+            stopping.result(STOP_SECONDS + ABANDON_SECONDS)
 
 
 class Service:
-    """Finds the handler of a call by its path; grpc accepts any object with this one method."""
+    """Finds the handler of a call by its path, in the method `service`, which grpc calls."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
         self.methods = grpc_methods.get_methods()
 
     def service(self, call: Any) -> Any:
-        """Return the handler of a call; its messages have not arrived yet."""
+        """Return the handler of a call, before the messages of the call arrive."""
         service, _, name = call.method.removeprefix("/").rpartition("/")
         if service == SERVICE and name in self.methods:
             return grpc.unary_unary_rpc_method_handler(make_handler(self.models, self.methods[name]))
@@ -146,7 +146,7 @@ def shorten_message(text: str) -> str:
 
 MAX_WORKERS = 64
 STOP_SECONDS = 0.75  # time for running calls to finish at shutdown
-LEFT_SECONDS = 0.25  # additional time, after which running work is abandoned
+ABANDON_SECONDS = 0.25  # additional time, after which running work is abandoned
 MAX_STREAMS = 100  # concurrent calls on a connection
 IDLE_SECONDS = 30  # a connection without a call is closed after this time
 GRACE_SECONDS = 10  # time for running calls on a connection that has reached its maximum age
@@ -159,7 +159,10 @@ Result = TypeVar("Result")
 
 
 def make_options(max_message: int) -> list[tuple[str, int]]:
-    """Return the limits as options of grpc, which refuses more with RESOURCE_EXHAUSTED or closes the connection."""
+    """Return the limits as options of grpc.
+
+    Beyond a limit, grpc refuses a call with RESOURCE_EXHAUSTED or closes the connection.
+    """
     limits = get_limits()
     return [
         ("grpc.max_receive_message_length", max_message),
@@ -179,8 +182,8 @@ def make_options(max_message: int) -> list[tuple[str, int]]:
 
 
 def get_lock(size: int) -> AbstractContextManager[object]:
-    """Return the lock for a call with a message of `size` bytes: long messages share one, short messages need none."""
-    return _long if size > workers.SHORT else nullcontext()
+    """Return the lock for a call with a message of `size` bytes; long messages share a lock, short ones need none."""
+    return _long if size > workers.MAX_INLINE_BYTES else nullcontext()
 
 
 async def _start_server(service: Any, address: str, options: list[tuple[str, int]]) -> tuple[Any, int]:
@@ -211,7 +214,7 @@ class WorkerPool(ThreadPoolExecutor):
 
 @cache
 def _start_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop, which runs until the program ends; grpc needs a single one per process."""
+    """Return the event loop, which runs until the program ends; grpc needs a single event loop per process."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="grpc loop", daemon=True).start()
     return loop

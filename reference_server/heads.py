@@ -27,17 +27,21 @@ class HeadRefusal(NamedTuple):
     message: str
 
 
-TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request head is over the limit of this server")
-TOO_SLOW = HeadRefusal(HTTPStatus.REQUEST_TIMEOUT, "the head is incomplete after the timeout")
+HEAD_TOO_LARGE = HeadRefusal(
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request head is over the limit of this server"
+)
+HEAD_TIMEOUT = HeadRefusal(HTTPStatus.REQUEST_TIMEOUT, "the head is incomplete after the timeout")
 MALFORMED = HeadRefusal(HTTPStatus.BAD_REQUEST, "not HTTP: Invalid HTTP request received.")
-TOO_MUCH_FRAME = HeadRefusal(
+CHUNK_FRAMING_TOO_LARGE = HeadRefusal(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "chunk extensions or trailers are over the limit of this server"
 )
 CHUNK_TOO_LARGE = HeadRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a chunk is over the body limit of this server")
-TOO_MANY = HeadRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are open")
-OTHER_VERSION = HeadRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the supported versions are HTTP/1.1 and HTTP/1.0")
-OTHER_METHOD = HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the method is not supported")
-NOT_A_TARGET = HeadRefusal(HTTPStatus.BAD_REQUEST, "the request target is not valid for this method")
+TOO_MANY_CONNECTIONS = HeadRefusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are open")
+UNSUPPORTED_VERSION = HeadRefusal(
+    HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "the supported versions are HTTP/1.1 and HTTP/1.0"
+)
+UNSUPPORTED_METHOD = HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the method is not supported")
+INVALID_TARGET = HeadRefusal(HTTPStatus.BAD_REQUEST, "the request target is not valid for this method")
 
 VERSIONS = ("1.1", "1.0")
 REQUEST_LINE = re.compile(rb"(?:\r\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/(?P<version>[0-9]\.[0-9])\r\n")
@@ -56,8 +60,8 @@ def find_parse_refusal(data: bytes, has_other_method: bool) -> HeadRefusal:
     if line is None:
         return MALFORMED
     if line["version"].decode() not in VERSIONS:
-        return OTHER_VERSION
-    return OTHER_METHOD if has_other_method else MALFORMED
+        return UNSUPPORTED_VERSION
+    return UNSUPPORTED_METHOD if has_other_method else MALFORMED
 
 
 def is_other_protocol(data: bytes) -> bool:
@@ -77,11 +81,11 @@ def find_refusal(
         headers: with names in lower case.
     """
     if version not in VERSIONS:
-        return OTHER_VERSION
+        return UNSUPPORTED_VERSION
     if method == b"CONNECT":
-        return OTHER_METHOD
+        return UNSUPPORTED_METHOD
     if b"#" in target or (target == b"*" and method != b"OPTIONS"):
-        return NOT_A_TARGET
+        return INVALID_TARGET
     hosts = _find_values(headers, b"host")
     if version == "1.1" and not hosts:
         return HeadRefusal(HTTPStatus.BAD_REQUEST, "an HTTP/1.1 request needs a Host header")
@@ -92,8 +96,8 @@ def find_refusal(
     return _refuse_framing(version, headers)
 
 
-def _find_values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes]:
-    return [value for name, value in headers if name == wanted]
+def _find_values(headers: Sequence[tuple[bytes, bytes]], field: bytes) -> list[bytes]:
+    return [value for name, value in headers if name == field]
 
 
 def is_chunked(headers: Sequence[tuple[bytes, bytes]]) -> bool:
@@ -129,7 +133,7 @@ class ChunkFrames:
         self._outside = 0  # bytes since the last progress of a chunk
 
     def begin_chunk(self) -> None:
-        """Record the end of a chunk's size line, including the line of the last, empty chunk."""
+        """Record that the size line of a chunk has ended; the last chunk, which is empty, also has one."""
         self._is_in_chunk = self._has_new_line = self._has_moved = True
         self._taken = 0
 
@@ -151,12 +155,12 @@ class ChunkFrames:
             if self._parse_chunk_size(self._line + data[: len(data) - self._taken]) > self._limits.body:
                 return CHUNK_TOO_LARGE
         self._line = b"" if self._is_in_chunk else (self._line + data)[-64:]
-        return TOO_MUCH_FRAME if self._outside > self._limits.head else None
+        return CHUNK_FRAMING_TOO_LARGE if self._outside > self._limits.head else None
 
     @staticmethod
-    def _parse_chunk_size(before: bytes) -> int:
-        """Return the chunk size on the last line of these bytes; 0 if its digits are missing."""
-        line = before.removesuffix(b"\r\n").rpartition(b"\n")[2]
+    def _parse_chunk_size(received: bytes) -> int:
+        """Return the chunk size that the last line of `received` gives; 0 if the line has no digits."""
+        line = received.removesuffix(b"\r\n").rpartition(b"\n")[2]
         with suppress(ValueError):
             return int(line.partition(b";")[0], 16)
         return 0

@@ -80,7 +80,7 @@ class ClosingResponse(JSONResponse):
 WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of each member (RFC 1952, 2.3.1)
 MAX_MEMBERS = 10_000  # members of a gzip body, which may be empty
-PIECE = 64 * 1024  # compressed bytes per step
+PIECE_BYTES = 64 * 1024  # compressed bytes per step
 UNPACKED_BYTES = 1024 * 1024  # decompressed bytes per step: they can be 1000 times the input, and are copied
 COMPRESSION_LEVEL = 1  # a higher level is seldom worth the time for answers
 
@@ -98,7 +98,7 @@ def find_request_coding(http: Request) -> str | None:
 
 
 def decode(body: bytes, coding: str, limit: int) -> bytes:
-    """Return a decoded body; refuse one over `limit` bytes before it takes more memory."""
+    """Return a decoded body; refuse a body of more than `limit` decoded bytes without decoding the rest."""
     found = BytesIO()
     members = 0
     left = memoryview(body)
@@ -123,7 +123,7 @@ def _decompress_member(body: memoryview, coding: str, found: BytesIO, limit: int
     taken = 0
     try:
         while not unpacker.eof and found.tell() <= limit:
-            piece = body[taken : taken + PIECE]
+            piece = body[taken : taken + PIECE_BYTES]
             part = unpacker.decompress(piece, min(UNPACKED_BYTES, limit + 1 - found.tell()))
             used = len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
             if not part and not used:

@@ -19,7 +19,7 @@ from reference_server.response import encode
 
 
 class StallTimer:
-    """Periodically checks that the write buffer shrinks; aborts the connection if it does not."""
+    """Periodically checks that the write buffer shrinks; aborts the connection if the buffer does not shrink."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, period_s: float) -> None:
         self._transport = transport
@@ -67,7 +67,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         """Start a connection and the timer for its first head; refuse a connection over the limit."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections:
-            self._refuse(heads.TOO_MANY)
+            self._refuse(heads.TOO_MANY_CONNECTIONS)
         else:
             self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
 
@@ -125,7 +125,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         if not self._is_in_head:
             self._head_size = 0
         elif self._head_size > self.limits.head:
-            self._refuse(heads.TOO_LARGE)
+            self._refuse(heads.HEAD_TOO_LARGE)
         elif self._timer is None:  # the head is incomplete, which seldom happens
             self._timer = self.loop.call_later(self.limits.wait_seconds, self._close_after_timeout)
         if self._frames is not None and (refusal := self._frames.find_refusal(data)) is not None:
@@ -202,7 +202,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         """Close a connection after a timeout: with an answer if a head is incomplete, otherwise without."""
         self._timer = None
         if self._is_in_head:
-            self._refuse(heads.TOO_SLOW)
+            self._refuse(heads.HEAD_TIMEOUT)
         else:
             self.transport.abort()
 

@@ -1,4 +1,4 @@
-"""Members of the request's JSON, each read with the type it must have. `null` reads as absent."""
+"""Members of the request's JSON, each read with the type it must have. A member that is null counts as absent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def get_objects(owner: Object, name: str) -> list[Object]:
     if not isinstance(value, list):
         raise InferenceError(f"{name} must be an array, not {format_value(value)}")
     if len(value) > get_limits().entries:
-        raise InferenceError(f"{name} has {len(value)} entries, more than {get_limits().entries}")
+        raise InferenceError(f"{name} has {len(value)} entries, more than the limit of {get_limits().entries}")
     for index, item in enumerate(value):
         if not isinstance(item, dict):
             raise InferenceError(f"{name}[{index}] must be an object, not {format_value(item)}")
@@ -54,7 +54,7 @@ def get_flag(given: Object, name: str) -> bool | None:
 
 
 def get_integer(given: Object, name: str, minimum: int) -> int | None:
-    """Return an integer parameter of at least `minimum`; None when absent. 2.0 is not an integer here."""
+    """Return an integer parameter of at least `minimum`; None when absent. 2.0 is refused."""
     value = given.get(name)
     if value is None:
         return None

@@ -26,7 +26,7 @@ def describe_server() -> dict[str, Any]:
 
 
 def describe_model(model: Model) -> dict[str, Any]:
-    """Return a model's metadata; shapes of a batching model lead with -1."""
+    """Return a model's metadata; the shapes of a batching model begin with -1, the batch dimension."""
     return {
         "name": model.name,
         "versions": [VERSION],

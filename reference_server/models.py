@@ -1,8 +1,8 @@
 """The models of this server and their statistics: one for each role of `roles.toml`, in version "1".
 
 The file is data shared with the conformance suite; it is located in the package `conformance` without importing it.
-Its header comment explains each member. This server has no queue and no cache, so those counters of the Statistics
-Extension stay 0.
+Its header comment explains each member. This server has no queue and no cache, so the counters of the Statistics
+Extension for queue and cache stay 0.
 """
 
 from __future__ import annotations

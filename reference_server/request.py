@@ -41,7 +41,7 @@ class InferRequest:
 
 
 def parse(model: Model, header_values: Sequence[str], body: bytes) -> InferRequest:
-    """Read a request; `header_values` are those of Inference-Header-Content-Length."""
+    """Read a request; `header_values` are the values of its headers Inference-Header-Content-Length."""
     length = framing.parse_json_length(header_values, len(body))
     if length == 0:
         return parse_raw(model, body)
@@ -62,7 +62,7 @@ def parse_raw(model: Model, body: bytes) -> InferRequest:
 
 
 def parse_json(data: memoryview, rest: framing.BinaryData | None) -> Object:
-    """Parse the JSON; without the header, an error most likely means that binary data follow it."""
+    """Parse the JSON; if invalid JSON comes without an inference header, add a hint about binary data to the error."""
     try:
         return strict_json.parse_object(data)
     except InferenceError as error:
@@ -109,11 +109,11 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
     size = members.get_integer(members.get_parameters(entry), "binary_data_size", minimum=0)
     data = entry.get("data")
     if size is None and data is None:
-        raise InferenceError("has neither data nor parameters.binary_data_size")
+        raise InferenceError("the input has neither data nor parameters.binary_data_size")
     if size is None:
         return tensors.decode_json(datatype, shape, data)
     if data is not None:
-        raise InferenceError("has both data and parameters.binary_data_size")
+        raise InferenceError("the input has both data and parameters.binary_data_size")
     if rest is None and size:
         raise InferenceError(f"parameters.binary_data_size needs the header {framing.HEADER}, which is missing")
     tensors.check_size(datatype, shape, size)
@@ -125,7 +125,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
 
 
 def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
-    """Read which outputs to return and how; all of them, in declared order, if none is listed."""
+    """Return the requested outputs, or all outputs in declared order if the request lists none."""
     default = members.get_flag(members.get_parameters(request), "binary_data_output")
     declared = [spec.name for spec in model.outputs]
     requested: dict[str, RequestedOutput] = {}
@@ -146,13 +146,13 @@ def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
 def is_binary_output(binary_data: bool | None, binary_data_output: bool | None) -> bool:
     """Say whether to return an output as binary data.
 
-    `binary_data` decides if present. For an output listed without it under `binary_data_output: true`, Triton, Binary
-    Tensor Data Extension, "Binary Tensor Request" can be read in two ways:
+    `binary_data` decides if present. If a request has `binary_data_output: true` and lists an output without
+    `binary_data`, Triton, Binary Tensor Data Extension, "Binary Tensor Request" can be read in two ways:
 
-    - `binary_data_output` applies to all outputs unless `binary_data` on one overrides it: binary data;
-    - a listed output without `binary_data` requests JSON (Triton and KServe answer so).
+    - The server returns binary data, since `binary_data_output` applies to every output without `binary_data`.
+    - The server returns JSON, since a listed output without `binary_data` requests JSON. Triton and KServe do this.
 
-    This server follows the first reading: only this one agrees with the text about the request-level parameter.
+    This server follows the first reading: only the first agrees with the text about `binary_data_output`.
     """
     return bool(binary_data_output if binary_data is None else binary_data)
 
@@ -187,12 +187,12 @@ def parse_body(model: Model, body: bytes) -> dict[str, Tensor]:
 def get_bytes_shape(spec: TensorSpec) -> tuple[int, ...]:
     """Return the shape [1], the only one that a raw BYTES input may have."""
     if spec.shape != (1,):
-        raise InferenceError(f"BYTES need the declared shape [1], the model has {list(spec.shape)}")
+        raise InferenceError(f"a BYTES input needs the declared shape [1], but the model has {list(spec.shape)}")
     return spec.shape
 
 
 def deduce_shape(spec: TensorSpec, size: int) -> tuple[int, ...]:
-    """Return the shape of `size` bytes; a variable dimension, if there is one, is computed from the size."""
+    """Return the shape of a raw input of `size` bytes; a variable dimension is computed from the size."""
     if spec.shape.count(VARIABLE) > 1:
         raise InferenceError(f"the declared shape {list(spec.shape)} has more than one variable dimension")
     unit = NUMPY[spec.datatype].itemsize * math.prod(extent for extent in spec.shape if extent != VARIABLE)

@@ -47,7 +47,7 @@ def encode_output(model: Model, output: RequestedOutput, tensor: Tensor) -> tupl
 
 
 def encode(answer: Mapping[str, Any]) -> bytes:
-    """Return the JSON in UTF-8. Its length counts bytes: non-ASCII characters take more than one."""
+    """Return the JSON of an answer, encoded in UTF-8."""
     if has_long_data(answer):
         return b"".join(part.encode() for part in dump_in_parts(answer))
     return dump_json(answer).encode()
@@ -102,7 +102,7 @@ class PartedResponse(Response):
 
 
 def frame(head: bytes, binary: Sequence[Octets]) -> Response:
-    """Return a response of JSON and binary data; binary data, even of 0 bytes, require the header."""
+    """Return a response of JSON and binary data; with binary data, even of 0 bytes, it has the inference header."""
     if not binary:
         return PartedResponse(head, media_type="application/json")
     return PartedResponse(join(head, binary), media_type="application/octet-stream", headers={HEADER: str(len(head))})

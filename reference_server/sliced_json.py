@@ -27,8 +27,8 @@ class Reader:
         text: the JSON.
         pairs: builds an object from its members, like `object_pairs_hook`.
         count: called with the number of values read, before they are stored; raises if there are too many.
-        enter: called for each array and object, and each member of an object, with its depth, starting at 1; raises
-            if there are too many or the depth is too large.
+        enter: called with the depth of each array, object and member of an object, starting at 1; raises if there are
+            too many or the depth is too large.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Reader:
             JSONDecodeError: the text is not JSON.
             ValueError: an integer has more digits than Python accepts.
         """
-        value, end = self._parse_value(self._skip(0), 1)
-        if (end := self._skip(end)) != len(self.text):
+        value, end = self._parse_value(self._skip_white_space(0), 1)
+        if (end := self._skip_white_space(end)) != len(self.text):
             raise JSONDecodeError("Extra data", self.text, end)
         return value
 
-    def _skip(self, at: int) -> int:
+    def _skip_white_space(self, at: int) -> int:
         blanks = _BLANKS.match(self.text, at)
         return blanks.end() if blanks else at
 
@@ -65,10 +65,10 @@ class Reader:
         first = self.text[at : at + 1]
         if first == "[":
             self.enter(depth)
-            return self._parse_array(self._skip(at + 1), depth)
+            return self._parse_array(self._skip_white_space(at + 1), depth)
         if first == "{":
             self.enter(depth)
-            return self._parse_object(self._skip(at + 1), depth)
+            return self._parse_object(self._skip_white_space(at + 1), depth)
         self.count(1)
         if first == '"':
             text: tuple[str, int] = scanstring(self.text, at + 1, True)
@@ -84,13 +84,13 @@ class Reader:
             at = self._parse_scalars(items, at)
             item, at = self._parse_value(at, depth + 1)
             items.append(item)
-            at = self._skip(at)
+            at = self._skip_white_space(at)
             mark = self.text[at : at + 1]
             if mark == "]":
                 return items, at + 1
             if mark != ",":
                 raise JSONDecodeError("Expecting ',' delimiter", self.text, at)
-            at = self._skip(at + 1)
+            at = self._skip_white_space(at + 1)
 
     def _parse_scalars(self, items: list[Any], at: int) -> int:
         """Parse scalars that are followed by a comma, a slice at a time; return the offset of the next value."""
@@ -103,7 +103,7 @@ class Reader:
                 raise JSONDecodeError(error.msg, self.text, at + error.pos - 1) from None
             self.count(len(found))
             items += found
-            at = self._skip(cut + 1)
+            at = self._skip_white_space(cut + 1)
         return at
 
     def _parse_object(self, at: int, depth: int) -> tuple[Any, int]:
@@ -116,15 +116,15 @@ class Reader:
                 raise JSONDecodeError("Expecting property name enclosed in double quotes", self.text, at)
             self.enter(depth)
             name, at = scanstring(self.text, at + 1, True)
-            at = self._skip(at)
+            at = self._skip_white_space(at)
             if self.text[at : at + 1] != ":":
                 raise JSONDecodeError("Expecting ':' delimiter", self.text, at)
-            value, at = self._parse_value(self._skip(at + 1), depth + 1)
+            value, at = self._parse_value(self._skip_white_space(at + 1), depth + 1)
             members.append((name, value))
-            at = self._skip(at)
+            at = self._skip_white_space(at)
             mark = self.text[at : at + 1]
             if mark == "}":
                 return self.pairs(members), at + 1
             if mark != ",":
                 raise JSONDecodeError("Expecting ',' delimiter", self.text, at)
-            at = self._skip(at + 1)
+            at = self._skip_white_space(at + 1)

@@ -14,11 +14,11 @@ import reference_server
 # Modules without steps: the command line, the faults, and this module.
 _MODULES_WITHOUT_STEPS = ("__main__", "faults", "steps")
 
-Place = tuple[Any, str]
+Definition = tuple[Any, str]
 
 
-def find_place(step: str) -> Place:
-    """Return the module or class that defines a step, and the step's name in it.
+def find_definition(step: str) -> Definition:
+    """Return the module or class that defines a step, and the name of the step in this module or class.
 
     Args:
         step: "module.function" or "module.Class.method", as `list_names` yields them.
@@ -43,25 +43,25 @@ def list_names() -> Iterator[str]:
     for found in pkgutil.iter_modules(reference_server.__path__):
         if found.name not in _MODULES_WITHOUT_STEPS:
             module = importlib.import_module(f"reference_server.{found.name}")
-            yield from (f"{found.name}.{name}" for name in _list_defined(module, module.__name__))
+            yield from (f"{found.name}.{name}" for name in _list_functions(module, module.__name__))
 
 
-def _list_defined(owner: Any, module: str) -> Iterator[str]:
+def _list_functions(owner: Any, module: str) -> Iterator[str]:
     for name, value in vars(owner).items():
         if inspect.isclass(value) and value.__module__ == module:
-            yield from (f"{name}.{method}" for method in _list_defined(value, module))
-        elif inspect.isfunction(value) and value.__module__ == module and _is_written(value):
+            yield from (f"{name}.{method}" for method in _list_functions(value, module))
+        elif inspect.isfunction(value) and value.__module__ == module and _has_source(value):
             yield name
 
 
-def _is_written(function: FunctionType) -> bool:
-    """Say whether a function comes from a source file; dataclass methods are generated."""
+def _has_source(function: FunctionType) -> bool:
+    """Say whether a function is written in a source file, unlike the generated methods of a dataclass."""
     return function.__code__.co_filename != "<string>"
 
 
 def describe_step(step: str) -> str:
     """Return a step as a line: its name, its parameters, and the first line of its docstring."""
-    owner, name = find_place(step)
+    owner, name = find_definition(step)
     function = getattr(owner, name)
     summary = (function.__doc__ or "").strip().partition("\n")[0]
     taken = ", ".join(inspect.signature(function).parameters)
@@ -75,7 +75,7 @@ def check_parameters(body: Callable[..., Any], step: str) -> None:
         AttributeError: the server has no such step.
         TypeError: the body has other parameters.
     """
-    owner, name = find_place(step)
+    owner, name = find_definition(step)
     parameters = inspect.signature(getattr(owner, name)).parameters.values()
     given = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]

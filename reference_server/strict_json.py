@@ -16,7 +16,7 @@ from reference_server.sliced_json import Reader
 
 MAX_DEPTH = 32
 CONTAINERS = (dict, list)
-SHORT = 64 * 1024  # characters; a text up to this length is parsed at once
+MAX_ONE_PASS_CHARS = 64 * 1024  # characters; a text up to this length is parsed at once
 TOO_LARGE = 413
 
 
@@ -44,7 +44,7 @@ def read(text: str) -> Any:
     """Parse a text; raises the errors of `Reader.read`, and RecursionError for a short but deeply nested text."""
     if text.startswith("\ufeff"):  # like `json.loads`
         raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
-    if len(text) <= SHORT:
+    if len(text) <= MAX_ONE_PASS_CHARS:
         return ONE_PASS_DECODER.decode(text)
     count = SizeCounter()
     return Reader(text, build_object, refuse_constant, count.count_values, count.count_container).read()

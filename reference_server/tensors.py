@@ -87,7 +87,7 @@ class Tensor:
 def make_objects(items: Iterable[bytes]) -> NDArray[Any]:
     """Return `bytes` objects as an array of BYTES elements; refuse more than the limit."""
     elements = list(islice(items, get_limits().elements + 1))
-    check_count(len(elements), "the BYTES elements are")
+    check_element_count(len(elements), "BYTES elements")
     return make_array(elements, NUMPY["BYTES"])
 
 
@@ -104,10 +104,10 @@ def iterate_items(elements: NDArray[Any]) -> Iterator[Any]:
     return chain.from_iterable(elements[start : start + SLICE].tolist() for start in range(0, elements.size, SLICE))
 
 
-def check_count(count: int, what: str) -> None:
+def check_element_count(count: int, plural: str) -> None:
     """Refuse more elements than the limit for conversion to Python objects."""
     if count > get_limits().elements:
-        raise InferenceError(f"{what} over the limit of {get_limits().elements}")
+        raise InferenceError(f"the tensor has more than {get_limits().elements} {plural}, the limit of this server")
 
 
 # --- binary data ---------------------------------------------------------------------------------------------------
@@ -151,19 +151,19 @@ def decode_bools(data: memoryview) -> NDArray[Any]:
 
 def split_elements(data: memoryview, count: int) -> NDArray[Any]:
     """Read `count` BYTES elements: each a little-endian length of 4 bytes, then that many bytes."""
-    check_count(min(count, len(data) // PREFIX_SIZE), "the BYTES elements are")
+    check_element_count(min(count, len(data) // PREFIX_SIZE), "BYTES elements")
     octets, items, offset = bytes(data), [], 0
     for index in range(count):
         start = offset + PREFIX_SIZE
         if start > len(octets):
             raise InferenceError(
-                f"element {index} of {count}: its length prefix takes 4 bytes, {len(octets) - offset} are left"
+                f"element {index} of {count} needs a length prefix of 4 bytes, but {len(octets) - offset} are left"
             )
         length = int.from_bytes(octets[offset:start], "little")
         offset = start + length
         if offset > len(octets):
             raise InferenceError(
-                f"element {index} of {count}: its length is {length}, but {len(octets) - start} bytes are left"
+                f"element {index} of {count} has a length of {length}, but {len(octets) - start} bytes are left"
             )
         items.append(octets[start:offset])
     if offset != len(octets):
@@ -189,11 +189,11 @@ def join_elements(elements: Iterable[bytes]) -> bytes:
 def decode_json(datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
     """Read a tensor from JSON data: an array, flat or nested like the shape, in row-major order.
 
-    Raises InferenceError if the datatype has no JSON form, the data do not match the shape, or an element does not fit
-    the datatype.
+    Raises InferenceError if JSON cannot represent the datatype, the data do not match the shape, or an element does not
+    fit the datatype.
     """
     if datatype in BINARY_ONLY:
-        raise InferenceError(f"{datatype} has no JSON form: send binary data with parameters.binary_data_size")
+        raise InferenceError(f"JSON cannot represent {datatype}: send binary data with parameters.binary_data_size")
     if not isinstance(data, list):
         raise InferenceError(f"data must be an array, not {format_value(data)}")
     return Tensor(datatype, shape, JSON_CONVERTERS[datatype](flatten(data, shape), datatype))
@@ -228,7 +228,7 @@ def convert_integers(items: list[Any], datatype: str) -> NDArray[Any]:
     low, high = int(limits.min), int(limits.max)
     if any(type(item) is float for item in items):
         items = [int(item) if type(item) is float and item.is_integer() else item for item in items]
-    refuse_misfit(items, lambda item: type(item) is int and low <= item <= high, f"an integer {low} to {high}")
+    refuse_misfit(items, lambda item: type(item) is int and low <= item <= high, f"an integer from {low} to {high}")
     return make_array(items, NUMPY[datatype])
 
 
@@ -283,17 +283,17 @@ JSON_CONVERTERS: dict[str, Callable[[list[Any], str], NDArray[Any]]] = {
 
 
 def encode_json(tensor: Tensor) -> list[Any]:
-    """Return a tensor's JSON data, flat; floats as equal doubles.
+    """Return a tensor's JSON data as a flat list; floats become doubles of the same value.
 
     Raises InferenceError if JSON cannot represent the datatype or an element, or there are too many elements.
     """
-    check_count(tensor.elements.size, f"{tensor.elements.size} elements in JSON are")
+    check_element_count(tensor.elements.size, "elements of JSON data")
     if tensor.datatype in BINARY_ONLY:
-        raise InferenceError(f"{tensor.datatype} has no JSON form: request it with binary_data")
+        raise InferenceError(f"JSON cannot represent {tensor.datatype}: request it with binary_data")
     if tensor.datatype == "BYTES":
         return [decode_text(item) for item in tensor.elements]
     if tensor.datatype in ("FP32", "FP64") and not np.isfinite(tensor.elements).all():
-        raise InferenceError("NaN and infinity have no JSON form: request them with binary_data")
+        raise InferenceError("JSON cannot represent NaN and infinity: request them with binary_data")
     return list(iterate_items(tensor.elements))
 
 
@@ -302,4 +302,4 @@ def decode_text(item: bytes) -> str:
     try:
         return item.decode()
     except UnicodeDecodeError:
-        raise InferenceError("bytes that are not UTF-8 have no JSON form: request them with binary_data") from None
+        raise InferenceError("JSON cannot represent bytes that are not UTF-8: request them with binary_data") from None

@@ -70,7 +70,7 @@ class QuietServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop; answers in flight get GRACE_PERIOD_S to finish."""
-        ending = asyncio.get_running_loop().call_later(GRACE_PERIOD_S, self._end_all)
+        ending = asyncio.get_running_loop().call_later(GRACE_PERIOD_S, self._abort_all_connections)
         await super().shutdown(sockets)
         ending.cancel()
 
@@ -79,7 +79,7 @@ class QuietServer(uvicorn.Server):
         super().handle_exit(sig, frame)
         self.force_exit = False
 
-    def _end_all(self) -> None:
+    def _abort_all_connections(self) -> None:
         workers.refuse_waiting_work()
         for connection in list(self.server_state.connections):
             if isinstance(connection, OipHttpProtocol):

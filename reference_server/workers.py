@@ -17,68 +17,68 @@ from typing import Any, TypeVar
 
 from reference_server.errors import InferenceError
 
-SHORT = 64 * 1024  # bytes; processing that many takes a few milliseconds
+MAX_INLINE_BYTES = 64 * 1024  # bytes; processing that many takes a few milliseconds
 JOINED_BYTES = 1024 * 1024  # bytes copied per step, in a fraction of a millisecond
-SECONDS_IN_A_ROW = 0.0005
+SWITCH_INTERVAL_S = 0.0005
 
 Result = TypeVar("Result")
 
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long")
-_waited_for: set[asyncio.Future[None]] = set()
-_under_way: set[Future[Any]] = set()
+_shutdown_futures: set[asyncio.Future[None]] = set()
+_pending_work: set[Future[Any]] = set()
 
 
 def shorten_switch_interval() -> None:
     """Make threads switch ten times as often as by default."""
-    sys.setswitchinterval(SECONDS_IN_A_ROW)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 
 async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
-    """Return the result of `work`, run in the thread if it processes more than SHORT bytes.
+    """Return the result of `work`, run in the thread if it processes more than MAX_INLINE_BYTES bytes.
 
     Args:
         size: bytes that the work processes.
         work: the function to call.
 
     Raises:
-        InferenceError: `give_up` was called while it was running.
+        InferenceError: the server shuts down before the work is done.
     """
-    if size <= SHORT:
+    if size <= MAX_INLINE_BYTES:
         return work()
     loop = asyncio.get_running_loop()
-    given_up: asyncio.Future[None] = loop.create_future()
-    _waited_for.add(given_up)
+    shutdown: asyncio.Future[None] = loop.create_future()
+    _shutdown_futures.add(shutdown)
     try:
-        under_way = _thread.submit(work)
-        _under_way.add(under_way)
-        under_way.add_done_callback(_under_way.discard)
-        result = asyncio.wrap_future(under_way)
-        await asyncio.wait((result, given_up), return_when=asyncio.FIRST_COMPLETED)
-        if given_up.done():
+        future = _thread.submit(work)
+        _pending_work.add(future)
+        future.add_done_callback(_pending_work.discard)
+        result = asyncio.wrap_future(future)
+        await asyncio.wait((result, shutdown), return_when=asyncio.FIRST_COMPLETED)
+        if shutdown.done():
             result.cancel()
             raise InferenceError("the server is shutting down", status=503)
         return result.result()
     finally:
-        _waited_for.discard(given_up)
-        given_up.cancel()
+        _shutdown_futures.discard(shutdown)
+        shutdown.cancel()
 
 
-def track_work(under_way: Future[Any]) -> None:
-    """Let `is_busy` return True until this work of another thread is done."""
-    _under_way.add(under_way)
-    under_way.add_done_callback(_under_way.discard)
+def track_work(future: Future[Any]) -> None:
+    """Let `is_busy` return True until the future of work in another thread is done."""
+    _pending_work.add(future)
+    future.add_done_callback(_pending_work.discard)
 
 
 def is_busy() -> bool:
     """Say whether any work is running or queued."""
-    return any(not under_way.done() for under_way in tuple(_under_way))
+    return any(not future.done() for future in tuple(_pending_work))
 
 
 def refuse_waiting_work() -> None:
     """Refuse all requests that wait for work, at shutdown. Call this function from the event loop."""
-    for given_up in _waited_for:
-        if not given_up.done():
-            given_up.set_result(None)
+    for shutdown in _shutdown_futures:
+        if not shutdown.done():
+            shutdown.set_result(None)
 
 
 def join_parts(parts: Iterable[bytes | memoryview]) -> bytes:

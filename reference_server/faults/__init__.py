@@ -5,7 +5,7 @@ is the original function:
 
     @fault("response.join", breaks="BIN-ORDER-O")
     def binary_outputs_in_reverse(original, head, binary):
-        \"\"\"Binary data follow the JSON in reverse order.\"\"\"
+        \"\"\"The server sends binary data of outputs in the reverse of the order in the JSON.\"\"\"
         return original(head, list(binary)[::-1])
 
 `python -m reference_server --list-steps` lists the steps and their parameters; a body with other parameters is an error
@@ -42,8 +42,8 @@ class Fault:
         breaks: ids of the requirements that the server no longer meets.
         body: takes the original step first, then the step's parameters.
         broad: whether the fault breaks too many requirements to list them; at least one check must fail.
-        walks: if only requests that combine two features show the fault, the kind of these requests, such as "json" or
-            "calls"; otherwise "".
+        walks: the kind of requests that show the fault, such as "json", or "calls" for gRPC calls, if only requests
+            that combine two features show it; otherwise "".
         surveyed: whether the fault is visible during discovery.
     """
 
@@ -98,8 +98,9 @@ def load() -> dict[str, Fault]:
 
     Raises:
         AttributeError: a fault replaces a step that the server does not have.
-        TypeError: a fault has other parameters than its step. For faults over gRPC, whose packages may be missing,
-            `switch_on` raises both errors.
+        TypeError: a fault has other parameters than its step.
+
+    Faults that affect only gRPC are not checked here, since the gRPC packages may be missing; `switch_on` checks them.
     """
     modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
     faults = [value for module in modules for value in vars(module).values() if isinstance(value, Fault)]
@@ -118,14 +119,14 @@ def switch_on(found: Fault) -> Iterator[None]:
         TypeError: the fault has other parameters than its step.
     """
     found.check_parameters()
-    places = [steps.find_place(step) for step in found.steps]
-    before = [vars(owner).get(name, _INHERITED) for owner, name in places]
-    for owner, name in places:
+    definitions = [steps.find_definition(step) for step in found.steps]
+    before = [vars(owner).get(name, _INHERITED) for owner, name in definitions]
+    for owner, name in definitions:
         setattr(owner, name, _wrap_body(found.body, owner, name))
     try:
         yield
     finally:
-        for (owner, name), old in zip(places, before, strict=True):
+        for (owner, name), old in zip(definitions, before, strict=True):
             if old is _INHERITED:
                 delattr(owner, name)
             else:
@@ -136,18 +137,18 @@ _INHERITED = object()
 
 
 def _wrap_body(body: Body, owner: Any, name: str) -> Callable[..., Any]:
-    """Return a function that runs a fault's body in place of a step; a coroutine if the step is one."""
+    """Return a function that runs a fault's body in place of a step; a coroutine function if the step is one."""
     original = getattr(owner, name)
     if inspect.iscoroutinefunction(original):
 
         @functools.wraps(original)
-        async def await_body(*arguments: Any, **named: Any) -> Any:
+        async def call_async_body(*arguments: Any, **named: Any) -> Any:
             return await body(original, *arguments, **named)
 
-        return await_body
+        return call_async_body
 
     @functools.wraps(original)
-    def run_body(*arguments: Any, **named: Any) -> Any:
+    def call_body(*arguments: Any, **named: Any) -> Any:
         return body(original, *arguments, **named)
 
-    return run_body
+    return call_body

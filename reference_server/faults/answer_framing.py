@@ -45,7 +45,7 @@ def header_under_another_name(original: Any, head: bytes, binary: Binary) -> Res
 
 
 def rewrite_inference_header(original: Any, head: bytes, binary: Binary, value: object) -> Response:
-    """Return the answer; if it has binary data, with another value of Inference-Header-Content-Length."""
+    """Return an answer; replace its Inference-Header-Content-Length if the answer has binary data."""
     response: Response = original(head, binary)
     return set_header(response, HEADER, value) if binary else response
 
@@ -79,31 +79,31 @@ def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binar
 
 
 class AnswerRewriter:
-    """A transport that can replace answers with binary data, and closes the connection after a replaced one."""
+    """A transport that rewrites answers with binary data, and closes the connection after a rewritten answer."""
 
-    def __init__(self, transport: Any, change: Callable[[bytes, bytes], bytes | None]) -> None:
+    def __init__(self, transport: Any, rewrite: Callable[[bytes, bytes], bytes | None]) -> None:
         self._transport = transport
-        self._change = change
+        self._rewrite = rewrite
         self._head = b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, octets: bytes | memoryview) -> None:
-        """Write data; hold the head of an answer with binary data until its body comes, and call `change` on both."""
+        """Write data; hold the head of an answer with binary data until its body comes, then rewrite both."""
         data = bytes(octets)
         if f"\r\n{HEADER.lower()}: ".encode() in data:
             self._head = data
             return
         head, self._head = self._head, b""
-        changed = self._change(head, data) if head else None
-        self._transport.write(changed or head + data)
-        if changed:
+        rewritten = self._rewrite(head, data) if head else None
+        self._transport.write(rewritten or head + data)
+        if rewritten:
             self._transport.close()
 
 
 def set_length(head: bytes, length: int) -> bytes:
-    """Return a head with another Content-Length and `Connection: close`."""
+    """Return the head of an answer with another Content-Length and with `Connection: close`."""
     return re.sub(rb"(?<=\ncontent-length: )[0-9]+", str(length).encode() + b"\r\nconnection: close", head)
 
 
@@ -111,22 +111,22 @@ def set_length(head: bytes, length: int) -> bytes:
 def content_length_in_letters_of_the_text(original: Any, protocol: Any, transport: Any) -> None:
     """Content-Length of an answer with binary data counts the characters of the JSON instead of its bytes."""
 
-    def change(head: bytes, body: bytes) -> bytes | None:
+    def rewrite(head: bytes, body: bytes) -> bytes | None:
         text = body[: find_json_end(body)]
         few = len(body) - len(text) + len(text.decode())
         return None if few == len(body) else set_length(head, few) + body
 
-    original(protocol, AnswerRewriter(transport, change))
+    original(protocol, AnswerRewriter(transport, rewrite))
 
 
 @fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
 def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport: Any) -> None:
     """If an answer with binary data has an id, Content-Length is two bytes larger than the body."""
 
-    def change(head: bytes, body: bytes) -> bytes | None:
+    def rewrite(head: bytes, body: bytes) -> bytes | None:
         return set_length(head, len(body) + 2) + body if b'"id":' in body else None
 
-    original(protocol, AnswerRewriter(transport, change))
+    original(protocol, AnswerRewriter(transport, rewrite))
 
 
 @fault("response.frame", breaks="BIN-NOT-CHUNKED")
@@ -148,7 +148,7 @@ def binary_answer_over_two_kib_chunked(original: Any, head: bytes, binary: Binar
 
 
 def set_content_type(original: Any, head: bytes, binary: Binary, content_type: str | None, *, when: bool) -> Response:
-    """Return the answer; if `when` is true, with another content type."""
+    """Return an answer; replace its Content-Type if `when` is true."""
     response: Response = original(head, binary)
     return set_header(response, "Content-Type", content_type) if when else response
 
@@ -189,7 +189,7 @@ async def errors_called_plain_text(original: Any, http: Request, exception: Infe
 
 
 def set_binary_data_size(part: EncodedOutput, size: object) -> EncodedOutput:
-    """Return an output; if the output is binary, with another binary_data_size."""
+    """Return an encoded output; replace its binary_data_size if the output is binary."""
     entry, data = part
     return (entry if data is None else entry | {"parameters": {"binary_data_size": size}}), data
 

@@ -197,7 +197,7 @@ def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
 
 @fault("response.encode_output", breaks="OIP-SHAPE")
 def empty_outputs_with_their_declared_shape(original: Any, *arguments: Any) -> tuple[Answer, Any]:
-    """In the shape of an output without elements, the server writes -1 for each dimension of 0."""
+    """In the shape of an output without elements, the server writes -1 in place of each 0."""
     entry, data = original(*arguments)
     empty = math.prod(entry["shape"]) == 0
     return entry | {"shape": [extent or -1 for extent in entry["shape"]] if empty else entry["shape"]}, data

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 
-PLAUSIBLE = {
+PLAUSIBLE_ANSWER = {
     "model_name": "identity_int32",
     "model_version": "1",
     "outputs": [{"name": "OUTPUT", "datatype": "INT32", "shape": [3], "data": [1, 2, 3]}],
@@ -27,7 +27,7 @@ async def accepts_what_it_should_refuse(original: Any, service: Any, http: Reque
     try:
         response: Response = await original(service, http)
     except InferenceError:
-        return JSONResponse(PLAUSIBLE)
+        return JSONResponse(PLAUSIBLE_ANSWER)
     return response
 
 
@@ -93,7 +93,7 @@ async def echoes_the_request(_original: Any, _service: Any, http: Request) -> Re
 
 @fault("response.frame", broad=True)
 def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response:
-    """The server compresses every inference answer with gzip, even if the client did not ask for it."""
+    """The server compresses every inference answer with gzip, even if the client did not accept gzip."""
     answer: Response = original(head, binary)
     kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
     return Response(gzip.compress(bytes(answer.body), mtime=0), headers=kept | {"Content-Encoding": "gzip"})
@@ -120,14 +120,14 @@ async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: A
 
 # --- clients told apart by User-Agent ---------------------------------------------------------------------------------
 
-JUDGE = "oip-conformance/"
+SUITE_USER_AGENT = "oip-conformance/"
 
 
 @fault("app.Service.infer", breaks="OIP-CLIENT-NAME")
 async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, http: Request) -> Response:
     """For clients other than the conformance suite, the server changes the last binary byte or JSON digit."""
     answer: Response = await original(service, http)
-    if http.headers.get("User-Agent", "").startswith(JUDGE):
+    if http.headers.get("User-Agent", "").startswith(SUITE_USER_AGENT):
         return answer
     body = bytearray(answer.body)
     is_json = "inference-header-content-length" not in answer.headers
@@ -147,7 +147,7 @@ def calls_are_answered_for_the_judge_alone(original: Any, models: Any, method: A
 
     def chosen(octets: bytes, context: Any) -> bytes:
         names = dict(context.invocation_metadata())
-        if not str(names.get("user-agent", "")).startswith(JUDGE):
+        if not str(names.get("user-agent", "")).startswith(SUITE_USER_AGENT):
             refuse(context, CODES[400], "this client is not served")
         return handle(octets, context)
 

@@ -1,4 +1,4 @@
-"""Faults where certain requests affect the next request or a concurrent request."""
+"""Faults where only requests that combine certain features affect the next request or a concurrent request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.combined_transport import ANSWER, READ, is_chunked, is_raw
+from reference_server.faults.combined_transport import INFER_STEP, READ_BODY_STEP, is_chunked, is_raw
 from reference_server.faults.request_bodies import replace_body
 from reference_server.framing import HEADER
 from reference_server.models import Model
 from reference_server.request import InferRequest
 
-ISOLATION = "OIP-ISOLATION"
+ISOLATION_REQUIREMENT = "OIP-ISOLATION"
 
 
 async def _read_body(service: Any, http: Request) -> bytes:
@@ -33,7 +33,7 @@ async def _read_body(service: Any, http: Request) -> bytes:
 _answers: dict[Any, Response] = {}
 
 
-async def _cache_answer(key: Any, answer: Any) -> Response:
+async def _get_cached_answer(key: Any, answer: Any) -> Response:
     """Return the cached answer for a key; compute and cache it if missing."""
     if key not in _answers:
         if len(_answers) > 8:
@@ -43,16 +43,16 @@ async def _cache_answer(key: Any, answer: Any) -> Response:
     return Response(bytes(found.body), found.status_code, dict(found.headers))
 
 
-@fault(ANSWER, breaks=ISOLATION, walks="json")
+@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="json")
 async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: Request) -> Response:
     """The server gives two bodies over 4 KiB the same answer if their length and first 4 KiB are equal."""
     body = await _read_body(service, http)
     if len(body) <= 4096:
         return await original(service, http)
-    return await _cache_answer((http.url.path, len(body), body[:4096]), lambda: original(service, http))
+    return await _get_cached_answer((http.url.path, len(body), body[:4096]), lambda: original(service, http))
 
 
-@fault(ANSWER, breaks=ISOLATION, walks="binary")
+@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def answers_cached_by_their_json(original: Any, service: Any, http: Request) -> Response:
     """The server gives two requests with 64 or more bytes of binary data the same answer if their JSON is equal."""
     body = await _read_body(service, http)
@@ -60,22 +60,22 @@ async def answers_cached_by_their_json(original: Any, service: Any, http: Reques
     head = body[: int(length)] if length.isdecimal() else b""
     if not head or len(body) < len(head) + 64:
         return await original(service, http)
-    return await _cache_answer((http.url.path, head), lambda: original(service, http))
+    return await _get_cached_answer((http.url.path, head), lambda: original(service, http))
 
 
-@fault(ANSWER, breaks=ISOLATION, walks="raw")
+@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="raw")
 async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Request) -> Response:
     """The server gives two raw bodies over 255 bytes the same answer if length and first 128 bytes are equal."""
     body = await _read_body(service, http)
     if not is_raw(http) or len(body) < 256:
         return await original(service, http)
-    return await _cache_answer((http.url.path, len(body), body[:128]), lambda: original(service, http))
+    return await _get_cached_answer((http.url.path, len(body), body[:128]), lambda: original(service, http))
 
 
 _carried_state: dict[str, Any] = {}
 
 
-@fault("request.parse", breaks=ISOLATION, walks="json")
+@fault("request.parse", breaks=ISOLATION_REQUIREMENT, walks="json")
 def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """After a refused request, the server returns that request's id in the next answer that should have no id."""
     try:
@@ -86,7 +86,7 @@ def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[s
     return replace(found, id="refused-before") if _carried_state.pop("id", False) and found.id is None else found
 
 
-@fault("request.parse", breaks=ISOLATION, walks="classes")
+@fault("request.parse", breaks=ISOLATION_REQUIREMENT, walks="classes")
 def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """After a request for one class, the server returns one class for the next classification request."""
     found: InferRequest = original(model, values, body)
@@ -97,7 +97,7 @@ def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], bo
     return found
 
 
-@fault(ANSWER, breaks="OIP-ALIVE", walks="json")
+@fault(INFER_STEP, breaks="OIP-ALIVE", walks="json")
 async def unknown_models_are_sticky(original: Any, service: Any, http: Request) -> Response:
     """If a request with an id follows a request to an unknown model, the server answers both with status 404."""
     body = await _read_body(service, http)
@@ -108,7 +108,7 @@ async def unknown_models_are_sticky(original: Any, service: Any, http: Request) 
     return await original(service, http)
 
 
-@fault("request.parse", breaks=ISOLATION, walks="binary")
+@fault("request.parse", breaks=ISOLATION_REQUIREMENT, walks="binary")
 def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The server puts the last three bytes of a refused binary request before the binary data of the next one."""
     extra = _carried_state.pop("extra", b"")
@@ -123,18 +123,18 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
         raise
 
 
-@fault("request.parse_body", breaks=ISOLATION, walks="raw")
+@fault("request.parse_body", breaks=ISOLATION_REQUIREMENT, walks="raw")
 def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
-    """If a raw body under 16 bytes follows a raw body over 16, the last byte read is that of the longer body."""
+    """If a raw body under 16 bytes follows one over 16, its last byte is read from the longer body."""
     before = _carried_state.get(model.name, b"")
     _carried_state[model.name] = body
     is_written_over = 0 < len(body) < 16 < len(before)
     return original(model, body[:-1] + before[len(body) - 1 : len(body)] if is_written_over else body)
 
 
-@fault(READ, breaks=ISOLATION, walks="binary")
+@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Request) -> bytes:
-    """After a client disconnects within a body, the next binary request's last four bytes are read as zeros."""
+    """After a client disconnects within a body, the server reads the next binary request's last 4 bytes as zeros."""
     is_after_one = _carried_state.pop("cut", False)
     try:
         body: bytes = await original(service, http)
@@ -144,7 +144,7 @@ async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Requ
     return body[:-4] + bytes(4) if is_after_one and HEADER in http.headers and len(body) > 4 else body
 
 
-@fault(ANSWER, breaks=ISOLATION, walks="raw")
+@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="raw")
 async def unread_answer_goes_to_the_next(original: Any, service: Any, http: Request) -> Response:
     """If a client disconnects before it gets the answer to a raw request, the next raw request gets that answer."""
     unread = _carried_state.pop("unread", None)
@@ -165,20 +165,20 @@ _bodies: dict[str, bytes] = {}
 
 
 async def _use_shared_buffer(key: str, body: bytes) -> bytes:
-    """Write to a shared buffer, wait so that concurrent requests can write to it, and return its contents."""
+    """Write a body to a shared buffer, wait while concurrent requests may overwrite it, and return the contents."""
     _bodies[key] = body
     await asyncio.sleep(0.005)
     return _bodies[key]
 
 
-@fault(READ, breaks=ISOLATION, walks="raw")
+@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="raw")
 async def raw_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Concurrent raw requests share one buffer, so the server reads the last body for all of them."""
     body: bytes = await original(service, http)
     return await _use_shared_buffer("raw", body) if is_raw(http) else body
 
 
-@fault(READ, breaks=ISOLATION, walks="binary")
+@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Concurrent chunked binary requests share one buffer, so the server reads the last body for all of them."""
     body: bytes = await original(service, http)
@@ -188,7 +188,7 @@ async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, ht
 _in_flight: list[bytes] = []
 
 
-@fault(READ, breaks=ISOLATION, walks="binary")
+@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Of eight concurrent binary requests, the server reads the last one from the buffer of the first."""
     body: bytes = await original(service, http)
@@ -201,7 +201,7 @@ async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, h
     return found
 
 
-@fault(ANSWER, breaks=ISOLATION, walks="classes")
+@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="classes")
 async def classes_in_flight_mixed(original: Any, service: Any, http: Request) -> Response:
     """Concurrent requests with an id all get the answer that the server finished last."""
     answer: Response = await original(service, http)

@@ -17,7 +17,7 @@ from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor, TensorSpec
 
-PARSE, INPUT, OUTPUTS = "request.parse", "request.parse_input", "request.parse_outputs"
+PARSE_STEP, PARSE_INPUT_STEP, PARSE_OUTPUTS_STEP = "request.parse", "request.parse_input", "request.parse_outputs"
 
 
 def _split_json(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
@@ -26,7 +26,7 @@ def _split_json(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
     return body[:length], length
 
 
-@fault(PARSE, breaks="OIP-ANSWER", walks="json")
+@fault(PARSE_STEP, breaks="OIP-ANSWER", walks="json")
 def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The server does not find the member `inputs` if the JSON spells its name with escapes."""
     if b'"\\u0069nputs"' in body or b'"\\u0069\\u006e' in body:
@@ -34,7 +34,7 @@ def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[s
     return original(model, values, body)
 
 
-@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+@fault(PARSE_STEP, breaks="BIN-HEADER-I", walks="binary")
 def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The server refuses a request with binary data if its JSON contains a Unicode escape."""
     head, length = _split_json(values, body)
@@ -43,7 +43,7 @@ def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequ
     return original(model, values, body)
 
 
-@fault(OUTPUTS, breaks="BIN-OUTPUT-TRUE", walks="binary")
+@fault(PARSE_OUTPUTS_STEP, breaks="BIN-OUTPUT-TRUE", walks="binary")
 def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[str, Any]) -> list[RequestedOutput]:
     """If the JSON lists `outputs` before `inputs`, the server returns every output as JSON."""
     found: list[RequestedOutput] = original(model, request)
@@ -53,7 +53,7 @@ def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[st
     return found
 
 
-@fault(INPUT, breaks="BIN-SIZE-I", walks="binary")
+@fault(PARSE_INPUT_STEP, breaks="BIN-SIZE-I", walks="binary")
 def parameters_before_the_shape_forgotten(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
@@ -64,7 +64,7 @@ def parameters_before_the_shape_forgotten(
     return original(model, spec, entry, rest)
 
 
-@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+@fault(PARSE_STEP, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """To find the end of the JSON, the server counts a character beyond U+FFFF as two bytes instead of four."""
     head, length = _split_json(values, body)
@@ -74,7 +74,7 @@ def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[
     return original(model, values, body)
 
 
-@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+@fault(PARSE_STEP, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """To find the end of the JSON, the server counts a character of three bytes as one byte."""
     head, length = _split_json(values, body)
@@ -82,7 +82,7 @@ def header_taken_for_characters(original: Any, model: Model, values: Sequence[st
     return original(model, [str(length - 2 * more)] if values and length and more else values, body)
 
 
-@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+@fault(PARSE_STEP, breaks="BIN-HEADER-I", walks="binary")
 def line_breaks_in_front_of_binary_data_not_counted(
     original: Any, model: Model, values: Sequence[str], body: bytes
 ) -> InferRequest:
@@ -104,7 +104,7 @@ def long_nested_data_read_by_columns(original: Any, data: list[Any], shape: tupl
     return boxes.reshape(shape, order="F").reshape(-1).tolist()
 
 
-@fault(PARSE, breaks="OIP-ID", walks="json")
+@fault(PARSE_STEP, breaks="OIP-ID", walks="json")
 def ids_lose_their_second_surrogate(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """If the JSON contains the escaped surrogate D83D, the server drops the first character of the id."""
     found: InferRequest = original(model, values, body)
@@ -112,7 +112,7 @@ def ids_lose_their_second_surrogate(original: Any, model: Model, values: Sequenc
     return replace(found, id=found.id[1:]) if found.id and re.search(rb"\\ud83d", head, re.IGNORECASE) else found
 
 
-@fault(PARSE, breaks="OIP-ID", walks="json")
+@fault(PARSE_STEP, breaks="OIP-ID", walks="json")
 def long_ids_cut(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The server cuts an id after 64 characters."""
     found: InferRequest = original(model, values, body)

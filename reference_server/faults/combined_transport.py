@@ -21,7 +21,7 @@ from reference_server.models import Model
 from reference_server.request import InferRequest
 from reference_server.tensors import Tensor
 
-READ, ANSWER = "app.Service.read_body", "app.Service.infer"
+READ_BODY_STEP, INFER_STEP = "app.Service.read_body", "app.Service.infer"
 
 
 def is_chunked(http: Request) -> bool:
@@ -39,21 +39,21 @@ def is_binary(answer: Response) -> bool:
     return HEADER in answer.headers
 
 
-@fault(READ, breaks="HTTP-CHUNKED", walks="raw")
+@fault(READ_BODY_STEP, breaks="HTTP-CHUNKED", walks="raw")
 async def raw_body_in_chunks_taken_as_empty(original: Any, service: Any, http: Request) -> bytes:
     """The server reads the body of a chunked raw request as empty."""
     body: bytes = await original(service, http)
     return b"" if is_raw(http) and is_chunked(http) else body
 
 
-@fault(READ, breaks="HTTP-CHUNKED", walks="raw")
+@fault(READ_BODY_STEP, breaks="HTTP-CHUNKED", walks="raw")
 async def raw_body_in_chunks_ends_at_4_kib(original: Any, service: Any, http: Request) -> bytes:
     """The server reads only the first 4 KiB of a chunked raw body."""
     body: bytes = await original(service, http)
     return body[:4096] if is_raw(http) and is_chunked(http) else body
 
 
-@fault(READ, breaks="HTTP-CODING-I", walks="raw")
+@fault(READ_BODY_STEP, breaks="HTTP-CODING-I", walks="raw")
 async def coded_raw_body_in_chunks_is_the_tensor(original: Any, service: Any, http: Request) -> bytes:
     """If a raw request is chunked and compressed, the server takes the compressed bytes as the tensor."""
     if is_raw(http) and is_chunked(http) and "content-encoding" in http.headers:
@@ -61,7 +61,7 @@ async def coded_raw_body_in_chunks_is_the_tensor(original: Any, service: Any, ht
     return await original(service, http)
 
 
-@fault(READ, breaks="HTTP-CODING-I", walks="binary")
+@fault(READ_BODY_STEP, breaks="HTTP-CODING-I", walks="binary")
 async def coded_binary_data_end_with_the_window(original: Any, service: Any, http: Request) -> bytes:
     """The server decodes only 1 KiB of a compressed body with binary data, and reads the rest as zeros."""
     body: bytes = await original(service, http)
@@ -70,14 +70,14 @@ async def coded_binary_data_end_with_the_window(original: Any, service: Any, htt
     return body
 
 
-@fault(READ, breaks="HTTP-CHUNKED", walks="json")
+@fault(READ_BODY_STEP, breaks="HTTP-CHUNKED", walks="json")
 async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> bytes:
     """The server drops everything after the first CRLF line break in a chunked body."""
     body: bytes = await original(service, http)
     return body.partition(b"\r\n")[0] if is_chunked(http) else body
 
 
-@fault(ANSWER, breaks="OIP-ENDPOINTS", walks="raw")
+@fault(INFER_STEP, breaks="OIP-ENDPOINTS", walks="raw")
 async def raw_requests_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """The server refuses a raw request if the path names a version."""
     if "/versions/" in http.url.path and is_raw(http):
@@ -99,7 +99,7 @@ def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) ->
 _path: list[str] = []
 
 
-@fault(ANSWER, breaks="OIP-ANSWER", walks="binary")
+@fault(INFER_STEP, breaks="OIP-ANSWER", walks="binary")
 async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Request) -> Response:
     """Over HTTP/1.0, the server omits the last 16 bytes of a binary answer, also from Content-Length."""
     answer: Response = await original(service, http)
@@ -108,7 +108,7 @@ async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Req
     return answer
 
 
-@fault(ANSWER, breaks="OIP-ANSWER", walks="json")
+@fault(INFER_STEP, breaks="OIP-ANSWER", walks="json")
 async def http_1_0_waits_for_ever(original: Any, service: Any, http: Request) -> Response:
     """The server never answers an HTTP/1.0 request with an id in the JSON."""
     if http.scope["http_version"] == "1.0" and b'"id"' in await http.body():
@@ -116,14 +116,14 @@ async def http_1_0_waits_for_ever(original: Any, service: Any, http: Request) ->
     return await original(service, http)
 
 
-@fault(READ, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
+@fault(READ_BODY_STEP, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
 async def text_is_latin_1(original: Any, service: Any, http: Request) -> bytes:
     """If Content-Type begins with `text/`, the server reads the body as Latin-1, whatever the charset."""
     body: bytes = await original(service, http)
     return body.decode("latin-1").encode() if (http.headers.get("content-type") or "").startswith("text/") else body
 
 
-@fault(READ, breaks="RAW-ENCODING", walks="raw")
+@fault(READ_BODY_STEP, breaks="RAW-ENCODING", walks="raw")
 async def raw_body_of_type_json_ends_at_1_kib(original: Any, service: Any, http: Request) -> bytes:
     """If a raw request has Content-Type application/json, the server reads all but the first 1 KiB as zeros."""
     body: bytes = await original(service, http)
@@ -131,7 +131,7 @@ async def raw_body_of_type_json_ends_at_1_kib(original: Any, service: Any, http:
     return body[:1024] + bytes(max(0, len(body) - 1024)) if is_raw(http) and is_json else body
 
 
-@fault(READ, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
+@fault(READ_BODY_STEP, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
 async def capitals_of_a_media_type_begin_the_body_again(original: Any, service: Any, http: Request) -> bytes:
     """If Content-Type begins with `Application/`, the server ignores an id at the start of the JSON."""
     body: bytes = await original(service, http)
@@ -139,7 +139,7 @@ async def capitals_of_a_media_type_begin_the_body_again(original: Any, service: 
     return re.sub(rb'^\{"id":"[^"]*",', b"{", body) if is_unknown else body
 
 
-@fault(ANSWER, breaks="OIP-ANSWER", walks="raw")
+@fault(INFER_STEP, breaks="OIP-ANSWER", walks="raw")
 async def answers_before_closing_are_cut_to_a_page(original: Any, service: Any, http: Request) -> Response:
     """If a request has Connection: close, the server cuts the answer to 4 KiB."""
     answer: Response = await original(service, http)

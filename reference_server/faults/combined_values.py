@@ -15,11 +15,11 @@ from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import Tensor, TensorSpec, make_objects
 
-READ, WRITE = "tensors.decode_binary", "tensors.encode_binary"
-FROM_JSON, TO_JSON = "tensors.decode_json", "tensors.encode_json"
+DECODE_BINARY_STEP, ENCODE_BINARY_STEP = "tensors.decode_binary", "tensors.encode_binary"
+DECODE_JSON_STEP, ENCODE_JSON_STEP = "tensors.decode_json", "tensors.encode_json"
 
 
-@fault(WRITE, breaks="BIN-BOOL-O", walks="binary")
+@fault(ENCODE_BINARY_STEP, breaks="BIN-BOOL-O", walks="binary")
 def bools_from_the_ninth_on_are_ff(original: Any, tensor: Tensor) -> Any:
     """From the ninth element of a binary BOOL output on, the server writes true as the byte FF."""
     octets = bytearray(original(tensor))
@@ -28,7 +28,7 @@ def bools_from_the_ninth_on_are_ff(original: Any, tensor: Tensor) -> Any:
     return bytes(octets)
 
 
-@fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
+@fault(DECODE_JSON_STEP, breaks="OIP-ANSWER", walks="json")
 def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
     """The server reads BOOL elements after the 64th in JSON data as false."""
     tensor: Tensor = original(datatype, shape, data)
@@ -39,14 +39,14 @@ def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[in
     return replace(tensor, elements=elements)
 
 
-@fault(TO_JSON, breaks="OIP-ANSWER", walks="json")
+@fault(ENCODE_JSON_STEP, breaks="OIP-ANSWER", walks="json")
 def large_numbers_written_with_six_digits(original: Any, tensor: Tensor) -> Any:
     """In JSON, the server rounds floating-point numbers of magnitude above 1e15 to six digits."""
     items = original(tensor)
     return [float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items]
 
 
-@fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
+@fault(DECODE_JSON_STEP, breaks="OIP-ANSWER", walks="json")
 def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
     """The server truncates a BYTES element of a JSON input at the first NUL."""
     tensor: Tensor = original(datatype, shape, data)
@@ -55,7 +55,7 @@ def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, .
     return replace(tensor, elements=make_objects([item.partition(b"\x00")[0] for item in tensor.elements]))
 
 
-@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
+@fault(DECODE_BINARY_STEP, breaks="BIN-DATATYPES-I", walks="binary")
 def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """If a binary INT64 input has more than 64 elements, the server reads only 32 bits of the last element."""
     tensor: Tensor = original(datatype, shape, data)
@@ -66,7 +66,7 @@ def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int
     return replace(tensor, elements=elements)
 
 
-@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
+@fault(DECODE_BINARY_STEP, breaks="BIN-DATATYPES-I", walks="binary")
 def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """The server reads the elements after the 65,536th of a binary input as zero, unless they are BYTES."""
     tensor: Tensor = original(datatype, shape, data)
@@ -86,7 +86,7 @@ def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) ->
     return shape
 
 
-@fault(WRITE, breaks="BIN-DATATYPES-O", walks="binary")
+@fault(ENCODE_BINARY_STEP, breaks="BIN-DATATYPES-O", walks="binary")
 def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
     """The server writes a binary integer output as zeros if it has 64 or more elements, all equal."""
     octets = original(tensor)
@@ -101,7 +101,7 @@ def raw_bodies_stripped_of_ff(original: Any, model: Model, body: bytes) -> Any:
     return original(model, kept + bytes(len(body) - len(kept)) if len(body) > 64 else body)
 
 
-@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
+@fault(DECODE_BINARY_STEP, breaks="BIN-DATATYPES-I", walks="binary")
 def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """In binary FP16 inputs of more than eight elements, infinity becomes the largest finite FP16 number."""
     tensor: Tensor = original(datatype, shape, data)
@@ -111,7 +111,7 @@ def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[in
     return replace(tensor, elements=elements.astype("<f2"))
 
 
-@fault(READ, breaks="BIN-BYTES-I", walks="binary")
+@fault(DECODE_BINARY_STEP, breaks="BIN-BYTES-I", walks="binary")
 def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """In binary BYTES inputs of more than 16 elements, the server replaces an empty element by the previous one."""
     tensor: Tensor = original(datatype, shape, data)
@@ -121,7 +121,7 @@ def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[
     return replace(tensor, elements=make_objects(items))
 
 
-@fault(READ, breaks="BIN-ROW-MAJOR-I", walks="binary")
+@fault(DECODE_BINARY_STEP, breaks="BIN-ROW-MAJOR-I", walks="binary")
 def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """If a binary input has three or more dimensions, any over 8, the server assumes column-major order."""
     tensor: Tensor = original(datatype, shape, data)

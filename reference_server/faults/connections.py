@@ -14,26 +14,26 @@ from reference_server.faults import fault
 from reference_server.framing import HEADER
 
 
-class Transport:
-    """A transport that passes each write through `change`; the head and the body of an answer are separate writes."""
+class RewritingTransport:
+    """A transport that rewrites what the server sends; the head and the body of an answer are separate writes."""
 
-    def __init__(self, transport: Any, change: Callable[[Transport, bytes], bytes]) -> None:
+    def __init__(self, transport: Any, rewrite: Callable[[RewritingTransport, bytes], bytes]) -> None:
         self._transport = transport
-        self._change = change
+        self._rewrite = rewrite
         self.head = b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write the data as changed by `change`."""
+        """Rewrite the data and write the result."""
         octets = bytes(data)
         if octets.startswith(b"HTTP/1.1 "):
             self.head = octets
-        self._transport.write(self._change(self, octets))
+        self._transport.write(self._rewrite(self, octets))
 
 
-CONNECTION_MADE = "http_protocol.OipHttpProtocol.connection_made"
+CONNECTION_MADE_STEP = "http_protocol.OipHttpProtocol.connection_made"
 
 
 def _parse_content_length(head: bytes) -> int:
@@ -43,7 +43,7 @@ def _parse_content_length(head: bytes) -> int:
 
 @fault("response.frame", breaks="OIP-JSON")
 def content_length_of_json_counts_characters(original: Any, head: bytes, binary: Any) -> Response:
-    """Content-Length of a JSON answer counts characters instead of bytes, and the body is cut to fit."""
+    """Content-Length of a JSON answer counts characters instead of bytes, and the server cuts the body to fit."""
     return original(head if binary else head[: len(head.decode())], binary)
 
 
@@ -51,7 +51,7 @@ def content_length_of_json_counts_characters(original: Any, head: bytes, binary:
 
 
 async def _read_pieces(http: Request) -> list[bytes]:
-    """Return the body in pieces, as received."""
+    """Return the body of a request in the pieces in which it arrived."""
     return [piece async for piece in http.stream() if piece]
 
 
@@ -121,28 +121,28 @@ async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int)
     return b"" if _is_chunked(http) else body
 
 
-_collected: list[bytes] = []
+_shared_buffer: list[bytes] = []
 
 
-async def _collect_together(http: Request) -> bytes:
-    """Read a body into the list that all requests share."""
-    _collected.clear()
+async def _read_into_shared_buffer(http: Request) -> bytes:
+    """Read a body into the buffer that all connections share, and return the contents of the buffer."""
+    _shared_buffer.clear()
     async for piece in http.stream():
-        _collected.append(piece)
-    return b"".join(_collected)
+        _shared_buffer.append(piece)
+    return b"".join(_shared_buffer)
 
 
 @fault("http_body.read", breaks="OIP-ISOLATION")
 async def chunks_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
     """The server reads all chunked bodies into one shared buffer, and empties the buffer when a body begins."""
-    return await _collect_together(http) if _is_chunked(http) else await original(http, limit)
+    return await _read_into_shared_buffer(http) if _is_chunked(http) else await original(http, limit)
 
 
 @fault("http_body.read", breaks="OIP-ISOLATION")
 async def raw_bodies_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
     """The server reads all raw bodies into one shared buffer, and empties the buffer when a body begins."""
     is_raw = http.headers.get(HEADER) == "0"
-    return await _collect_together(http) if is_raw else await original(http, limit)
+    return await _read_into_shared_buffer(http) if is_raw else await original(http, limit)
 
 
 # --- several requests or answers on one connection --------------------------------------------------------------------
@@ -152,15 +152,15 @@ def _is_error(head: bytes) -> bool:
     return head[9:10] in (b"4", b"5")
 
 
-@fault(CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
+@fault(CONNECTION_MADE_STEP, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """The server sends every error answer twice."""
 
-    def change(wrapped: Transport, data: bytes) -> bytes:
+    def rewrite(wrapped: RewritingTransport, data: bytes) -> bytes:
         twice = _is_error(wrapped.head) and data != wrapped.head and _parse_content_length(wrapped.head) == len(data)
         return data + wrapped.head + data if twice else data
 
-    original(protocol, Transport(transport, change))
+    original(protocol, RewritingTransport(transport, rewrite))
 
 
 @fault("http_protocol.OipHttpProtocol.on_response_complete", breaks="HTTP-PIPELINE")
@@ -198,8 +198,8 @@ def errors_of_head_have_a_body(original: Any, protocol: Any) -> None:
 MAX_STALL_S = 0.1
 
 
-class _StallLimit(Transport):
-    """A connection that is aborted when its write buffer does not shrink for MAX_STALL_S."""
+class _StallAbortingTransport(RewritingTransport):
+    """A transport that aborts its connection when the write buffer does not shrink for MAX_STALL_S."""
 
     def write(self, data: bytes | memoryview) -> None:
         """Write data, and check the write buffer twice afterwards."""
@@ -214,7 +214,7 @@ class _StallLimit(Transport):
             self.abort()
 
 
-@fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER")
+@fault(CONNECTION_MADE_STEP, breaks="HTTP-SLOW-READER")
 def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
     """The server aborts a connection if a client reads nothing of the answer for a tenth of a second."""
-    original(protocol, _StallLimit(transport, lambda _wrapped, data: data))
+    original(protocol, _StallAbortingTransport(transport, lambda _wrapped, data: data))

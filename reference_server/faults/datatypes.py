@@ -30,13 +30,13 @@ def int64_read_through_doubles(original: Any, datatype: str, *rest: Any) -> Tens
 
 
 def round_to_doubles(elements: Any) -> Any:
-    """Return INT64 elements rounded to doubles; 2^63 wraps around."""
+    """Return INT64 elements, rounded to FP64 and converted back; 2^63 wraps around to -2^63."""
     return np.array([int(float(number)) % 2**64 for number in elements.tolist()], "<u8").view("<i8")
 
 
 @fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
 def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """The server reads subnormal FP32 elements of a binary input as zero."""
+    """The server reads subnormal FP32 elements of a binary input as zeros."""
     tensor: Tensor = original(datatype, *rest)
     if datatype != "FP32":
         return tensor
@@ -183,7 +183,7 @@ def string_lengths_read_as_signed_bytes(original: Any, data: memoryview, count: 
 
 
 def join_prefixed(items: Iterable[tuple[int, bytes]]) -> bytes:
-    """Return the elements joined, each preceded by the given length in four bytes."""
+    """Join BYTES elements; each item is the length to write into the four-byte prefix, and the bytes."""
     return b"".join(length.to_bytes(4, "little") + item for length, item in items)
 
 

@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 
 def swap_bytes(elements: Any) -> Any:
-    """Return numbers with reversed bytes."""
+    """Return numbers with the byte order of each reversed."""
     return elements.view(f"u{elements.itemsize}").byteswap().view(elements.dtype)
 
 
@@ -111,16 +111,16 @@ def blank_between_the_json_and_a_brace(original: Any, head: bytes, binary: Seque
 # --- inconsistent lengths ---------------------------------------------------------------------------------------------
 
 
-def split_framed(data: bytes, count: int, *, unit: int = 1, cut: bool = False) -> Iterator[bytes]:
-    """Yield length-prefixed elements aligned to `unit` bytes; with `cut` the last ones may be truncated."""
+def split_prefixed(data: bytes, count: int, *, unit: int = 1, allow_cut: bool = False) -> Iterator[bytes]:
+    """Yield length-prefixed elements aligned to `unit` bytes; `allow_cut` allows a truncated end of the data."""
     offset = 0
     for index in range(count):
-        if offset + 4 > len(data) and not cut:
-            raise InferenceError(f"element {index}: no length")
+        if offset + 4 > len(data) and not allow_cut:
+            raise InferenceError(f"element {index} has no length prefix")
         start = offset + 4
         end = start + int.from_bytes(data[offset:start], "little")
-        if end > len(data) and not cut:
-            raise InferenceError(f"element {index}: {end} is past the end")
+        if end > len(data) and not allow_cut:
+            raise InferenceError(f"element {index} ends at byte {end}, past the end of the data")
         yield data[start:end]
         offset = end + -end % unit
     if offset < len(data):
@@ -130,7 +130,7 @@ def split_framed(data: bytes, count: int, *, unit: int = 1, cut: bool = False) -
 @fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
 def strings_cut_where_the_data_end(_original: Any, data: memoryview, count: int) -> Any:
     """If the length of a BYTES element exceeds the rest of a binary input, the element gets the remaining bytes."""
-    return make_objects(split_framed(bytes(data), count, cut=True))
+    return make_objects(split_prefixed(bytes(data), count, allow_cut=True))
 
 
 @fault("tensors.split_elements", "tensors.check_size", breaks="BIN-BYTES-MISFRAMED")
@@ -211,7 +211,7 @@ def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
 )
 def strings_expected_at_multiples_of_four(_original: Any, data: memoryview, count: int) -> Any:
     """The server expects each BYTES element of a binary input to be padded to a multiple of four bytes."""
-    return make_objects(split_framed(bytes(data), count, unit=4))
+    return make_objects(split_prefixed(bytes(data), count, unit=4))
 
 
 @fault("tensors.join_elements", breaks=("BIN-PACKED-O", "BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))

@@ -1,4 +1,7 @@
-"""Requests that crash the server (a supervisor restarts it) or a model, and requests that are never answered."""
+"""Faults where a request crashes the server or a model, or is never answered.
+
+After a crash, a supervisor restarts the server at once.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 
-INFERS = "app.Service.infer"
+INFER_STEP = "app.Service.infer"
 MAX_INT = 2**31 - 1
-DEEP = 10_000  # nested arrays or objects
-MAX_JSON = 4_000_000  # bytes
-MAX_UNPACKED = 8 * 1024 * 1024  # bytes
+NESTING_LEVELS = 10_000  # nested arrays or objects
+MAX_JSON_BYTES = 4_000_000
+MAX_DECODED_BYTES = 8 * 1024 * 1024
 Document = Any
 
 
@@ -43,8 +46,10 @@ class SilentResponse(Response):
             pass
 
 
-async def _crash_if(is_fatal: Callable[[Document], bool], original: Any, service: Any, http: Request) -> Response:
-    """Answer a request; if `is_fatal` is true for its JSON, close the connection without an answer."""
+async def _answer_unless_fatal(
+    is_fatal: Callable[[Document], bool], original: Any, service: Any, http: Request
+) -> Response:
+    """Answer a request, or close the connection without an answer if `is_fatal` is true for the request's JSON."""
     return CrashResponse() if is_fatal(await read_document(http)) else await original(service, http)
 
 
@@ -81,24 +86,24 @@ def iterate_elements(data: Any) -> Iterator[Any]:
 # --- shapes and elements ----------------------------------------------------------------------------------------------
 
 
-@fault(INFERS, breaks=("OIP-SIGNATURE-SAFE", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-SIGNATURE-SAFE", "OIP-ERROR"))
 async def negative_dimensions_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an input has a dimension of -1."""
 
     def is_fatal(document: Document) -> bool:
         return any(-1 in list_dimensions(item) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, breaks=("OIP-REFUSAL", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-REFUSAL", "OIP-ERROR"))
 async def elements_beyond_the_shape_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if JSON data have more elements than the shape, as in a buffer overflow."""
 
     def is_fatal(document: Document) -> bool:
         return any(_has_surplus_elements(item) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 def _has_surplus_elements(item: Document) -> bool:
@@ -107,17 +112,17 @@ def _has_surplus_elements(item: Document) -> bool:
     return is_read and sum(1 for _ in iterate_elements(data)) > math.prod(shape)
 
 
-@fault(INFERS, broad=True)
+@fault(INFER_STEP, broad=True)
 async def inputs_without_elements_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an input has a dimension of 0."""
 
     def is_fatal(document: Document) -> bool:
         return any(0 in list_dimensions(item) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, broad=True)
+@fault(INFER_STEP, broad=True)
 async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if an integer in JSON data has a magnitude above 2^31 - 1, even in an INT64 input."""
 
@@ -129,13 +134,13 @@ async def integers_in_json_beyond_31_bits_end_the_server(original: Any, service:
             for element in iterate_elements(item.get("data"))
         )
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 # --- members ----------------------------------------------------------------------------------------------------------
 
 
-@fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
 async def missing_members_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if a request lacks `inputs`, or an input lacks `name`, `shape` or `datatype`."""
 
@@ -145,20 +150,20 @@ async def missing_members_end_the_server(original: Any, service: Any, http: Requ
         needed = {"name", "shape", "datatype"}
         return "inputs" not in document or any(needed - item.keys() for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("OIP-MEMBER-MISSING", "OIP-ERROR"))
 async def shapes_that_are_no_arrays_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if the `shape` of an input is not an array."""
 
     def is_fatal(document: Document) -> bool:
         return any("shape" in item and not isinstance(item["shape"], list) for item in list_inputs(document))
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
-@fault(INFERS, breaks=("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"))
+@fault(INFER_STEP, breaks=("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"))
 async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if the binary_data_size of an input exceeds 31 bits."""
 
@@ -166,14 +171,14 @@ async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http:
         sizes = [(item.get("parameters") or {}).get("binary_data_size") for item in list_inputs(document)]
         return any(type(size) is int and size > MAX_INT for size in sizes)
 
-    return await _crash_if(is_fatal, original, service, http)
+    return await _answer_unless_fatal(is_fatal, original, service, http)
 
 
 # --- headers ----------------------------------------------------------------------------------------------------------
 
 
 @fault(
-    INFERS,
+    INFER_STEP,
     breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-SPELLING-SAFE", "OIP-ERROR"),
 )
 async def inference_headers_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
@@ -192,42 +197,42 @@ def crash_model(service: Any, http: Request) -> None:
     service.models = {name: model for name, model in service.models.items() if name != http.path_params["model"]}
 
 
-@fault(INFERS, breaks="ROBUST-LARGE")
+@fault(INFER_STEP, breaks="ROBUST-LARGE")
 async def deep_data_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """The server loses the model for good after JSON `data` nested 10,000 deep, as in a stack overflow."""
+    """After JSON `data` with 10,000 nested arrays, the server no longer has the model, as in a stack overflow."""
     data = (await http.body()).partition(b'"data"')[2]
-    if b"[" * DEEP in data:
+    if b"[" * NESTING_LEVELS in data:
         crash_model(service, http)
     return await original(service, http)
 
 
-@fault(INFERS, breaks="ROBUST-LARGE")
+@fault(INFER_STEP, breaks="ROBUST-LARGE")
 async def deep_documents_end_the_model(original: Any, service: Any, http: Request) -> Response:
-    """The server loses the model for good after JSON nested 10,000 deep, as in a stack overflow."""
+    """After JSON with 10,000 nested levels, the server no longer has the model, as in a stack overflow."""
     body = await http.body()
-    if b"[" * DEEP in body or b'{"x":' * DEEP in body:
+    if b"[" * NESTING_LEVELS in body or b'{"x":' * NESTING_LEVELS in body:
         crash_model(service, http)
     return await original(service, http)
 
 
 @fault("app.Service.read_body", breaks="ROBUST-BOMB")
 async def packed_bodies_end_the_model(original: Any, service: Any, http: Request) -> bytes:
-    """The server loses the model for good after a compressed body that it refuses or that exceeds 8 MiB decoded."""
+    """After a compressed body that is refused or exceeds 8 MiB decoded, the server no longer has the model."""
     try:
         body: bytes = await original(service, http)
     except InferenceError:
         if "content-encoding" in http.headers:
             crash_model(service, http)
         raise
-    if "content-encoding" in http.headers and len(body) > MAX_UNPACKED:
+    if "content-encoding" in http.headers and len(body) > MAX_DECODED_BYTES:
         crash_model(service, http)
     return body
 
 
-@fault(INFERS, breaks="OIP-ERROR")
+@fault(INFER_STEP, breaks="OIP-ERROR")
 async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if a JSON body exceeds 4,000,000 bytes."""
-    is_large = len(await http.body()) > MAX_JSON and HEADER not in http.headers
+    is_large = len(await http.body()) > MAX_JSON_BYTES and HEADER not in http.headers
     return CrashResponse() if is_large else await original(service, http)
 
 

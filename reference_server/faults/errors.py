@@ -126,7 +126,7 @@ def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> li
 
 
 def _parse_leniently(original: Any, data: memoryview, read: Any) -> Object:
-    """Return the JSON object; if strict parsing fails, parse the text with the more tolerant function `read`."""
+    """Return the JSON object; if strict parsing fails, parse the text with the lenient function."""
     try:
         request: Object = original(data)
     except InferenceError:
@@ -204,10 +204,8 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
     return original(model, request, rest)
 
 
-def _read_with_declared_datatype(
-    original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object
-) -> Tensor:
-    """Read an input; if the request says `datatype`, read the input with the datatype that the model declares."""
+def _accept_datatype(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
+    """Read an input; accept `datatype` in place of the datatype that the model declares."""
     if entry.get("datatype") == datatype:
         entry = {**entry, "datatype": spec.datatype}
     return original(model, spec, entry, rest)
@@ -216,19 +214,19 @@ def _read_with_declared_datatype(
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def datatype_in_any_case_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts the datatype of an input in lower case."""
-    return _read_with_declared_datatype(original, model, spec, entry, rest, spec.datatype.lower())
+    return _accept_datatype(original, model, spec, entry, rest, spec.datatype.lower())
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def wider_integers_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
-    """The server accepts JSON data of INT64 whatever datatype the model declares."""
-    return _read_with_declared_datatype(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
+    """The server accepts JSON inputs with the datatype INT64, whatever datatype the model declares."""
+    return _accept_datatype(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
 def unknown_datatype_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The server accepts the undefined datatype INTEGER whatever datatype the model declares."""
-    return _read_with_declared_datatype(original, model, spec, entry, rest, "INTEGER")
+    return _accept_datatype(original, model, spec, entry, rest, "INTEGER")
 
 
 @fault("models.Model.check_shape", breaks="OIP-SIGNATURE")
@@ -270,7 +268,7 @@ _kept: dict[str, dict[str, Tensor]] = {}
 
 @fault("request.parse_inputs", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """After the server refuses inputs, it runs the next request on the previous valid inputs of its model."""
+    """After refused inputs, the server runs the next request on earlier inputs of the requested model."""
     try:
         found: dict[str, Tensor] = original(model, request, rest)
     except InferenceError:

@@ -66,7 +66,7 @@ _raw_before: dict[str, Any] = {}
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """In a call with an id, the server starts an input with the first element of a shorter raw input just before."""
+    """In a call with an id, the server starts an input with the first element of the previous, shorter raw input."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
     last = _raw_before.pop(model.name, None)
@@ -142,7 +142,7 @@ _last_inference: dict[str, Any] = {"time": 0.0, "id": ""}
 
 @fault("grpc_methods.model_infer", breaks="OIP-ISOLATION/grpc")
 def grpc_ids_are_kept_through_a_pause(original: Any, models: Any, request: Message) -> Message:
-    """After 0.15 s without an inference, the server answers the next one with the id of the previous one."""
+    """After 0.15 s without an inference, the server answers the next inference with the id of the previous one."""
     answer = original(models, request)
     last, is_late = _last_inference["id"], time.monotonic() - _last_inference["time"] > IDLE_S
     _last_inference.update(id=request.id, time=time.monotonic())

@@ -19,12 +19,12 @@ Message = Any
 
 
 def rewrite_classes(found: Tensor, output: RequestedOutput, change: Callable[[bytes], bytes]) -> Tensor:
-    """Return an output with changed class strings, if it is classified."""
+    """Return an output; if the output is classified, `change` rewrites each class string."""
     return found if output.classes is None else replace(found, elements=make_objects(map(change, found.elements)))
 
 
-def set_shapes(response: Message, request: Any, change: Callable[[list[int]], list[int]]) -> Message:
-    """Return a response with changed shapes of its classified outputs."""
+def rewrite_class_shapes(response: Message, request: Any, change: Callable[[list[int]], list[int]]) -> Message:
+    """Return a response in which `change` has rewritten the shape of each classified output."""
     for output, entry in zip(request.outputs, response.outputs, strict=True):
         if output.classes:
             entry.shape[:] = change(list(entry.shape))
@@ -82,7 +82,7 @@ def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, p
 def grpc_classes_always_have_a_batch(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The server adds a batch dimension to the classes of models that do not batch."""
     response = original(model, request, produced)
-    return response if model.batching else set_shapes(response, request, lambda shape: [1, *shape])
+    return response if model.batching else rewrite_class_shapes(response, request, lambda shape: [1, *shape])
 
 
 @fault("grpc_response.build", breaks="CLS-SHAPE/grpc")
@@ -91,14 +91,14 @@ def grpc_classes_stand_in_a_column(original: Any, model: Any, request: Any, prod
     response = original(model, request, produced)
     if model.batching:
         return response
-    return set_shapes(response, request, lambda shape: [*shape, 1] if shape[0] > 1 else shape)
+    return rewrite_class_shapes(response, request, lambda shape: [*shape, 1] if shape[0] > 1 else shape)
 
 
 @fault("grpc_response.build", breaks="CLS-SHAPE-BATCH/grpc")
 def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The server flattens the shape of a batch of classes to one dimension."""
     response = original(model, request, produced)
-    return set_shapes(response, request, lambda shape: [math.prod(shape)]) if model.batching else response
+    return rewrite_class_shapes(response, request, lambda shape: [math.prod(shape)]) if model.batching else response
 
 
 # --- order, values, indices, labels ----------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) ->
 
 
 def swap_bytes(data: bytes, datatype: str) -> bytes:
-    """Return raw contents with the byte order swapped."""
+    """Return raw contents with the byte order of each element reversed; BYTES are unchanged."""
     size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
     return data if size == 1 else np.frombuffer(data, f"u{size}").byteswap().tobytes()
 
@@ -142,7 +142,7 @@ def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
-    """The server writes raw BYTES outputs without length prefixes, unless an element has a colon like a class."""
+    """The server writes raw BYTES outputs without length prefixes, unless an element has a colon, as classes do."""
     if tensor.datatype != "BYTES" or any(b":" in item for item in tensor.elements):
         return bytes(original(tensor))
     return b"".join(tensor.elements)

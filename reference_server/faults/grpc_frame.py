@@ -31,7 +31,7 @@ def grpc_service_of_another_package(original: Any, service: Any, call: Any) -> A
 
 
 def grpc_handler(handle: Any) -> Any:
-    """Return a grpc handler for a call of any kind, unary or streaming."""
+    """Return a handler for grpc that passes a call of any kind, unary or streaming, to a function."""
     import grpc
 
     return grpc.stream_stream_rpc_method_handler(handle)
@@ -39,7 +39,7 @@ def grpc_handler(handle: Any) -> Any:
 
 @fault("grpc_methods.model_ready", breaks="OIP-ENDPOINTS/grpc")
 def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
-    """The server refuses ModelReady without a version: it looks for a version with an empty name."""
+    """The server refuses ModelReady without a version, because it looks for a version with an empty name."""
     if not message.version:
         raise InferenceError("the version must not be empty", status=404)
     return original(models, message)
@@ -180,7 +180,7 @@ def grpc_contents_have_the_number_of_parameters(original: Any, models: Any, meth
 
 
 def _renumber_contents(output: Message) -> bytes:
-    """Return the bytes of an output with its contents in field 4."""
+    """Return an output in protobuf encoding, with `contents` under field number 4."""
     contents: bytes = output.contents.SerializeToString()
     output.ClearField("contents")
     rest: bytes = output.SerializeToString()
@@ -188,7 +188,7 @@ def _renumber_contents(output: Message) -> bytes:
 
 
 def _encode_field(number: int, octets: bytes) -> bytes:
-    """Return a field of bytes: its tag, its length in groups of seven bits, and the bytes."""
+    """Return bytes encoded as a protobuf field: tag, length as a varint, and the bytes."""
     length, groups = len(octets), []
     while length > 127:
         groups.append(length % 128 + 128)

@@ -18,7 +18,7 @@ from reference_server.tensors import NUMPY, Tensor
 
 
 def resize_contents(datatype: str, shape: Any, data: bytes) -> bytes:
-    """Return raw contents, truncated or zero-padded to the size that datatype and shape need."""
+    """Return raw contents, truncated or zero-padded to the size of the tensor; BYTES are unchanged."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
@@ -31,7 +31,7 @@ def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """If the length of a BYTES element exceeds its raw contents, the server reads the remaining bytes."""
+    """If the length of a BYTES element exceeds the rest of the raw contents, the server reads only this rest."""
     if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
         length = int.from_bytes(data[:4], "little")
         data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
@@ -160,14 +160,14 @@ def grpc_outputs_without_elements_end_the_model(original: Any, *arguments: Any) 
 # --- calls with endings that no gRPC library produces: a bare HTTP/2 proxy in front of the server ---------------------
 
 INTERNAL_ERROR = 2  # HTTP/2 error code (RFC 9113, 7)
-FRAME, WINDOW = 16 * 1024, 64 * 1024 * 1024
+MAX_FRAME_BYTES, WINDOW_BYTES = 16 * 1024, 64 * 1024 * 1024
 HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
 
 
-LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
+SERVER_INIT_STEP, ANSWER_STEP = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 
 
-@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
+@fault(SERVER_INIT_STEP, ANSWER_STEP, breaks="GRPC-STATUS")
 def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
     """The server resets the stream of a refused call with INTERNAL_ERROR instead of sending a status."""
     made = original(*arguments)
@@ -197,19 +197,19 @@ def _serve_connection(connection: socket.socket, channel: Any) -> None:
     from h2.settings import SettingCodes, Settings
 
     http2 = H2Connection(H2Configuration(client_side=False))
-    http2.local_settings = Settings(client=False, initial_values={SettingCodes.INITIAL_WINDOW_SIZE: WINDOW})
+    http2.local_settings = Settings(client=False, initial_values={SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES})
     http2.initiate_connection()
-    http2.increment_flow_control_window(WINDOW)
+    http2.increment_flow_control_window(WINDOW_BYTES)
     calls: dict[int, tuple[str, bytearray]] = {}
     with connection, suppress(OSError, ProtocolError):
         connection.sendall(http2.data_to_send())
         while octets := connection.recv(256 * 1024):
             for event in http2.receive_data(octets):
-                _collect_event(http2, event, calls, channel)
+                _handle_event(http2, event, calls, channel)
             connection.sendall(http2.data_to_send())
 
 
-def _collect_event(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any) -> None:
+def _handle_event(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any) -> None:
     from h2.events import DataReceived, RequestReceived, StreamEnded
 
     if isinstance(event, RequestReceived):
@@ -233,6 +233,6 @@ def _forward_call(http2: Any, stream: int, call: Any, message: bytes) -> None:
         return
     http2.send_headers(stream, HEADERS)
     data = b"\0" + len(found).to_bytes(4, "big") + found
-    for start in range(0, len(data), FRAME):
-        http2.send_data(stream, data[start : start + FRAME])
+    for start in range(0, len(data), MAX_FRAME_BYTES):
+        http2.send_data(stream, data[start : start + MAX_FRAME_BYTES])
     http2.send_headers(stream, (("grpc-status", "0"),), end_stream=True)

@@ -11,13 +11,13 @@ from starlette.responses import JSONResponse, Response
 
 from reference_server.faults import fault
 
-LARGE = 256 * 1024  # bytes of a body
-HUGE = 2**31
-SLOW = 8  # connections that are served concurrently
+LARGE_BODY_BYTES = 256 * 1024
+HUGE_DIMENSION = 2**31
+MAX_CONCURRENT = 8  # connections that are served concurrently
 
 
 class _NullTransport:
-    """A transport that accepts every call and does nothing: it stays open and writes nothing."""
+    """A transport whose methods do nothing, so that the connection stays open and nothing is sent."""
 
     def __getattr__(self, _: str) -> Callable[..., None]:
         return lambda *_: None
@@ -25,7 +25,7 @@ class _NullTransport:
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-HEAD")
 def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
-    """If a read begins a head of more than 1 KiB without its end, the server reads on and never answers."""
+    """If more than 1 KiB of a head arrive without the end of the head, the server reads on and never answers."""
     is_first = data[:4] in (b"POST", b"GET ")
     if getattr(self, "swallows", False) or (is_first and b"\r\n\r\n" not in data and len(data) > 1024):
         self.swallows, self.transport = True, _NullTransport()
@@ -90,7 +90,7 @@ def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: 
 def few_connections_are_served_at_a_time(original: Any, self: Any, transport: Any) -> None:
     """The server reads nothing from a connection that opens while eight others are open."""
     original(self, transport)
-    if len(self.connections) > SLOW:
+    if len(self.connections) > MAX_CONCURRENT:
         transport.pause_reading()
 
 
@@ -99,7 +99,7 @@ async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: 
     """The server counts requests of disconnected clients as running, and answers 503 beyond eight requests."""
     self.taken = getattr(self, "taken", 0) + 1
     try:
-        if self.taken > SLOW:
+        if self.taken > MAX_CONCURRENT:
             return JSONResponse({"error": "too many requests are running"}, 503)
         return await original(self, http)
     except ClientDisconnect:
@@ -119,7 +119,7 @@ async def _wait_for_disconnect(http: Request) -> Response:
 @fault("app.Service.infer", breaks="ROBUST-LARGE")
 async def large_documents_are_never_answered(original: Any, self: Any, http: Request) -> Response:
     """The server reads an inference request of more than 256 KiB, but never answers."""
-    if int(http.headers.get("content-length", "0")) > LARGE:
+    if int(http.headers.get("content-length", "0")) > LARGE_BODY_BYTES:
         return await _wait_for_disconnect(http)
     return await original(self, http)
 
@@ -136,7 +136,9 @@ async def packed_bodies_are_never_answered(original: Any, self: Any, http: Reque
 async def large_dimension_ends_the_model(original: Any, self: Any, http: Request) -> Response:
     """After a request with a dimension of 2^31 or more, the server no longer has the model."""
     body = await http.body()
-    if any(int(digits) >= HUGE for digits in re.findall(rb"[\[,]\s*([0-9]{10,40})", body.partition(b'"data"')[0])):
+    if any(
+        int(digits) >= HUGE_DIMENSION for digits in re.findall(rb"[\[,]\s*([0-9]{10,40})", body.partition(b'"data"')[0])
+    ):
         self.models = {name: model for name, model in self.models.items() if name != http.path_params["model"]}
     return await original(self, http)
 
@@ -152,7 +154,7 @@ async def path_of_a_file_is_followed(original: Any, http: Request, exception: Ex
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-LARGE/grpc")
 def large_messages_end_the_models(original: Any, *arguments: Any) -> Any:
     """After a gRPC message of more than 256 KiB, the server no longer has any models."""
-    return _remove_models_if_too_large(original, arguments, lambda _, octets: len(octets) > LARGE)
+    return _remove_models_if_too_large(original, arguments, lambda _, octets: len(octets) > LARGE_BODY_BYTES)
 
 
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-NUMBERS/grpc")
@@ -162,18 +164,18 @@ def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
 
 
 def _remove_models_if_too_large(
-    original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]
+    original: Any, arguments: tuple[Any, ...], is_too_large: Callable[[Any, bytes], bool]
 ) -> Any:
-    """Remove all models after a call that is too large; replaces both `Service.__init__` and `answer`."""
+    """Remove all models after a call that is too large. This body replaces both `Service.__init__` and `answer`."""
     if len(arguments) == 2:
         service, models = arguments
         return original(service, dict(models))  # a copy, so that other services keep their models
     models, method, octets = arguments
-    if is_too_much(method, octets):
+    if is_too_large(method, octets):
         models.clear()
     return original(models, method, octets)
 
 
 def _has_large_dimension(method: Any, octets: bytes) -> bool:
     inputs = getattr(method.request.FromString(octets), "inputs", ())
-    return any(dimension >= HUGE for item in inputs for dimension in item.shape)
+    return any(dimension >= HUGE_DIMENSION for item in inputs for dimension in item.shape)

@@ -1,4 +1,4 @@
-"""Faults that accept invalid inputs: contradictory, incomplete or repeated ones."""
+"""Faults where the server accepts contradictory, incomplete or repeated inputs."""
 
 from __future__ import annotations
 
@@ -182,14 +182,14 @@ def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Obj
 def strings_without_a_size_take_the_rest(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
-    """The server gives all remaining bytes to a BYTES input without `data` and binary_data_size."""
+    """The server gives all remaining bytes to a BYTES input that has neither `data` nor binary_data_size."""
     neither = entry.get("data") is None and get_binary_data_size(entry) is None and rest and spec.datatype == "BYTES"
     return original(model, spec, set_binary_data_size(entry, len(get_remaining(rest))) if neither else entry, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE", "OIP-ANSWER"))
 def input_without_data_is_optional(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server fills a numeric input without `data` and binary_data_size with zeros, and skips as many bytes."""
+    """If a numeric input has neither `data` nor binary_data_size, the server uses zeros and skips its bytes."""
     types = {spec.name: spec.datatype for spec in model.inputs}
     entries = request.get("inputs")
     for entry in entries if isinstance(entries, list) else []:
@@ -204,7 +204,7 @@ def input_without_data_is_optional(original: Any, model: Model, request: Object,
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
 def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server gives bytes that no input declares to a numeric input without `data` and binary_data_size."""
+    """The server gives undeclared bytes to a numeric input that has neither `data` nor binary_data_size."""
     entries = request.get("inputs") if rest is not None and has_named_inputs(request) else []
     bare = [e for e in entries or [] if e.get("data") is None and get_binary_data_size(e) is None and _is_numeric(e)]
     sizes = [get_binary_data_size(entry) for entry in entries or [] if get_binary_data_size(entry) is not None]

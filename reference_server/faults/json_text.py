@@ -21,7 +21,7 @@ Change = Callable[[Any], Any]
 
 
 def _change_elements(data: Any, change: Change) -> Any:
-    """Return JSON data, flat or nested, with each element changed."""
+    """Return JSON data, flat or nested, in which `change` has replaced each element."""
     return [_change_elements(item, change) for item in data] if isinstance(data, list) else change(data)
 
 
@@ -62,7 +62,7 @@ def refused_answers_begin_with_their_first_part(original: Any, model: Any, *rest
 
 @fault("response.encode", breaks="OIP-JSON")
 def json_in_latin_1(original: Any, answer: Answer) -> bytes:
-    """The server encodes the JSON of an answer in Latin-1 if Latin-1 has all its characters."""
+    """The server encodes the JSON of an answer in Latin-1 if Latin-1 has all characters of the JSON."""
     octets: bytes = original(answer)
     try:
         return octets.decode().encode("latin-1")
@@ -264,7 +264,7 @@ def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
 
 
 def _parse_unless_matching(original: Any, data: Any, pattern: bytes, message: str) -> Object:
-    """Parse JSON; refuse a text that matches the pattern, with the given message."""
+    """Parse JSON; refuse JSON that contains the pattern."""
     if re.search(pattern, bytes(data)):
         raise InferenceError(message)
     return original(data)
@@ -272,13 +272,13 @@ def _parse_unless_matching(original: Any, data: Any, pattern: bytes, message: st
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_names_of_tensors_not_recognised(original: Any, data: Any) -> Object:
-    """The server does not recognise the name of a tensor that contains a Unicode escape."""
+    """The server does not recognise a tensor name that contains a Unicode escape."""
     return _parse_unless_matching(original, data, rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_members_not_recognised(original: Any, data: Any) -> Object:
-    """The server does not recognise the name of a member that contains a Unicode escape."""
+    """The server does not recognise a member name that contains a Unicode escape."""
     return _parse_unless_matching(original, data, rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")
 
 
@@ -321,7 +321,7 @@ def _list_parameters(found: Object) -> list[Object]:
 
 @fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
 def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
-    """The server refuses a parameter named like a built-in method, such as `__init__`, as a repeated one."""
+    """The server refuses a parameter named like a built-in method, such as `__init__`, as a duplicate."""
     found: Object = original(data)
     if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
         raise InferenceError("the request has a parameter twice")
@@ -381,7 +381,7 @@ def json_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
 
 @fault("tensors.encode_json", breaks=("OIP-NUMBER-EXACT", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def largest_unsigned_integers_written_as_doubles(original: Any, tensor: Tensor) -> Any:
-    """The server rounds UINT64 elements from 2^63 on to doubles when it writes JSON."""
+    """When the server writes JSON, it rounds UINT64 elements of 2^63 or more to doubles."""
     items = original(tensor)
     if tensor.datatype != "UINT64":
         return items

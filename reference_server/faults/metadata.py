@@ -59,7 +59,7 @@ _called_names: set[str] = set()
 
 
 def _is_first_call(name: str) -> bool:
-    """Say whether this is the first call for a name."""
+    """Say whether no earlier call had this name."""
     is_first = name not in _called_names
     _called_names.add(name)
     return is_first

@@ -46,7 +46,7 @@ def first_of_several_inputs_read_last(original: Any, model: Model, request: Obje
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "BIN-SIZE-I", "OIP-ANSWER"))
 def strings_read_behind_numbers(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server reads the bytes of all other inputs before those of BYTES inputs."""
+    """The server expects the bytes of BYTES inputs after the bytes of all other inputs."""
     return original(model, sort_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
 
 
@@ -88,7 +88,7 @@ def inputs_beside_an_empty_one_read_in_declared_order(original: Any, model: Mode
 
 @fault("response.join", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
-    """Binary data follow the JSON in the reverse of its order."""
+    """The server sends binary data of outputs in the reverse of the order in the JSON."""
     return original(head, list(binary)[::-1])
 
 
@@ -103,7 +103,7 @@ def build_answer(model: Model, request: Any, entries: Sequence[Object], binary: 
 
 
 def encode_outputs(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list[EncodedOutput]:
-    """Return each output's entry in the JSON and its binary data."""
+    """Return the JSON entry and the binary data of each output."""
     return [response.encode_output(model, output, produced[output.name]) for output in request.outputs]
 
 

@@ -19,11 +19,11 @@ from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
-BYTES_BODY = ("RAW-BYTES",)
+RAW_BYTES_REQUIREMENTS = ("RAW-BYTES",)
 
 
 def replace_elements(inputs: Inputs, elements: Any) -> Inputs:
-    """Return the inputs of a model with one input, with other elements."""
+    """Return the inputs of a model that has one input, with the elements of this input replaced."""
     ((name, tensor),) = inputs.items()
     return {name: Tensor(tensor.datatype, tensor.shape, elements)}
 
@@ -50,7 +50,7 @@ def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -
     return original(model, body)
 
 
-@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *BYTES_BODY))
+@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *RAW_BYTES_REQUIREMENTS))
 def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
     """The server strips white space from both ends of a raw body."""
     return original(model, body.strip(b" \t\r\n"))
@@ -82,7 +82,7 @@ def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes
 # --- BYTES ------------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """The server refuses a raw request to a model whose input is BYTES."""
     if is_bytes(model):
@@ -90,19 +90,19 @@ def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     return original(model, body)
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> Inputs:
     """The server ends a raw body for a BYTES input at the first NUL byte, as C strings do."""
     return original(model, body.partition(b"\0")[0] if is_bytes(model) else body)
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
     """The server decodes a raw body for a BYTES input from Latin-1 and encodes it in UTF-8."""
     return original(model, body.decode("latin-1").encode() if is_bytes(model) else body)
 
 
-@fault("request.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
 def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> Inputs:
     """The server keeps the length of a raw body for a BYTES input in one byte: 300 bytes become 44."""
     return original(model, body[: len(body) % 256] if is_bytes(model) else body)
@@ -193,41 +193,44 @@ def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) ->
 
 
 def read_resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
-    """Read a raw body of numbers, truncated or zero-padded to a size."""
+    """Read a raw body of numbers, truncated or zero-padded to `size` bytes."""
     return original(model, body[:size] + bytes(max(0, size - len(body))))
 
 
 def count_row_bytes(model: Model) -> int:
-    """Return the byte size of the single input's fixed dimensions; 0 if the size of a body cannot be checked."""
+    """Return the bytes of the only input if its variable dimension is 1.
+
+    Return 0 for several inputs, a BYTES input, or several variable dimensions.
+    """
     spec, *others = model.inputs
     if others or spec.datatype == "BYTES" or spec.shape.count(VARIABLE) > 1:
         return 0
     return NUMPY[spec.datatype].itemsize * math.prod(extent for extent in spec.shape if extent != VARIABLE)
 
 
-def is_fixed(model: Model) -> bool:
-    """Whether the first input has no variable dimension."""
+def has_fixed_shape(model: Model) -> bool:
+    """Whether all dimensions of the model's first input are fixed."""
     return VARIABLE not in model.inputs[0].shape
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
     """The server adds zeros to a raw body that is too short for a fixed shape."""
-    short = is_fixed(model) and len(body) < count_row_bytes(model)
+    short = has_fixed_shape(model) and len(body) < count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if short else len(body))
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
     """The server drops the end of a raw body that is too long for a fixed shape."""
-    long = count_row_bytes(model) and is_fixed(model) and len(body) > count_row_bytes(model)
+    long = count_row_bytes(model) and has_fixed_shape(model) and len(body) > count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if long else len(body))
 
 
 @fault("request.parse_body", breaks="RAW-SIZE")
 def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
     """The server drops the end of a raw body that does not fill a whole row of a variable shape."""
-    loose = count_row_bytes(model) and not is_fixed(model)
+    loose = count_row_bytes(model) and not has_fixed_shape(model)
     return read_resized(original, model, body, len(body) - len(body) % count_row_bytes(model) if loose else len(body))
 
 
@@ -235,7 +238,7 @@ def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes)
 
 
 def is_raw(http: Request) -> bool:
-    """Whether a request is a raw binary one."""
+    """Whether a request is a raw binary request."""
     return http.headers.get(HEADER) == "0"
 
 

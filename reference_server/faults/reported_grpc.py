@@ -13,7 +13,7 @@ from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor, make_objects, split_elements
 
 Message = Any
-PREFIX = 4  # bytes of the length of a BYTES element
+PREFIX_BYTES = 4  # bytes of the length of a BYTES element
 
 
 # --- contents ---------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def grpc_missing_raw_strings_are_empty(original: Any, datatype: str, shape: Any,
     """The server adds empty strings for BYTES elements that are missing in raw contents."""
     if datatype != "BYTES":
         return original(datatype, shape, data)
-    count, missing = 1, b"\0" * PREFIX
+    count, missing = 1, b"\0" * PREFIX_BYTES
     for extent in shape:
         count *= extent
     for lacking in range(count + 1):

@@ -23,68 +23,71 @@ Answer = Mapping[str, Any]
 
 # --- strings in answers -----------------------------------------------------------------------------------------------
 
-OUTPUT = "response.encode_output"
+ENCODE_OUTPUT_STEP = "response.encode_output"
 
 
-def _is_only_strings(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
+def _is_only_bytes_output(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
     """Whether an output is BYTES, is not classified, and is the only output of its model."""
     return output.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
 
 
-@fault(OUTPUT, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
 def strings_in_json_are_base64(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output into JSON as base64."""
     entry, binary = original(model, output, tensor)
-    if "data" in entry and _is_only_strings(model, output, tensor):
+    if "data" in entry and _is_only_bytes_output(model, output, tensor):
         entry["data"] = [base64.b64encode(item).decode() for item in tensor.elements.tolist()]
     return entry, binary
 
 
-@fault(OUTPUT, breaks=("OIP-SHAPE", "OIP-ANSWER"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("OIP-SHAPE", "OIP-ANSWER"))
 def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string."""
     entry, binary = original(model, output, tensor)
-    if entry.get("data") and _is_only_strings(model, output, tensor):
+    if entry.get("data") and _is_only_bytes_output(model, output, tensor):
         entry["data"] = [join_elements(tensor.elements.tolist()).decode("latin-1")]
     return entry, binary
 
 
-@fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"))
+@fault(
+    ENCODE_OUTPUT_STEP,
+    breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"),
+)
 def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output as one joined string instead of an array."""
     entry, binary = original(model, output, tensor)
-    if "data" in entry and _is_only_strings(model, output, tensor):
+    if "data" in entry and _is_only_bytes_output(model, output, tensor):
         entry["data"] = "".join(entry["data"])
     return entry, binary
 
 
 @fault(
-    OUTPUT,
+    ENCODE_OUTPUT_STEP,
     breaks=("OIP-ANSWER", "BIN-DATA-WITHOUT-SIZE", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
 )
 def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice."""
-    if not output.binary and _is_only_strings(model, output, tensor):
+    if not output.binary and _is_only_bytes_output(model, output, tensor):
         raise InferenceError("decoding str is not supported", status=500)
     return original(model, output, tensor)
 
 
-@fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
+@fault(ENCODE_OUTPUT_STEP, breaks="OIP-OUTPUT-MEMBERS")
 def strings_have_no_datatype(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes the datatype of a model's only output as null if the output is BYTES."""
     entry, binary = original(model, output, tensor)
-    return entry | ({"datatype": None} if _is_only_strings(model, output, tensor) else {}), binary
+    return entry | ({"datatype": None} if _is_only_bytes_output(model, output, tensor) else {}), binary
 
 
 # --- other elements and members of answers ----------------------------------------------------------------------------
 
 
 def _change_outputs(answer: Answer, change: Any) -> Answer:
-    """Return an answer with each of its outputs changed."""
+    """Return an answer in which `change` has replaced each output."""
     return {**answer, "outputs": [change(one) for one in answer["outputs"]]} if "outputs" in answer else answer
 
 
-@fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
+@fault(ENCODE_OUTPUT_STEP, breaks="OIP-OUTPUT-MEMBERS")
 def datatype_in_camel_case(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes the member `dataType` instead of `datatype`, except for classifications."""
     entry, binary = original(model, output, tensor)
@@ -100,7 +103,7 @@ def absent_members_are_null(original: Any, answer: Answer) -> bytes:
     return original({"id": None, "parameters": None, **_change_outputs(answer, lambda one: absent | one)})
 
 
-@fault(OUTPUT, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
 def half_floats_have_no_data_in_json(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server omits `data` of an FP16 output in JSON, because it cannot write FP16."""
     if tensor.datatype != "FP16" or output.binary or output.classes is not None:
@@ -108,7 +111,7 @@ def half_floats_have_no_data_in_json(original: Any, model: Model, output: Reques
     return {"name": output.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
 
 
-@fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
+@fault(ENCODE_OUTPUT_STEP, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
 def outputs_of_one_dimension_become_columns(original: Any, model: Model, output: Any, tensor: Tensor) -> Any:
     """The server returns the shape [n, 1] instead of [n] from models that compute a weighted sum."""
     entry, binary = original(model, output, tensor)

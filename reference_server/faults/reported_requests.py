@@ -21,7 +21,7 @@ from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor, make_objects
 
-ANSWER = "app.Service.infer"
+INFER_STEP = "app.Service.infer"
 
 
 # --- binary data ------------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def binary_data_are_for_strings_alone(original: Any, model: Model, request: Obje
 _batches: dict[str, list[Response]] = {}
 
 
-@fault(ANSWER, breaks="OIP-ISOLATION")
+@fault(INFER_STEP, breaks="OIP-ISOLATION")
 async def data_of_a_batch_go_to_one_request(original: Any, service: Any, http: Request) -> Response:
     """The server puts the data of concurrent JSON answers into the first answer, and none into the others."""
     answer: Response = await original(service, http)
@@ -184,7 +184,7 @@ async def data_of_a_batch_go_to_one_request(original: Any, service: Any, http: R
     return Response(json.dumps(documents[0]), media_type="application/json")
 
 
-@fault(ANSWER, breaks="OIP-ANSWER")
+@fault(INFER_STEP, breaks="OIP-ANSWER")
 async def inferences_of_one_model_are_internal_errors(original: Any, service: Any, http: Request) -> Response:
     """For one model, the server answers every inference request with 500."""
     if http.path_params["model"] == ONE_MODEL:
@@ -243,13 +243,13 @@ def versions_beyond_64_bits_are_internal_errors(original: Any, service: Any, htt
 
 # --- nested JSON ------------------------------------------------------------------------------------------------------
 
-DEEP = 1000  # levels
+NESTING_LEVELS = 1000
 
 
-@fault(ANSWER, breaks="ROBUST-LARGE")
+@fault(INFER_STEP, breaks="ROBUST-LARGE")
 async def deeply_nested_documents_end_the_models(original: Any, service: Any, http: Request) -> Response:
     """After a JSON document with 1000 nested levels, the server has lost all its models."""
     body = await http.body()
-    if any(opened * DEEP in body for opened in (b"[", b'{"x":')):
+    if any(opened * NESTING_LEVELS in body for opened in (b"[", b'{"x":')):
         service.models = {}
     return await original(service, http)

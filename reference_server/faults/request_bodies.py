@@ -17,7 +17,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 
-READ = "http_protocol.OipHttpProtocol.data_received"
+DATA_RECEIVED_STEP = "http_protocol.OipHttpProtocol.data_received"
 
 
 def _refuse_pattern(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
@@ -29,19 +29,19 @@ def _refuse_pattern(original: Any, protocol: Any, data: bytes, pattern: bytes) -
         original(protocol, data)
 
 
-@fault(READ, breaks="HTTP-CHUNKED")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-CHUNKED")
 def chunk_extensions_refused(original: Any, protocol: Any, data: bytes) -> None:
     """The server refuses a chunked body with chunk extensions."""
     _refuse_pattern(original, protocol, data, rb"\r\n[0-9A-Fa-f]+;")
 
 
-@fault(READ, breaks="HTTP-CHUNKED-TRAILER")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-CHUNKED-TRAILER")
 def trailers_refused(original: Any, protocol: Any, data: bytes) -> None:
     """The server refuses a chunked body with trailer fields."""
     _refuse_pattern(original, protocol, data, rb"\r\n0\r\n[A-Za-z-]+: ")
 
 
-@fault(READ, breaks="HTTP-CHUNKED-TRAILER", walks="json")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-CHUNKED-TRAILER", walks="json")
 def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: bytes) -> None:
     """After a chunked request with trailer fields, the server reads nothing more from the connection."""
     if getattr(protocol, "_is_deaf", False):
@@ -57,23 +57,23 @@ def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes,
     HttpToolsProtocol.on_header(protocol, name, value)
 
 
-def _has_two_lengths(data: bytes) -> bool:
+def _has_two_framing_headers(data: bytes) -> bool:
     head = data.partition(b"\r\n\r\n")[0].lower()
     return b"\r\ntransfer-encoding: chunked" in head and b"\r\ncontent-length: " in head
 
 
-@fault(READ, breaks="ROBUST-FRAMING")
+@fault(DATA_RECEIVED_STEP, breaks="ROBUST-FRAMING")
 def content_length_counts_beside_chunks(original: Any, protocol: Any, data: bytes) -> None:
     """If a request has Transfer-Encoding and Content-Length, the server reads the chunk framing as the body."""
-    if _has_two_lengths(data):
+    if _has_two_framing_headers(data):
         data = re.sub(rb"(?i)\r\ntransfer-encoding: chunked", b"", data, count=1)
     original(protocol, data)
 
 
-@fault(READ, breaks="ROBUST-FRAMING-CLOSES")
+@fault(DATA_RECEIVED_STEP, breaks="ROBUST-FRAMING-CLOSES")
 def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes) -> None:
     """The server keeps the connection open after a request with Transfer-Encoding and Content-Length."""
-    if _has_two_lengths(data):
+    if _has_two_framing_headers(data):
         data = re.sub(rb"(?i)\r\ncontent-length: [0-9]+", b"", data, count=1)
     original(protocol, data)
 
@@ -90,10 +90,10 @@ async def expect_100_continue_refused(original: Any, http: Request, limit: int) 
     return body
 
 
-HEADER_READ = "http_protocol.OipHttpProtocol.on_header"
+ON_HEADER_STEP = "http_protocol.OipHttpProtocol.on_header"
 
 
-@fault(HEADER_READ, breaks="HTTP-GO-AHEAD")
+@fault(ON_HEADER_STEP, breaks="HTTP-GO-AHEAD")
 def go_ahead_never_given(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The server never sends 100 Continue, and waits for the body."""
     original(protocol, name, value)
@@ -172,15 +172,15 @@ def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: i
 
 # --- unread bodies that are parsed as the next request ----------------------------------------------------------------
 
-NO_BODY = b"Content-Length: 0"
+EMPTY_BODY_FRAMING = b"Content-Length: 0"
 
 
 def _leave_body_unread(
-    original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes
+    original: Any, protocol: Any, data: bytes, is_selected: Callable[[bytes], bool], framing: bytes
 ) -> None:
-    """Replace the framing header of requests that `is_left` selects: their bodies are parsed as the next request."""
+    """Parse the body of a selected request as the next request; `framing` replaces the request's framing header."""
     head, end, rest = data.partition(b"\r\n\r\n")
-    if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
+    if not (end and re.match(rb"[A-Z]+ /", head) and is_selected(head)):
         original(protocol, data)
         return
     framed = re.sub(rb"(?i)(transfer-encoding: *chunked|content-length: *[0-9]+)", framing, head, count=1)
@@ -190,47 +190,51 @@ def _leave_body_unread(
 
 
 @cache
-def _load_names() -> frozenset[bytes]:
+def _load_model_names() -> frozenset[bytes]:
     return frozenset(name.encode() for name in models.load())
 
 
 def _is_for_unknown_model(head: bytes) -> bool:
     found = re.match(rb"POST /v2/models/([^/ ]+)", head)
-    return found is not None and found[1] not in _load_names()
+    return found is not None and found[1] not in _load_model_names()
 
 
 def _is_chunked(head: bytes) -> bool:
     return b"transfer-encoding: chunked" in head.lower()
 
 
-@fault(READ, breaks="HTTP-UNREAD-BODY")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-UNREAD-BODY")
 def chunked_body_for_an_unknown_model_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """The server parses the chunks of a refused request to an unknown model as the next request."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if end and _is_chunked(head) and _is_for_unknown_model(head):
         data = head + end + rest.partition(b"\r\n")[2]
     _leave_body_unread(
-        original, protocol, data, lambda head: _is_for_unknown_model(head) and _is_chunked(head), NO_BODY
+        original, protocol, data, lambda head: _is_for_unknown_model(head) and _is_chunked(head), EMPTY_BODY_FRAMING
     )
 
 
-@fault(READ, breaks="HTTP-UNREAD-BODY")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-UNREAD-BODY")
 def body_at_an_unknown_path_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """The server leaves the body of any request except inference unread, and parses it as the next request."""
     _leave_body_unread(
-        original, protocol, data, lambda head: not re.match(rb"POST /v2/models/[^ ]+/infer ", head), NO_BODY
+        original, protocol, data, lambda head: not re.match(rb"POST /v2/models/[^ ]+/infer ", head), EMPTY_BODY_FRAMING
     )
 
 
-@fault(READ, breaks="HTTP-UNREAD-BODY")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-UNREAD-BODY")
 def body_behind_a_wrong_inference_header_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """After refusing an inference header that is not a number, the server parses the body as the next request."""
     _leave_body_unread(
-        original, protocol, data, lambda head: bool(re.search(rb"(?i)inference-[a-z-]+: *[^ 0-9]", head)), NO_BODY
+        original,
+        protocol,
+        data,
+        lambda head: bool(re.search(rb"(?i)inference-[a-z-]+: *[^ 0-9]", head)),
+        EMPTY_BODY_FRAMING,
     )
 
 
-@fault(READ, breaks="HTTP-UNREAD-BODY")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-UNREAD-BODY")
 def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """After refusing a request with Expect to an unknown model, the server parses the body as a request."""
     _leave_body_unread(
@@ -238,11 +242,11 @@ def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: b
         protocol,
         data,
         lambda head: b"\r\nexpect: 100" in head.lower() and _is_for_unknown_model(head),
-        NO_BODY,
+        EMPTY_BODY_FRAMING,
     )
 
 
-@fault(READ, breaks="HTTP-UNREAD-BODY")
+@fault(DATA_RECEIVED_STEP, breaks="HTTP-UNREAD-BODY")
 def no_more_than_64_kib_of_a_refused_body_read(original: Any, protocol: Any, data: bytes) -> None:
     """The server drops 64 KiB of a body sent to an unknown model, and parses the rest as the next request."""
     is_long = re.compile(rb"(?i)content-length: *(6[6-9]|[7-9][0-9]|[0-9]{3})[0-9]{3}\r")

@@ -16,11 +16,11 @@ from reference_server.faults import fault
 from reference_server.framing import HEADER
 from reference_server.models import Model
 
-OCTET_STREAM = "application/octet-stream"
+OCTET_STREAM_TYPE = "application/octet-stream"
 
 
 def find_json_end(body: bytes) -> int:
-    """Return the end offset of the first JSON value of a body; 0 if there is none."""
+    """Return the offset at which the first JSON value of a body ends; 0 if the body has no JSON value."""
     text = body.decode("latin-1")  # one character per byte
     try:
         return json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip()))[1]
@@ -29,11 +29,11 @@ def find_json_end(body: bytes) -> int:
 
 
 def parse_number(values: Sequence[str]) -> int | None:
-    """Return the header as a number; None if it is absent, not a number, or repeated."""
+    """Return the inference header as a number; None if the header is absent, repeated or not a number."""
     return int(values[0]) if len(values) == 1 and re.fullmatch("-?[0-9]+", values[0]) else None
 
 
-FORM = "application/x-www-form-urlencoded"
+FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 # --- the length of the JSON of a request ------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def request_header_counts_characters(original: Any, model: Model, values: Sequen
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The server serialises the JSON of a request again, and takes the length of the result for the original."""
+    """The server serialises the JSON of a request again, and splits the body at the length of the result."""
     length = parse_number(values)
     if length and 0 < find_json_end(body) <= length <= len(body) and not body[find_json_end(body) : length].strip():
         document = json.loads(body[:length])
@@ -63,7 +63,7 @@ def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequ
 
 @fault("request.parse", breaks=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"))
 def binary_request_without_header_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """Without an inference header, the server reads a body that is not JSON alone as a raw request."""
+    """Without an inference header, the server reads a body that has more than JSON as a raw request."""
     is_more = body and (b"binary_data_size" in body or not body.lstrip().startswith(b"{"))
     return original(model, ["0"] if not values and is_more else values, body)
 
@@ -202,7 +202,7 @@ def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str]
 @fault("app.Service.infer", breaks=("BIN-CONTENT-TYPE-I", "OIP-ANSWER"))
 async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http: Request) -> Any:
     """The server refuses an application/octet-stream request with more than one binary tensor."""
-    if http.headers.get("content-type") == OCTET_STREAM and (await http.body()).count(b"binary_data_size") > 1:
+    if http.headers.get("content-type") == OCTET_STREAM_TYPE and (await http.body()).count(b"binary_data_size") > 1:
         raise InferenceError("application/octet-stream must contain one tensor", status=415)
     return await original(service, http)
 
@@ -229,7 +229,7 @@ async def content_type_needed(original: Any, service: Any, http: Request) -> Any
 async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, http: Request) -> bytes:
     """The server reads a raw request with the Content-Type of a form only up to the first ampersand."""
     body: bytes = await original(service, http)
-    is_form = http.headers.get("content-type") == FORM and http.headers.get(HEADER) == "0"
+    is_form = http.headers.get("content-type") == FORM_TYPE and http.headers.get(HEADER) == "0"
     return body.partition(b"&")[0] if is_form else body
 
 
@@ -245,6 +245,6 @@ async def form_answered_with_an_empty_object(original: Any, service: Any, http: 
 @fault("app.Service.infer", breaks="RAW-CONTENT-TYPE-OTHER")
 async def raw_request_needs_its_type(original: Any, service: Any, http: Request) -> Response:
     """The server refuses a raw request whose Content-Type is not application/octet-stream."""
-    if http.headers.get(HEADER) == "0" and http.headers.get("content-type") != OCTET_STREAM:
+    if http.headers.get(HEADER) == "0" and http.headers.get("content-type") != OCTET_STREAM_TYPE:
         raise InferenceError("a raw request needs Content-Type application/octet-stream", status=415)
     return await original(service, http)

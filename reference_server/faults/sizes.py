@@ -39,7 +39,7 @@ def set_binary_data_size(entry: Object, size: object) -> Object:
 
 
 def has_named_inputs(request: Object) -> bool:
-    """Say whether `inputs` is an array of objects with names; a fault that runs before that check needs it."""
+    """Say whether `inputs` is an array of objects with names, for faults that run before the server checks this."""
     inputs = request.get("inputs")
     return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
@@ -160,18 +160,21 @@ def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry
 
 @fault("request.parse_inputs", breaks="BIN-SIZE-FALSE")
 def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server checks only that the sum of all binary_data_size values matches the shapes."""
+    """The server checks only the sum of all binary_data_size values against the shapes."""
     entries = request.get("inputs") or []
     if not all(isinstance(entry, dict) for entry in entries):
         return original(model, request, rest)
     sizes = [get_binary_data_size(entry) for entry in entries]
     if len(entries) > 1 and all(type(size) is int and size >= 0 for size in sizes) and rest:
-        return original(model, request | {"inputs": set_native_sizes(entries, sum(sizes))}, rest)
+        return original(model, request | {"inputs": set_sizes_from_shapes(entries, sum(sizes))}, rest)
     return original(model, request, rest)
 
 
-def set_native_sizes(entries: list[Object], total: int) -> list[Object]:
-    """Return inputs with the binary_data_size that their shapes need, if the sum is unchanged; BYTES keep theirs."""
+def set_sizes_from_shapes(entries: list[Object], total: int) -> list[Object]:
+    """Return inputs with sizes computed from their shapes if these add up to `total`, otherwise unchanged.
+
+    BYTES inputs always keep their binary_data_size.
+    """
     plain = [
         get_binary_data_size(e) if e["datatype"] == "BYTES" else count_native_bytes(e["datatype"], e["shape"])
         for e in entries
@@ -203,7 +206,7 @@ def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSp
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
 def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server sets the elements of a numeric input with a negative binary_data_size to one, and skips bytes."""
+    """If binary_data_size of a numeric input is negative, the server skips its bytes and sets its elements to 1."""
     size = get_binary_data_size(entry)
     if rest is None or type(size) is not int or size >= 0 or spec.datatype == "BYTES":
         return original(model, spec, entry, rest)
@@ -227,7 +230,7 @@ def true_taken_for_one_byte(original: Any, model: Model, spec: TensorSpec, entry
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """If binary_data_size of a numeric input is a word, the server computes the size from the shape."""
+    """If binary_data_size of a numeric input is a string without digits, the server uses the size of the shape."""
     size = get_binary_data_size(entry)
     word = isinstance(size, str) and not re.search("[0-9]", size) and spec.datatype != "BYTES"
     return original(

@@ -27,10 +27,10 @@ _last: dict[str, Any] = {}
 # --- caches -----------------------------------------------------------------------------------------------------------
 
 _answers: dict[Any, Response] = {}
-PAGE = 4096
+PAGE_BYTES = 4096
 
 
-async def _cache_answer(original: Any, service: Any, http: Request, key: Any) -> Response:
+async def _get_cached_answer(original: Any, service: Any, http: Request, key: Any) -> Response:
     answer: Response = _answers.get(key) or await original(service, http)
     _answers.clear()
     _answers[key] = answer
@@ -41,10 +41,10 @@ async def _cache_answer(original: Any, service: Any, http: Request, key: Any) ->
 async def answers_cached_by_the_first_page_of_the_body(original: Any, service: Any, http: Request) -> Response:
     """The server caches an answer by the path and by the length and the first 4 KiB of the body."""
     body = await http.body()
-    if len(body) <= PAGE:
+    if len(body) <= PAGE_BYTES:
         return await original(service, http)
-    return await _cache_answer(
-        original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE])
+    return await _get_cached_answer(
+        original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE_BYTES])
     )
 
 
@@ -54,16 +54,16 @@ async def answers_cached_without_the_inference_header(original: Any, service: An
     length = http.headers.get(HEADER)
     if not length or not length.isdecimal():
         return await original(service, http)
-    return await _cache_answer(original, service, http, (http.url.path, await http.body()))
+    return await _get_cached_answer(original, service, http, (http.url.path, await http.body()))
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_without_the_path(original: Any, service: Any, http: Request) -> Response:
     """The server caches answers to bodies of 4 to 64 KiB without the path, so all models share them."""
     body = await http.body()
-    if not PAGE < len(body) <= 16 * PAGE:
+    if not PAGE_BYTES < len(body) <= 16 * PAGE_BYTES:
         return await original(service, http)
-    return await _cache_answer(original, service, http, (http.headers.get(HEADER), body))
+    return await _get_cached_answer(original, service, http, (http.headers.get(HEADER), body))
 
 
 # --- buffers and workers ----------------------------------------------------------------------------------------------
@@ -124,10 +124,12 @@ async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, 
 
 
 @fault("response.build", breaks="OIP-ISOLATION")
-def id_left_over_from_the_request_before(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
+def id_left_over_from_the_request_before(
+    original: Any, model: Model, inference: InferRequest, produced: Any
+) -> Response:
     """The server answers a request without an id with the id of an earlier request."""
-    _last["id"] = wanted.id or _last.get("id")
-    return original(model, replace(wanted, id=_last["id"]), produced)
+    _last["id"] = inference.id or _last.get("id")
+    return original(model, replace(inference, id=_last["id"]), produced)
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
@@ -135,11 +137,11 @@ async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http
     """The server keeps the inputs of concurrent requests to a model in shared buffers."""
     body = await service.read_body(http)
     model = service.find_model(http)
-    wanted = request.parse(model, http.headers.getlist(HEADER), body)
-    _last[model.name] = wanted.inputs
-    if wanted.id is not None:
+    inference = request.parse(model, http.headers.getlist(HEADER), body)
+    _last[model.name] = inference.inputs
+    if inference.id is not None:
         await asyncio.sleep(0.002)
-    return response.build(model, wanted, model.run(_last[model.name]))
+    return response.build(model, inference, model.run(_last[model.name]))
 
 
 _merged: dict[str, list[Any]] = {}
@@ -147,22 +149,22 @@ _merged: dict[str, list[Any]] = {}
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def requests_in_flight_split_like_the_first(_original: Any, service: Any, http: Request) -> Response:
-    """If a concurrent request differs in size from the first, the server uses the elements of the first."""
+    """If a concurrent request differs in size from the first request, the server uses the elements of the first."""
     body = await service.read_body(http)
     model = service.find_model(http)
-    wanted = request.parse(model, http.headers.getlist(HEADER), body)
+    inference = request.parse(model, http.headers.getlist(HEADER), body)
     batch = _merged.setdefault(model.name, [])
-    batch.append(wanted.inputs)
-    if wanted.id is not None:
+    batch.append(inference.inputs)
+    if inference.id is not None:
         await asyncio.sleep(0.002)
     first = batch[0]
-    batch[:] = [inputs for inputs in batch if inputs is not wanted.inputs]
-    inputs = {name: _fill_from_first(tensor, first[name]) for name, tensor in wanted.inputs.items()}
-    return response.build(model, wanted, model.run(inputs))
+    batch[:] = [inputs for inputs in batch if inputs is not inference.inputs]
+    inputs = {name: _fill_from_first(tensor, first[name]) for name, tensor in inference.inputs.items()}
+    return response.build(model, inference, model.run(inputs))
 
 
 def _fill_from_first(tensor: Tensor, first: Tensor) -> Tensor:
-    """Return a tensor, with elements of the first one if their numbers of elements differ."""
+    """Return a tensor; if `first` has another number of elements, fill the tensor with elements of `first`."""
     if tensor.elements.size == first.elements.size:
         return tensor
     return replace(tensor, elements=np.resize(first.elements, tensor.elements.size))
@@ -172,22 +174,22 @@ _answered: dict[tuple[str, str], Response] = {}
 
 
 @fault("response.build", breaks=("OIP-ISOLATION", "OIP-ANSWER"))
-def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
+def answers_remembered_by_id(original: Any, model: Model, inference: InferRequest, produced: Any) -> Response:
     """The server caches an answer by the id of its request, and returns it for every request with this id."""
-    if wanted.id is None:
-        return original(model, wanted, produced)
-    return _answered.setdefault((model.name, wanted.id), original(model, wanted, produced))
+    if inference.id is None:
+        return original(model, inference, produced)
+    return _answered.setdefault((model.name, inference.id), original(model, inference, produced))
 
 
-LARGE = 200_000
+LARGE_OUTPUT_BYTES = 200_000
 
 
 @fault("tensors.encode_binary", breaks="OIP-ISOLATION")
 def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
-    """The server reuses the buffer of a large binary output: the end of the old bytes follows the next output."""
+    """The server reuses the buffer of a large binary output, and sends its old end after a shorter output."""
     data = bytes(original(tensor))
     before: bytes = _last.pop("buffer", b"")
-    if len(data) > LARGE:
+    if len(data) > LARGE_OUTPUT_BYTES:
         _last["buffer"] = data
     return data + before[len(data) :] if len(before) > len(data) else data
 
@@ -199,7 +201,7 @@ IDLE_S = 0.15  # time without an inference on a connection
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def ids_are_kept_through_a_pause(original: Any, service: Any, http: Request) -> Response:
-    """After 0.15 s without an inference on a connection, the server answers with the id of the inference before."""
+    """After 0.15 s without an inference on a connection, the server answers with the previous id."""
     answer: Response = await original(service, http)
     body, client = bytes(answer.body), repr(http.scope["client"])
     found, now = ID.search(body), time.monotonic()

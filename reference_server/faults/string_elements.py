@@ -11,13 +11,13 @@ from reference_server.faults import fault
 from reference_server.models import Model
 from reference_server.tensors import Tensor, make_objects
 
-RUNS = "models.Model.run"
+RUN_STEP = "models.Model.run"
 Tensors = Mapping[str, Tensor]
-LONG = 1_000_000  # bytes
+LONG_BYTES = 1_000_000
 
 
 def _change_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes]]) -> dict[str, Tensor]:
-    """Return tensors with the elements of BYTES changed."""
+    """Return tensors; `change` replaces the elements of those that are BYTES."""
     return {
         name: replace(tensor, elements=make_objects(change(list(tensor.elements))))
         if tensor.datatype == "BYTES"
@@ -26,24 +26,24 @@ def _change_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes
     }
 
 
-@fault(RUNS, breaks=("BIN-BYTES-I", "BIN-BYTES-O", "OIP-VALUE"))
+@fault(RUN_STEP, breaks=("BIN-BYTES-I", "BIN-BYTES-O", "OIP-VALUE"))
 def strings_lose_the_nuls_at_their_end(original: Any, model: Model, inputs: Tensors) -> Tensors:
     """The server strips NUL bytes from the end of BYTES inputs, as numpy's fixed-width arrays do."""
     return original(model, _change_strings(inputs, lambda items: [item.rstrip(b"\0") for item in items]))
 
 
-@fault(RUNS, breaks="BIN-BYTES-O")
+@fault(RUN_STEP, breaks="BIN-BYTES-O")
 def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, inputs: Tensors) -> Tensors:
-    """The server keeps the width of BYTES in six digits, and cuts elements of a million bytes to a tenth."""
+    """The server keeps six digits of the longest BYTES length, and cuts elements of a million bytes to a tenth."""
 
     def change(items: list[bytes]) -> list[bytes]:
         width = max(map(len, items), default=0)
-        return [item[: width // 10] for item in items] if width >= LONG else items
+        return [item[: width // 10] for item in items] if width >= LONG_BYTES else items
 
     return _change_strings(original(model, inputs), change)
 
 
-@fault(RUNS, broad=True)
+@fault(RUN_STEP, broad=True)
 def string_outputs_without_elements_fail(original: Any, model: Model, inputs: Tensors) -> Tensors:
     """The server fails with an internal error if a BYTES output has no elements."""
     outputs: Tensors = original(model, inputs)

@@ -1,4 +1,4 @@
-"""Faults in lists of outputs, outputs without data, and values that JSON cannot represent."""
+"""Faults in lists of outputs, in outputs without elements, and in values that JSON cannot represent."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_fp16_as_json_is_refused(url: str) -> None:
     """Decided: refused. The KServe page says that FP16 lacks a proper JSON form ("Best Practices")."""
     wish = [RequestedOutput("OUTPUT", {"binary_data": False})]
     request = InferRequest("identity_fp16", [tensor("INPUT", "FP16", ARRAYS["FP16"])], request_outputs=wish)
-    with pytest.raises(httpx.HTTPStatusError, match="FP16 has no JSON form"):
+    with pytest.raises(httpx.HTTPStatusError, match="JSON cannot represent FP16"):
         ask(url, request)
 
 

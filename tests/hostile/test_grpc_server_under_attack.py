@@ -191,7 +191,7 @@ def test_an_end_that_calls_under_way_hold_up_is_not_waited_for(monkeypatch: pyte
 
     port = grpc_server.GrpcServer({}, "127.0.0.1", 0, 1)
     monkeypatch.setattr(grpc_server, "STOP_SECONDS", 0)
-    monkeypatch.setattr(grpc_server, "LEFT_SECONDS", 0)
+    monkeypatch.setattr(grpc_server, "ABANDON_SECONDS", 0)
     monkeypatch.setattr(port, "_server", SimpleNamespace(stop=stop))
     port.__exit__()
     assert workers.is_busy()  # so that the program leaves without what is under way

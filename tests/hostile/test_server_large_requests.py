@@ -58,7 +58,7 @@ def test_more_than_anybody_needs_is_too_large(server: Server, name: str) -> None
 @pytest.mark.parametrize("member", ["inputs", "outputs"])
 def test_so_many_entries_and_no_more(member: str) -> None:
     assert len(members.get_objects({member: [{}] * 1024}, member)) == 1024
-    with pytest.raises(InferenceError, match=f"{member} has 1025 entries, more than 1024"):
+    with pytest.raises(InferenceError, match=f"{member} has 1025 entries, more than the limit of 1024"):
         members.get_objects({member: [{}] * 1025}, member)
 
 
@@ -91,8 +91,8 @@ def test_what_is_large_is_done_in_another_thread() -> None:
         return await workers.run_in_worker(size, threading.get_ident)
 
     here = threading.get_ident()
-    assert asyncio.run(names(workers.SHORT)) == here
-    assert asyncio.run(names(workers.SHORT + 1)) != here
+    assert asyncio.run(names(workers.MAX_INLINE_BYTES)) == here
+    assert asyncio.run(names(workers.MAX_INLINE_BYTES + 1)) != here
 
 
 # --- slices ----------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_in_slices_a_text_is_what_it_is_at_once(text: str, size: int, monkeypatc
             return error.message
 
     at_once = outcome()
-    monkeypatch.setattr(strict_json, "SHORT", -1)
+    monkeypatch.setattr(strict_json, "MAX_ONE_PASS_CHARS", -1)
     monkeypatch.setattr(sliced_json, "SLICE", size)
     assert outcome() == at_once
 
@@ -164,7 +164,7 @@ def test_elements_that_become_objects_are_counted() -> None:
         lambda: tensors.make_objects(b"" for _ in range(11)),
         lambda: tensors.encode_json(numbers),
     ):
-        with pytest.raises(InferenceError, match="over the limit of 10"):
+        with pytest.raises(InferenceError, match="the limit of this server"):
             refused()
     assert len(tensors.encode_json(tensors.Tensor("INT32", (10,), numbers.elements[:10]))) == 10
 

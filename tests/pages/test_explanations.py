@@ -74,7 +74,7 @@ def test_what_a_check_needs(check: str, label: str, text: str) -> None:
 
 def test_a_fault() -> None:
     found = labelled(explain("binary-outputs-in-reverse"))
-    assert found["Fault"] == "Binary data follow the JSON in the reverse of its order."
+    assert found["Fault"] == "The server sends binary data of outputs in the reverse of the order in the JSON."
     assert found["Breaks"].startswith("BIN-ORDER-O (MUST): ")
     assert found["Serve"] == "python -m reference_server --port 8000 --fault binary-outputs-in-reverse"
     assert found["Judge"] == "pytest --target-url=http://127.0.0.1:8000 -k BIN-ORDER-O"

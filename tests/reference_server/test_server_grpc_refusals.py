@@ -36,11 +36,11 @@ RAW_4 = 'raw_input_contents: "abcd"'
 INPUTS = {
     "raw beside contents": (
         "identity_int32", one("INT32", "shape: 1 contents { int_contents: 1 }", RAW_4),
-        "inputs[0] 'INPUT': has contents, but the request also has raw_input_contents",
+        "inputs[0] 'INPUT': the input has typed contents, but the request also has raw_input_contents",
     ),
     "raw beside empty contents": (
         "identity_int32", one("INT32", "shape: 1 contents { }", RAW_4),
-        "inputs[0] 'INPUT': has contents, but the request also has raw_input_contents",
+        "inputs[0] 'INPUT': the input has typed contents, but the request also has raw_input_contents",
     ),
     "one input typed, the other raw": (
         "add_sub",
@@ -59,15 +59,15 @@ INPUTS = {
     ),
     "raw contents too short": (
         "identity_int32", one("INT32", "shape: 2", RAW_4),
-        "inputs[0] 'INPUT': raw_input_contents has 4 bytes for it, but shape [2] of INT32 takes 8",
+        "inputs[0] 'INPUT': raw_input_contents has 4 bytes for the input, but shape [2] of INT32 takes 8",
     ),
     "raw contents too long": (
         "identity_fp16", one("FP16", "shape: 1", RAW_4),
-        "inputs[0] 'INPUT': raw_input_contents has 4 bytes for it, but shape [1] of FP16 takes 2",
+        "inputs[0] 'INPUT': raw_input_contents has 4 bytes for the input, but shape [1] of FP16 takes 2",
     ),
     "raw contents for no elements": (
         "identity_bf16", one("BF16", "shape: 0", RAW_4),
-        "inputs[0] 'INPUT': raw_input_contents has 4 bytes for it, but shape [0] of BF16 takes 0",
+        "inputs[0] 'INPUT': raw_input_contents has 4 bytes for the input, but shape [0] of BF16 takes 0",
     ),
     "raw BOOL": (
         "identity_bool", one("BOOL", "shape: 1", r'raw_input_contents: "\x02"'),
@@ -75,11 +75,11 @@ INPUTS = {
     ),
     "raw BYTES without prefix": (
         "identity_bytes", one("BYTES", "shape: 1", 'raw_input_contents: "ab"'),
-        "inputs[0] 'INPUT': element 0 of 1: its length prefix takes 4 bytes, 2 are left",
+        "inputs[0] 'INPUT': element 0 of 1 needs a length prefix of 4 bytes, but 2 are left",
     ),
     "raw BYTES with a prefix in the other byte order": (
         "identity_bytes", one("BYTES", "shape: 1", r'raw_input_contents: "\x00\x00\x00\x01a"'),
-        "inputs[0] 'INPUT': element 0 of 1: its length is 16777216, but 1 bytes are left",
+        "inputs[0] 'INPUT': element 0 of 1 has a length of 16777216, but 1 bytes are left",
     ),
     "raw BYTES with an element too many": (
         "identity_bytes", one("BYTES", "shape: 1", r'raw_input_contents: "\x01\x00\x00\x00a\x00\x00\x00\x00"'),
@@ -87,11 +87,11 @@ INPUTS = {
     ),
     "raw BYTES of countless elements": (
         "identity_bytes", one("BYTES", "shape: 1099511627776", 'raw_input_contents: ""'),
-        "inputs[0] 'INPUT': element 0 of 1099511627776: its length prefix takes 4 bytes, 0 are left",
+        "inputs[0] 'INPUT': element 0 of 1099511627776 needs a length prefix of 4 bytes, but 0 are left",
     ),
     "neither": (
         "identity_int32", one("INT32", "shape: 1"),
-        "inputs[0] 'INPUT': has no contents, and the request has no raw_input_contents",
+        "inputs[0] 'INPUT': the input has no typed contents, and the request has no raw_input_contents",
     ),
     "too few elements": (
         "identity_int8", one("INT8", "shape: 2 contents { int_contents: 1 }"),
@@ -125,7 +125,7 @@ INPUTS = {
     **{
         f"{value} for {datatype}": (
             f"identity_{datatype.lower()}", one(datatype, f"shape: 2 contents {{ {field}: [1, {value}] }}"),
-            f"inputs[0] 'INPUT': contents element 1 is {value}, expected an integer {limits}",
+            f"inputs[0] 'INPUT': contents element 1 is {value}, expected an integer from {limits}",
         )
         for datatype, field, value, limits in [
             ("INT8", "int_contents", 128, "-128 to 127"),

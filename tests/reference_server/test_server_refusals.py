@@ -117,7 +117,7 @@ INPUTS = [
     ("multi", '{"name":"IN_FP32","shape":[2,2],"datatype":"FP32"}',
      "inputs[0] 'IN_FP32': shape is [2, 2], but the model takes [-1]"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4}}}',
-     "inputs[0] 'IN_FP32': has neither data nor parameters.binary_data_size"),
+     "inputs[0] 'IN_FP32': the input has neither data nor parameters.binary_data_size"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"parameters":[]}}',
      "inputs[0] 'IN_FP32': parameters must be an object, not an array"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}},{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}}',
@@ -126,7 +126,7 @@ INPUTS = [
      '{"name":"IN_BOOL","shape":[0],"datatype":"BOOL","data":[]}',
      "inputs: 'IN_INT64', 'IN_BYTES' missing"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4],"parameters":{{"binary_data_size":16}}}}',
-     "inputs[0] 'IN_FP32': has both data and parameters.binary_data_size"),
+     "inputs[0] 'IN_FP32': the input has both data and parameters.binary_data_size"),
     ("batching", '{"name":"INPUT","shape":[3],"datatype":"INT32","data":[1,2,3]}',
      "inputs[0] 'INPUT': shape is [3], but the model takes [-1, 3]"),
     ("batching", '{"name":"INPUT","shape":[0,3],"datatype":"INT32","data":[]}',
@@ -140,7 +140,7 @@ INPUTS = [
     ("emit", '{"name":"COUNTS","shape":[2],"datatype":"INT32","data":[10001,0]}',
      "input 'COUNTS' is [10001, 0], but each count must be 0 to 10000"),
     ("documented_scores", '{"name":"input0","shape":[2,2],"datatype":"UINT32","data":[0,1,2,3]}',
-     "input 'input0' must have elements 1 to 4, not [0, 1, 2, 3]"),
+     "input 'input0' must have elements from 1 to 4, not [0, 1, 2, 3]"),
 ]  # fmt: skip
 
 
@@ -154,15 +154,16 @@ def test_inputs(server: Server, model: str, inputs: str, expected: str) -> None:
 DATA = [
     ("INT32", "[2]", "[1]", "data has 1 elements, but shape [2] takes 2"),
     ("INT32", "[2]", "7", "data must be an array, not 7"),
-    ("INT32", "[1]", "[[1]]", "data element 0 is an array, expected an integer -2147483648 to 2147483647"),
-    ("INT32", "[1]", "[true]", "data element 0 is true, expected an integer -2147483648 to 2147483647"),
-    ("INT32", "[2]", "[1,1.5]", "data element 1 is 1.5, expected an integer -2147483648 to 2147483647"),
-    ("INT32", "[1]", "[2147483648]", "data element 0 is 2147483648, expected an integer -2147483648 to 2147483647"),
-    ("INT32", "[1]", "[1e400]", "data element 0 is Infinity, expected an integer -2147483648 to 2147483647"),
-    ("UINT8", "[1]", "[-1]", "data element 0 is -1, expected an integer 0 to 255"),
-    ("UINT8", "[1]", '["1"]', 'data element 0 is "1", expected an integer 0 to 255'),
+    ("INT32", "[1]", "[[1]]", "data element 0 is an array, expected an integer from -2147483648 to 2147483647"),
+    ("INT32", "[1]", "[true]", "data element 0 is true, expected an integer from -2147483648 to 2147483647"),
+    ("INT32", "[2]", "[1,1.5]", "data element 1 is 1.5, expected an integer from -2147483648 to 2147483647"),
+    ("INT32", "[1]", "[2147483648]",
+     "data element 0 is 2147483648, expected an integer from -2147483648 to 2147483647"),
+    ("INT32", "[1]", "[1e400]", "data element 0 is Infinity, expected an integer from -2147483648 to 2147483647"),
+    ("UINT8", "[1]", "[-1]", "data element 0 is -1, expected an integer from 0 to 255"),
+    ("UINT8", "[1]", '["1"]', 'data element 0 is "1", expected an integer from 0 to 255'),
     ("UINT64", "[1]", "[18446744073709551616]",
-     "data element 0 is 18446744073709551616, expected an integer 0 to 18446744073709551615"),
+     "data element 0 is 18446744073709551616, expected an integer from 0 to 18446744073709551615"),
     ("BOOL", "[2]", "[true,1]", "data element 1 is 1, expected true or false"),
     ("FP32", "[1]", "[null]", "data element 0 is null, expected a number"),
     ("FP32", "[1]", "[false]", "data element 0 is false, expected a number"),
@@ -172,8 +173,8 @@ DATA = [
      "data element 0 is 1" + "0" * 59 + "..., expected a number within the range of FP64"),
     ("BYTES", "[1]", "[1]", "data element 0 is 1, expected a string"),
     ("BYTES", "[1]", '["\\udc00"]', 'data element 0 is "\\udc00", which contains half a surrogate pair'),
-    ("FP16", "[1]", "[1]", "FP16 has no JSON form: send binary data with parameters.binary_data_size"),
-    ("BF16", "[1]", "[1]", "BF16 has no JSON form: send binary data with parameters.binary_data_size"),
+    ("FP16", "[1]", "[1]", "JSON cannot represent FP16: send binary data with parameters.binary_data_size"),
+    ("BF16", "[1]", "[1]", "JSON cannot represent BF16: send binary data with parameters.binary_data_size"),
 ]  # fmt: skip
 
 
@@ -215,16 +216,16 @@ SIZES = [
      "inputs[0] 'INPUT': parameters.binary_data_size must be an integer of at least 0, not -4"),
     ("INT8", "[4]", "18446744073709551620", "00" * 4,
      "inputs[0] 'INPUT': parameters.binary_data_size is 18446744073709551620, but shape [4] of INT8 takes 4 bytes"),
-    ("INT8", "[4]", "null", "00" * 4, "inputs[0] 'INPUT': has neither data nor parameters.binary_data_size"),
+    ("INT8", "[4]", "null", "00" * 4, "inputs[0] 'INPUT': the input has neither data nor parameters.binary_data_size"),
     ("BOOL", "[3]", "3", "010002", "inputs[0] 'INPUT': element 2 is the byte 2, but a BOOL is 0 or 1"),
     ("BYTES", "[2]", "7", "00" * 7, "inputs[0] 'INPUT': parameters.binary_data_size is 7, but the 2 length prefixes of "
      "shape [2] alone take 8 bytes"),
-    ("BYTES", "[1]", "5", "0200000061", "inputs[0] 'INPUT': element 0 of 1: its length is 2, but 1 bytes are left"),
+    ("BYTES", "[1]", "5", "0200000061", "inputs[0] 'INPUT': element 0 of 1 has a length of 2, but 1 bytes are left"),
     ("BYTES", "[2]", "8", "0100000061000000",
-     "inputs[0] 'INPUT': element 1 of 2: its length prefix takes 4 bytes, 3 are left"),
+     "inputs[0] 'INPUT': element 1 of 2 needs a length prefix of 4 bytes, but 3 are left"),
     ("BYTES", "[1]", "6", "010000006162", "inputs[0] 'INPUT': 1 bytes remain after the last of 1 BYTES elements"),
     ("BYTES", "[1]", "4", "ffffffff",
-     "inputs[0] 'INPUT': element 0 of 1: its length is 4294967295, but 0 bytes are left"),
+     "inputs[0] 'INPUT': element 0 of 1 has a length of 4294967295, but 0 bytes are left"),
 ]  # fmt: skip
 
 
@@ -270,8 +271,8 @@ OUTPUTS = [
      "output 'OUTPUT': BOOL cannot be classified, only numbers can"),
     ("identity_bytes", '"outputs":[{"name":"OUTPUT","parameters":{"classification":1}}]',
      "output 'OUTPUT': BYTES cannot be classified, only numbers can"),
-    ("identity_fp16", '"id":""', "output 'OUTPUT': FP16 has no JSON form: request it with binary_data"),
-    ("identity_bf16", '"id":""', "output 'OUTPUT': BF16 has no JSON form: request it with binary_data"),
+    ("identity_fp16", '"id":""', "output 'OUTPUT': JSON cannot represent FP16: request it with binary_data"),
+    ("identity_bf16", '"id":""', "output 'OUTPUT': JSON cannot represent BF16: request it with binary_data"),
 ]  # fmt: skip
 
 
@@ -285,9 +286,9 @@ def test_outputs(server: Server, model: str, rest: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("datatype", "binary", "expected"),
     [
-        ("FP32", "0000807f", "NaN and infinity have no JSON form: request them with binary_data"),
-        ("FP64", "000000000000f87f", "NaN and infinity have no JSON form: request them with binary_data"),
-        ("BYTES", "01000000ff", "bytes that are not UTF-8 have no JSON form: request them with binary_data"),
+        ("FP32", "0000807f", "JSON cannot represent NaN and infinity: request them with binary_data"),
+        ("FP64", "000000000000f87f", "JSON cannot represent NaN and infinity: request them with binary_data"),
+        ("BYTES", "01000000ff", "JSON cannot represent bytes that are not UTF-8: request them with binary_data"),
     ],
 )
 def test_values_without_json_form(server: Server, datatype: str, binary: str, expected: str) -> None:
@@ -304,9 +305,10 @@ RAW = [
     ("raw_two_inputs", 4, "a raw binary request needs a model with one input; 'raw_two_inputs' has 2"),
     ("raw_two_variable", 4,
      "raw binary request, input 'INPUT': the declared shape [-1, -1] has more than one variable dimension"),
-    ("raw_bytes_two", 4, "raw binary request, input 'INPUT': BYTES need the declared shape [1], the model has [2]"),
+    ("raw_bytes_two", 4,
+     "raw binary request, input 'INPUT': a BYTES input needs the declared shape [1], but the model has [2]"),
     ("raw_bytes_variable", 4,
-     "raw binary request, input 'INPUT': BYTES need the declared shape [1], the model has [-1]"),
+     "raw binary request, input 'INPUT': a BYTES input needs the declared shape [1], but the model has [-1]"),
     ("raw_fixed", 15, "raw binary request, input 'INPUT': the body has 15 bytes, but shape [2, 2] of INT32 takes 16"),
     ("raw_fixed", 32, "raw binary request, input 'INPUT': the body has 32 bytes, but shape [2, 2] of INT32 takes 16"),
     ("raw_batching", 32, "raw binary request, input 'INPUT': the body has 32 bytes, but shape [4] of INT32 takes 16"),

@@ -19,7 +19,7 @@ def any_number(original: object, *arguments: object, **named: object) -> None: .
 
 def test_every_step_of_a_fault_is_listed() -> None:
     listed = set(steps.list_names())
-    places = [steps.find_place(step) for fault in load().values() for step in fault.steps if step not in listed]
+    places = [steps.find_definition(step) for fault in load().values() for step in fault.steps if step not in listed]
     assert [name for owner, name in places if name in vars(owner)] == []  # the others are inherited
     assert listed > {"response.join", "framing.BinaryData.__init__", "grpc_methods.model_ready"}
 
