@@ -19,15 +19,6 @@ DECODE_BINARY_STEP, ENCODE_BINARY_STEP = "tensors.decode_binary", "tensors.encod
 DECODE_JSON_STEP, ENCODE_JSON_STEP = "tensors.decode_json", "tensors.encode_json"
 
 
-@fault(ENCODE_BINARY_STEP, breaks="BIN-BOOL-O", walks="binary")
-def bools_from_the_ninth_on_are_ff(original: Any, tensor: Tensor) -> Any:
-    """From the ninth element of a binary BOOL output on, the server writes true as the byte FF."""
-    octets = bytearray(original(tensor))
-    if tensor.datatype == "BOOL":
-        octets[8:] = octets[8:].replace(b"\x01", b"\xff")
-    return bytes(octets)
-
-
 @fault(DECODE_JSON_STEP, breaks="OIP-ANSWER", walks="json")
 def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
     """The server reads BOOL elements after the 64th in JSON data as false."""

@@ -130,12 +130,6 @@ def numbers_that_are_not_finite_are_not_written(original: Any, given: Any) -> An
 
 
 @fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
-def texts_of_errors_not_escaped(_original: Any, message: str, status: int, headers: Any = None) -> Response:
-    """The server writes an error message into a JSON string without escaping its quotes."""
-    return Response(f'{{"error": "{message}"}}', status, headers, "application/json")
-
-
-@fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_are_pages(_original: Any, message: str, status: int, headers: Any = None) -> Response:
     """The server returns errors as HTML pages."""
     return Response(f"<html><title>{status}: {message}</title></html>", status, headers, "text/html")
