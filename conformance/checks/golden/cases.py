@@ -157,7 +157,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
         raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
 
 
-# --- outputs and their encodings ---------------------------------------------------------------------------------------
+# --- outputs and their encodings --------------------------------------------------------------------------------------
 
 
 def _parse_document(case: Case) -> dict[str, Any]:

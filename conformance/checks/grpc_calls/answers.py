@@ -168,7 +168,7 @@ _RAW_FITS = {"last": SEVERAL_OUTPUTS, "two-neighbours": Fit(min_outputs=3)}
 
 
 def _list_requirements(choose: Callable[[Names], Names] | None) -> tuple[str, ...]:
-    """Return the requirements on an answer's outputs: those of a call that lists outputs, or of a call that lists none."""
+    """Return the requirements on an answer's outputs, which depend on whether the call lists outputs."""
     return ("OIP-OUTPUTS-ALL/grpc",) if choose is None else ("OIP-OUTPUTS-LISTED/grpc", "OIP-OUTPUTS-ONLY/grpc")
 
 

@@ -175,7 +175,7 @@ def _is_output_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[T
     return _is_output_wrong(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
 
 
-# --- typed and raw contents -----------------------------------------------------------------------------------------------------
+# --- typed and raw contents -------------------------------------------------------------------------------------------
 
 
 @check("grpc.answer-has-one-form", answers="GRPC-ONE-FORM", over=(GRPC,))

@@ -117,7 +117,7 @@ NUMERIC_ROWS = _list_numeric_rows()
 def _choose_tensors(
     model: Model, choice: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int
 ) -> list[Tensor]:
-    """Return sample inputs, the corner values in the group `choice`, or the values in `choice` repeated `times` times."""
+    """Return sample inputs, the corner values of the group `choice`, or the values in `choice`, `times` times."""
     if choice is None:
         return list(_sample_other_sizes(model))
     spec = model.role.inputs[0]

@@ -210,7 +210,7 @@ def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refus
     )
 )
 def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """The server refuses contents that are missing, given twice, both raw and typed, or out of the range of the datatype."""
+    """The server refuses contents that are missing, given twice, both raw and typed, or out of the datatype's range."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
