@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.checks.raw.raw_answers import (
     FLOATS,
-    NOTHING_TAKEN,
+    NO_RAW_ANSWER,
     NUMBERS,
     STRINGS,
     VARIABLE_NUMBERS,
@@ -122,14 +122,15 @@ def request_of_another_type_is_served(
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
         expect(reply).answered()
         with block_if(
-            lambda: is_wrong(lambda: expect_correct_outputs(target, model, first, tensor)), "so it is without"
+            lambda: is_wrong(lambda: expect_correct_outputs(target, model, first, tensor)),
+            "the answer to the raw request with its usual Content-Type is also wrong",
         ):
             expect_correct_outputs(target, model, reply, tensor)
         return
     tensor = model.tensor(VALUES)
     message = model.raw(bytes(tensor.to_bytes()))
     reply = target.infer(message.with_header("Content-Type", content_type))
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply).answered()
     expect_agreement(target, model, reply, tensor)
 
@@ -152,7 +153,7 @@ def model_of_one_input_is_served(target: Target, model: Model, own: bool = False
         expect_own_served(target, model)
         return
     reply = send_raw(target, model, make_sample(model))
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply).answered()
 
 
@@ -191,7 +192,7 @@ def _expect_first_output_shape(target: Target, model: Model, shape: Sequence[int
     """Expect the first output to have the input's shape, and the correct values, which RAW-ENCODING judges."""
     tensor = make_sample(model, shape)
     reply = send_raw(target, model, tensor)
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply).answered()
     output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
@@ -240,6 +241,7 @@ def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes
 
 
 def _expect_bytes_served(target: Target, model: Model, content: bytes) -> None:
+    """Expect the correct answer to a raw request with a length prefix before the content."""
     # With a prefix, the body is right for both interpretations of RAW-BYTES-BODY: one element, or prefix and content.
     prefixed = len(content).to_bytes(4, "little") + content
     readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
@@ -254,10 +256,10 @@ def _expect_bytes_served(target: Target, model: Model, content: bytes) -> None:
     ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
 )
 def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> str:
-    """The server reads a raw BYTES body as the element itself, or as a length and the element."""
+    """The server reads a raw BYTES body as the element itself, or as a length prefix and the element."""
     reply = target.infer(model.raw(body))
     if is_refused(target, model, reply):
-        return "refused: a length is wanted in front"
+        return "refused: the server requires a length prefix"
     whole = model.tensor([body], (1,))
     if not is_met(lambda: expect_agreement(target, model, reply, whole)):
         read = model.tensor([body[PREFIX:]], (1,))
@@ -280,9 +282,9 @@ ANSWERS = (
 
 
 def _expect_raw_answered(target: Target, model: Model) -> Reply:
-    """Send a raw request that every server with support for raw requests accepts; expect an answer."""
+    """Expect an answer to a raw request with a sample input of the model."""
     reply = target.infer(model.raw(bytes(make_sample(model).to_bytes())))
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply, "RAW-BYTES" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE-INPUT").answered()
     return reply
 
@@ -306,6 +308,7 @@ def answer_is_framed_like_others(target: Target, model: Model, own: bool = False
 
 
 def _expect_data_in_order(reply: Reply, model: Model) -> None:
+    """Expect binary data in the order of the outputs in the JSON; report only data in reverse order."""
     data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([make_sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]
@@ -313,5 +316,9 @@ def _expect_data_in_order(reply: Reply, model: Model) -> None:
         names = [name for name in reply.answer.names() if name in data]
         expected = f"the binary data of {' before those of '.join(names)}, as in the JSON"
         raise UnmetError(
-            expected, "the same in reverse", reply, requirement="BIN-ORDER-O", offset=reply.answer.json_end
+            expected,
+            "these binary data in reverse order",
+            reply,
+            requirement="BIN-ORDER-O",
+            offset=reply.answer.json_end,
         )
