@@ -175,7 +175,7 @@ def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind
 
 
 def _build_role_request(target: GrpcTarget, model: Model, kind: str, number: int) -> InferRequest:
-    """Return a request to the model of a role, whose id and values only request number `number` has."""
+    """Return request `number` to the model of a role; the id and values are unique to this request."""
     identity = f"request-{number}"
     if kind == "classes":
         scores = model.tensor([float((number * 7 + k * 13) % 97) for k in range(4)])
@@ -190,7 +190,7 @@ def _build_role_request(target: GrpcTarget, model: Model, kind: str, number: int
 
 
 def _build_own_request(_: GrpcTarget, model: Model, kind: str, number: int) -> InferRequest:
-    """Return a request to a deployed model, whose id and values depend on the number of the request."""
+    """Return request `number` to a deployed model; the id and values depend on the number."""
     tensors: Sequence[Tensor] = model.build_salted_inputs(1 + number % 8, number)
     identity, send = f"request-{number}", "binary" if kind == "raw" else "json"
     if kind == "classes":
@@ -204,7 +204,7 @@ def _build_own_request(_: GrpcTarget, model: Model, kind: str, number: int) -> I
 
 
 def _choose_encoding(number: int) -> Form:
-    """Return the encoding of the contents of a request: typed or raw, alternating between rounds of `MODELS`."""
+    """Return whether request `number` has typed or raw contents, which alternate between rounds of `MODELS`."""
     return "json" if number // len(MODELS) % 2 else "binary"
 
 

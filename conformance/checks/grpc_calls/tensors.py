@@ -117,7 +117,10 @@ NUMERIC_ROWS = _list_numeric_rows()
 def _choose_tensors(
     model: Model, choice: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int
 ) -> list[Tensor]:
-    """Return sample inputs, the corner values of the group `choice`, or the values in `choice`, `times` times."""
+    """Return sample inputs, the corner values in a group, or given values repeated `times` times.
+
+    `choice` is None, the name of the group, or the values.
+    """
     if choice is None:
         return list(_sample_other_sizes(model))
     spec = model.role.inputs[0]

@@ -46,7 +46,7 @@ VARIABLE = Fit(is_variable=True)
 
 
 def _request_mixed_encodings(*strings: str) -> RequestBuilder:
-    """Return a builder of a request to `multi`; it returns these strings as JSON, between two binary outputs."""
+    """Return a builder of a request to `multi` whose answer has these strings as JSON between binary outputs."""
 
     def build_request(model: Model) -> InferRequest:
         tensors = [*model.sample()[:-1], Tensor.from_values("IN_BYTES", "BYTES", strings)]
@@ -66,7 +66,7 @@ def _request_with_id(letters: str) -> RequestBuilder:
 
 
 def _request_long_json(count: int) -> RequestBuilder:
-    """Return a builder of a request to `multi`; it returns `count` strings as JSON, beside binary outputs."""
+    """Return a builder of a request to `multi` whose answer has `count` strings as JSON beside binary outputs."""
 
     def build_request(model: Model) -> InferRequest:
         tensors = [*model.sample()[:-1], Tensor.from_values("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]

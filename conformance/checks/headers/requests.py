@@ -139,9 +139,9 @@ HEADER_SPELLINGS = (
         for name in HEADER_SPELLINGS
     ],
 )
-def inference_header_in_any_case(target: Target, model: Model, name: str, make: MessageBuilder) -> None:
+def inference_header_in_any_case(target: Target, model: Model, name: str, build_message: MessageBuilder) -> None:
     """The server recognises the inference header in any mix of upper and lower case."""
-    message = make(model)
+    message = build_message(model)
     respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
     reply = target.infer(respelled)
     with block_if(
@@ -292,18 +292,20 @@ FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
 @check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CONTENT-TYPE-OTHER", role="identity_uint8")
 @rows(
     *[
-        Row(row, (make, content_type), needs=needs, fit=fit if row in CONTENT_TYPE_ROWS_FOR_ANY_MODEL else None)
+        Row(
+            row, (build_message, content_type), needs=needs, fit=fit if row in CONTENT_TYPE_ROWS_FOR_ANY_MODEL else None
+        )
         for name, content_type in OTHER_CONTENT_TYPES.items()
-        for form, (make, needs, fit) in FORMS.items()
+        for form, (build_message, needs, fit) in FORMS.items()
         for row in (f"{form}-as-{name}",)
         if content_type is not None or form == "json"  # separate advice covers the others
     ]
 )
 def content_type_of_something_else_alters_nothing(
-    target: Target, model: Model, make: MessageBuilder, content_type: str | None
+    target: Target, model: Model, build_message: MessageBuilder, content_type: str | None
 ) -> str:
     """The server refuses a request under an unrelated content type, or answers it correctly."""
-    message = make(model)
+    message = build_message(model)
     expected = model.expected(_make_form_data_inputs(model, is_raw=message.json_length == 0))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
     if is_refused(target, model, reply):

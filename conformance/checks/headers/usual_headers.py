@@ -33,7 +33,7 @@ _ALSO_WRONG = "the answer to the request without these headers is also wrong"
     ],
 )
 def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: Form) -> str:
-    """The server answers a request with the headers of a common client or proxy as it answers it without them."""
+    """The headers of a common client or proxy do not change the answer to a request."""
     if form == "json":
         require_json(model)
     tensors, usual = model.sample(), USUAL_HEADERS[name]

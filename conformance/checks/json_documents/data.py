@@ -175,7 +175,7 @@ TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
 
 
 def _spell_bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
-    """Return `count` JSON texts and their boolean values: true at the indices in `true`, or at all if None."""
+    """Return `count` JSON texts and their boolean values: true at the indices in `true`; None means all."""
     places = range(count) if true is None else true
     return [("true", True) if place in places else ("false", False) for place in range(count)]
 

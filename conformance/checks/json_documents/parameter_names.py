@@ -72,7 +72,7 @@ WITH_BINARY_DATA: Mapping[str, RequestBuilder] = {
 
 
 def _make_rows() -> Iterator[Row]:
-    """Yield rows for each place of parameters: with all names, and with each group of names; some with binary data."""
+    """Yield rows with all names, and rows with a group of names, for parameters of the request, inputs and outputs."""
     for place in PLACES:
         yield _make_row("every-name", place)
         yield _make_row("every-name", place, has_binary_data=True)
@@ -84,6 +84,7 @@ def _make_rows() -> Iterator[Row]:
 
 
 def _make_row(name: str, place: str, *, has_binary_data: bool = False) -> Row:
+    """Return a row with the names of a group, in the parameters of the request, inputs or outputs."""
     added = _assign_values({**EVERY_NAME, **NAMES}[name])
     if not has_binary_data:
         return Row(f"{name}-of-{place}", (place, added, _make_json_request), role="add_sub")
@@ -92,6 +93,7 @@ def _make_row(name: str, place: str, *, has_binary_data: bool = False) -> Row:
 
 
 def _assign_values(names: Sequence[str]) -> dict[str, Any]:
+    """Return parameters with these names."""
     return {name: VALUES[index % len(VALUES)] for index, name in enumerate(names)}
 
 

@@ -68,15 +68,15 @@ VERSIONED_ROLES = ("identity_int32", "identity_bool", "rank0", "multi", "scores_
 
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
 @rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
-def model_metadata_describes_the_model(target: Target, model: Model, own: bool = False) -> None:
+def model_metadata_describes_the_model(target: Target, model: Model, is_deployed: bool = False) -> None:
     """Model metadata give a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
-    if own:  # the suite knows nothing else about a deployed model
+    if is_deployed:  # the suite knows nothing else about a deployed model
         _expect_known_datatypes(reply, document)
     else:
         _expect_role_described(reply, document, model)
-    if own or model.role.name in VERSIONED_ROLES:
+    if is_deployed or model.role.name in VERSIONED_ROLES:
         _expect_same_metadata_with_version(target, model)
 
 

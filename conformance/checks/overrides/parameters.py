@@ -51,8 +51,8 @@ def _set_output_members(members: dict[str, Any], **request_parameters: Any) -> E
     return list_output
 
 
-def _make_row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
-    return Row(name, (edit, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
+def _make_row(name: str, edit_document: Edit, form: str | None, requirement: str) -> Row:
+    return Row(name, (edit_document, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
 
 
 ROWS = (
@@ -99,11 +99,13 @@ ROWS = (
 
 @check("overrides.parameter-at-another-place-changes-no-form", role=ROLE)
 @rows(*ROWS)
-def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str | None) -> str:
-    """The server lets no misplaced parameter override a parameter at its defined place or change a value."""
+def parameter_at_another_place_changes_no_form(
+    target: Target, model: Model, edit_document: Edit, form: str | None
+) -> str:
+    """A misplaced parameter neither overrides a correctly placed parameter nor changes a value."""
     require_json(model)
     plain, name = model.request(send="json"), model.list_comparable_outputs()[0]
-    reply = target.send(plain.encode_with(lambda document: edit(document, name)), fresh=True)
+    reply = target.send(plain.encode_with(lambda document: edit_document(document, name)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     if form is not None:

@@ -90,11 +90,13 @@ ENCODED = (
     Row("own-64-kib", (None, "large"), fit=replace(FLOATS, is_variable=True)),
 )
 def body_is_binary_tensor_data(
-    target: Target, model: Model, shape: Sequence[int] | None, own: Change | str | None = None
+    target: Target, model: Model, shape: Sequence[int] | None, own_change: Change | str | None = None
 ) -> None:
     """The server reads a raw body as little-endian elements of native size, row by row."""
-    if own is not None:
-        expect_own_values(target, model, (lambda _: make_large_inputs(model)) if isinstance(own, str) else own)
+    if own_change is not None:
+        expect_own_values(
+            target, model, (lambda _: make_large_inputs(model)) if isinstance(own_change, str) else own_change
+        )
         return
     tensor = make_sample(model, shape)
     expect_agreement(target, model, send_raw(target, model, tensor), tensor)
@@ -114,10 +116,10 @@ TYPES = (("as-json", JSON), ("without-content-type", None))
     *[Row(f"own-{name}", (content_type, True), fit=ONE_INPUT) for name, content_type in TYPES],
 )
 def request_of_another_type_is_served(
-    target: Target, model: Model, content_type: str | None, own: bool = False
+    target: Target, model: Model, content_type: str | None, is_deployed: bool = False
 ) -> None:
     """The server accepts a raw request with Content-Type application/json, or without any."""
-    if own:
+    if is_deployed:
         first, tensor = expect_own_served(target, model)
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
         expect(reply).answered()
@@ -147,9 +149,9 @@ def request_of_another_type_is_served(
     Row("documented", role="documented_raw"),
     Row("own", (True,), fit=ONE_INPUT),
 )
-def model_of_one_input_is_served(target: Target, model: Model, own: bool = False) -> None:
+def model_of_one_input_is_served(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server answers a raw request to a model with one input."""
-    if own:
+    if is_deployed:
         expect_own_served(target, model)
         return
     reply = send_raw(target, model, make_sample(model))
@@ -232,10 +234,14 @@ CONTENTS = (
     Row("own-nul", (None, b"a\x00b\x00"), fit=STRINGS),
     Row("own-256-bytes", (None, b"x" * 256), fit=STRINGS),
 )
-def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes | None, own: bytes = b"") -> None:
+def bytes_of_one_element_are_served(
+    target: Target, model: Model, content: bytes | None, own_content: bytes = b""
+) -> None:
     """The server passes the body of a raw request to a BYTES input of shape [1] unchanged."""
     if content is None:
-        expect_own_values(target, model, lambda tensors: fill_strings(tensors, [own]) if own else list(tensors))
+        expect_own_values(
+            target, model, lambda tensors: fill_strings(tensors, [own_content]) if own_content else list(tensors)
+        )
     else:
         _expect_bytes_served(target, model, content)
 
@@ -291,19 +297,19 @@ def _expect_raw_answered(target: Target, model: Model) -> Reply:
 
 @check("raw.every-output-is-binary", answers="RAW-OUTPUTS")
 @rows(*ANSWERS)
-def every_output_is_binary(target: Target, model: Model, own: bool = False) -> None:
+def every_output_is_binary(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server returns every output of the model as binary data to a raw request."""
-    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
+    reply = expect_own_served(target, model)[0] if is_deployed else _expect_raw_answered(target, model)
     expect(reply).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
 @check("raw.answer-is-framed-like-others", answers=("RAW-OUTPUTS", *FRAMING, "BIN-ORDER-O"))
 @rows(*ANSWERS)
-def answer_is_framed_like_others(target: Target, model: Model, own: bool = False) -> None:
+def answer_is_framed_like_others(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server frames the answer to a raw request like any binary answer."""
-    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
+    reply = expect_own_served(target, model)[0] if is_deployed else _expect_raw_answered(target, model)
     expect_framed(reply)
-    if not own:
+    if not is_deployed:
         _expect_data_in_order(reply, model)
 
 

@@ -240,6 +240,7 @@ FALSE_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def _make_rows(name: str) -> tuple[Row, Row]:
+    """Return rows with a wrongly coded body: of JSON, and of a raw request."""
     return (
         Row(f"{name}-json", (name, False), role="identity_int32"),
         Row(f"{name}-raw", (name, True), role="identity_uint8", needs=RAW),
