@@ -148,8 +148,11 @@ def test_a_model_that_does_not_show_an_order_is_not_judged_by_it() -> None:
     with mock.patch.dict(unusual_models.ODD, {"sum": _sum}), unusual_models.serve(SUM) as url:
         results = judge_models(url, AREAS, "sum")
     reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
-    assert reasons["ordering.request-follows-its-json"] == "the answers of sum do not show which input is which"
-    assert reasons["ordering.response-follows-its-json"] == "sum has no outputs that differ from each other"
+    assert (
+        reasons["ordering.request-follows-its-json"]
+        == "the answers of sum do not show in which order the server reads the inputs"
+    )
+    assert reasons["ordering.response-follows-its-json"] == "sum has equal outputs for all drawn inputs"
     assert list_bad(results) == []
 
 
@@ -157,7 +160,7 @@ def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> N
     with unusual_models.serve(unusual_models.BY_PLACE) as url:
         results = judge_models(url, AREAS, "by_place")
     reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
-    assert reasons["ordering.request-follows-its-json"].startswith("the model goes by the order of its inputs")
+    assert reasons["ordering.request-follows-its-json"].startswith("the model assigns inputs by position")
 
 
 # --- wrong servers ----------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ WALKED = {"OIP-OUTPUTS-LISTED": "binary", "CLS-BATCH": "classes"}
 # Models that are right and not ordinary: how many rows are met at the least, and a reason why others say nothing.
 ODD_ONES = (
     (unusual_models.COUNTER, 160, "counter has no other deterministic output"),
-    (unusual_models.BY_PLACE, 160, "the model goes by the order of its inputs, not by their names, in plain JSON too"),
+    (unusual_models.BY_PLACE, 160, "the model assigns inputs by position, not by name, in plain JSON as well"),
     (unusual_models.NAN, 130, "JSON cannot represent Y"),
     (unusual_models.OCTETS, 80, "JSON cannot represent any output of octets"),
     (unusual_models.SMALL_TABLE, 145, "small_table may use integers as table indices"),

@@ -39,7 +39,7 @@ DEFINED_MEMBERS = {"id", "parameters", "inputs", "outputs"}
 USUAL_ORDER = ("id", "name", "shape", "datatype", "parameters", "data", "inputs", "outputs")
 
 
-def make_message(case: Case, model: Model) -> Message:
+def build_case_message(case: Case, model: Model) -> Message:
     """Return the request of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
@@ -56,33 +56,40 @@ def make_message(case: Case, model: Model) -> Message:
 
 
 def list_undefined_members(case: Case) -> set[str]:
-    """Return request members that the protocol does not define; examples in documents contain some."""
+    """Return the members of a case's request that the protocol does not define."""
     return _parse_document(case).keys() - DEFINED_MEMBERS
 
 
-def make_message_without_undefined_members(case: Case, model: Model) -> Message:
+def build_message_without_undefined_members(case: Case, model: Model) -> Message:
     """Return the request of a case without members that the protocol does not define."""
-    return make_message(case, model).with_json(_format_json(sort_members(_parse_document(case), only=DEFINED_MEMBERS)))
+    return build_case_message(case, model).with_json(
+        _format_json(sort_members(_parse_document(case), kept_members=DEFINED_MEMBERS))
+    )
 
 
-def make_message_in_usual_spelling(case: Case, model: Model) -> Message | None:
+def build_message_in_usual_spelling(case: Case, model: Model) -> Message | None:
     """Return the request of a case with the members of its JSON in the usual order and without blanks.
 
     Returns None if the JSON of the case is already written like this.
     """
     document = _parse_document(case)
     text = _format_json(sort_members(document))
-    return make_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
+    return (
+        build_case_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
+    )
 
 
-def sort_members(value: Any, only: Collection[str] = ()) -> Any:
-    """Return a document with the members of every object in `USUAL_ORDER`; `only` filters the outermost object."""
+def sort_members(value: Any, kept_members: Collection[str] = ()) -> Any:
+    """Sort the members of every object of a document in `USUAL_ORDER`.
+
+    If `kept_members` is not empty, the outermost object keeps only these members.
+    """
     if isinstance(value, list):
         return [sort_members(item) for item in value]
     if not isinstance(value, dict):
         return value
     names = sorted(value, key=lambda name: USUAL_ORDER.index(name) if name in USUAL_ORDER else -1)
-    return {name: sort_members(value[name]) for name in names if not only or name in only}
+    return {name: sort_members(value[name]) for name in names if not kept_members or name in kept_members}
 
 
 def _format_json(document: Any) -> bytes:
@@ -98,15 +105,15 @@ def list_extensions(case: Case) -> tuple[str, ...]:
     return tuple(sorted(needed - {"protocol"}))
 
 
-def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
+def expect_case_answer(case: Case, model: Model, reply: Reply) -> None:
     """Expect the outputs that a case prescribes, as JSON or binary data, with its values, framing and id."""
     expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
     if text := attribution.attribute_json_text(reply):
         reason = "; ".join(finding.described for finding in reply.answer.findings)
         raise UnmetError("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
-    _expect_outputs(case, reply)
+    _expect_all_outputs(case, reply)
     for output in case.outputs:
-        _expect_output_form(case, reply, output)
+        _expect_output_encoding(case, reply, output)
         expect_output(case, model, reply, output)
     expect_framed(reply)
     header = reply.header(INFERENCE_HEADER)
@@ -150,7 +157,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
         raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
 
 
-# --- outputs and their forms ---------------------------------------------------------------------------------------
+# --- outputs and their encodings --------------------------------------------------------------------------------------
 
 
 def _parse_document(case: Case) -> dict[str, Any]:
@@ -162,8 +169,8 @@ def _parse_document(case: Case) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _expect_outputs(case: Case, reply: Reply) -> None:
-    """Expect that the answer has every output of a case."""
+def _expect_all_outputs(case: Case, reply: Reply) -> None:
+    """Expect an answer to have every output that a case prescribes."""
     names, found = sorted(output.name for output in case.outputs), list(reply.answer.names())
     if missing := [name for name in names if name not in found]:
         requirement = attribution.attribute_unreadable_output(reply, missing[0])
@@ -172,7 +179,7 @@ def _expect_outputs(case: Case, reply: Reply) -> None:
         )
 
 
-def _expect_output_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
+def _expect_output_encoding(case: Case, reply: Reply, output: ExpectedOutput) -> None:
     """Expect an output as JSON or as binary data, whichever the case prescribes."""
     if output.form == "either":
         return
@@ -182,7 +189,10 @@ def _expect_output_form(case: Case, reply: Reply, output: ExpectedOutput) -> Non
     found = reply.answer.output(output.name)
     if output.form == "json" and found and any(finding.kind == "data-and-size" for finding in found.findings):
         raise UnmetError(
-            f"{output.name} as data alone", "data and a binary_data_size", reply, requirement="BIN-DATA-WITHOUT-SIZE"
+            f"{output.name} with data and without binary_data_size",
+            "data and binary_data_size",
+            reply,
+            requirement="BIN-DATA-WITHOUT-SIZE",
         )
     requirement = "RAW-OUTPUTS" if not case.json_length else TABLE[default, own][1]
     if output.classes is not None and output.form == "binary":
@@ -248,12 +258,12 @@ def _list_requirements(case: Case) -> tuple[str, ...]:
 @rows(*_list_rows(valid=True))
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
     """The server answers a golden request with the golden outputs."""
-    reply = target.send(make_message(case, model))
+    reply = target.send(build_case_message(case, model))
     _expect_refused_in_usual_spelling(target, case, model, reply)
     if (reply.status or 0) >= 400 and list_undefined_members(case):
-        expect_answered_as(case, model, target.send(make_message_without_undefined_members(case, model), fresh=True))
+        expect_case_answer(case, model, target.send(build_message_without_undefined_members(case, model), fresh=True))
         raise UnmetError(
-            "the answer to the same request without that member",
+            "the answer to the same request without the members that the protocol does not define",
             escape_text(reply.outcome()),
             reply,
             requirement="OIP-MEMBERS",
@@ -261,23 +271,25 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
     if case.may_refuse and not reply.succeeded:
         expect(reply).refused()
     else:
-        with block_if(lambda: _is_written_wrong(target, case), "BYTES alone are also written wrong"):
-            _expect_answered_or_attribute(target, case, model, reply)
+        with block_if(
+            lambda: _are_strings_written_wrong(target, case), "the server also writes a single BYTES output wrong"
+        ):
+            _expect_answer_or_attribute_failure(target, case, model, reply)
     return describe_answer(reply) if case.level == "OBSERVE" else None
 
 
 def _expect_refused_in_usual_spelling(target: Target, case: Case, model: Model, reply: Reply) -> None:
     """Expect the server to refuse the same request in the usual spelling as well; otherwise report OIP-WRITTEN."""
-    usual = make_message_in_usual_spelling(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
+    usual = build_message_in_usual_spelling(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
         raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-WRITTEN")
 
 
-def _expect_answered_or_attribute(target: Target, case: Case, model: Model, reply: Reply) -> None:
+def _expect_answer_or_attribute_failure(target: Target, case: Case, model: Model, reply: Reply) -> None:
     """Expect the answer that a case prescribes; attribute a failure to the requirement that explains it."""
     try:
-        expect_answered_as(case, model, reply)
+        expect_case_answer(case, model, reply)
     except UnmetError as unmet:
         golden_classes.attribute_unmet(target, case, model, unmet)
         if unmet.requirement == "OIP-ANSWER" and any(
@@ -285,7 +297,7 @@ def _expect_answered_or_attribute(target: Target, case: Case, model: Model, repl
         ):
             unmet.requirement = "OIP-VALUE"
         if unmet.requirement == "OIP-ANSWER":
-            attribute_to_isolation(target, unmet, lambda found: expect_answered_as(case, model, found))
+            attribute_to_isolation(target, unmet, lambda found: expect_case_answer(case, model, found))
         raise
 
 
@@ -296,11 +308,11 @@ def _list_json_inputs(case: Case) -> list[Tensor]:
 
 
 def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
-    """Say whether the server misreads a tensor that is sent alone, as JSON in request and answer."""
+    """Say whether the server returns a tensor wrong if the request contains no other tensor and no binary data."""
     return not is_right_alone(target, tensor, "neither")
 
 
-def _is_written_wrong(target: Target, case: Case) -> bool:
+def _are_strings_written_wrong(target: Target, case: Case) -> bool:
     """Say whether a raw BYTES case fails because the server writes BYTES outputs incorrectly."""
     return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
         target, Tensor.from_values("INPUT", "BYTES", [case.body]), "written"
@@ -310,15 +322,15 @@ def _is_written_wrong(target: Target, case: Case) -> bool:
 @check("golden.invalid-case-is-refused")
 @rows(*_list_rows(valid=False))
 def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
-    """The server refuses a golden request with one fault, or changes no value."""
-    reply = target.send(make_message(case, model), fresh=True)
+    """The server refuses a golden request with one fault, or answers with the correct values."""
+    reply = target.send(build_case_message(case, model), fresh=True)
     if reply.succeeded:
-        _expect_right_despite_fault(case, model, reply)
+        _expect_correct_values_despite_fault(case, model, reply)
     expect(reply).refused(case.name.replace("-", " "))
     expect_alive(target, model)
 
 
-def _expect_right_despite_fault(case: Case, model: Model, reply: Reply) -> None:
+def _expect_correct_values_despite_fault(case: Case, model: Model, reply: Reply) -> None:
     """Expect correct tensors if the server answers a request that it should refuse."""
     for output in case.outputs:
         try:

@@ -20,7 +20,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, RequestedOutput
 
-# suffix of a row's id -> the form of the inputs
+# suffix of a row's id -> the encoding of the inputs
 FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
 
 # --- the client that a call names --------------------------------------------------------------------------------------
@@ -39,18 +39,21 @@ FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
     Row("own", (list(COMMON_NAMES.values()), "json"), fit=ANY),
 )
 def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Sequence[ClientName], send: Form) -> None:
-    """The server answers a call with another `user-agent` as it answers the suite."""
+    """The server answers a call correctly under the `user-agent` of any common client."""
     tensors = model.sample()
     call = target.message(model.request(tensors, send=send))
-    is_wrong = "the answer to the same call under the suite's own `user-agent` is also wrong"
+    own_call_is_wrong = "the answer to the same call under the suite's own `user-agent` is also wrong"
 
-    def expect_answer_as(named: ClientName) -> None:
-        """Expect the correct outputs for the call under the name of a client."""
-        expect_correct_outputs(target.send(named.add_user_agent(call)), model, tensors)
+    def expect_answer_to_client(client: ClientName) -> None:
+        """Expect the correct outputs for the call with the `user-agent` of a client."""
+        expect_correct_outputs(target.send(client.add_user_agent(call)), model, tensors)
 
-    with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
+    with (
+        block_if(lambda: not is_met(lambda: expect_answer_to_client(OWN_CLIENT)), own_call_is_wrong),
+        attribute_to("OIP-CLIENT-NAME"),
+    ):
         for client in clients:
-            expect_answer_as(client)
+            expect_answer_to_client(client)
 
 
 # --- the members of an answer -----------------------------------------------------------------------------------------
@@ -70,7 +73,7 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
     reply = target.infer(model.request(send=find_answer_form(target, model)))
     message = expect_answer(reply, "ModelInfer")
     if not message.model_name:
-        raise UnmetError("the name of the model", "no model_name", reply)
+        raise UnmetError("the name of the model in model_name", "no model_name", reply)
     for entry in message.outputs:
         if not entry.name or entry.datatype not in DATATYPES or any(size < 0 for size in entry.shape):
             actual = (
@@ -94,12 +97,12 @@ OutputChooser = Callable[[Model], Outputs]  # chooses the outputs that a request
 
 
 def _list_last_output(model: Model) -> Outputs:
-    """List the last output of a model."""
+    """Return a list with only the last output of a model."""
     return [model.role.outputs[-1].name]
 
 
 def _list_classified_output(model: Model) -> Outputs:
-    """List the first output that can be classified, with a request for one class."""
+    """Return a list with the first output that supports classes, with a request for one class."""
     return [RequestedOutput(model.find_classifiable_outputs()[0], classification=1)]
 
 
@@ -141,7 +144,7 @@ def id_is_returned(
 
 @check("grpc.id-is-not-left-over", answers="OIP-ID/grpc", role="identity_int32", fit=ANY, over=(GRPC,))
 def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
-    """The server does not answer a call without an id with the id of the one before."""
+    """The answer to a call without an id does not contain the id of the previous call."""
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
     if expect_answer(reply, "ModelInfer").id == "the-one-before":
@@ -164,9 +167,9 @@ LISTED: Mapping[str, tuple[Callable[[Names], Names] | None, Fit | None]] = {
 _RAW_FITS = {"last": SEVERAL_OUTPUTS, "two-neighbours": Fit(min_outputs=3)}
 
 
-def _list_requirements(listed: Callable[[Names], Names] | None) -> tuple[str, ...]:
-    """Return the requirements on the outputs of an answer, with or without a list in the call."""
-    return ("OIP-OUTPUTS-ALL/grpc",) if listed is None else ("OIP-OUTPUTS-LISTED/grpc", "OIP-OUTPUTS-ONLY/grpc")
+def _list_requirements(choose: Callable[[Names], Names] | None) -> tuple[str, ...]:
+    """Return the requirements on an answer's outputs, which depend on whether the call lists outputs."""
+    return ("OIP-OUTPUTS-ALL/grpc",) if choose is None else ("OIP-OUTPUTS-LISTED/grpc", "OIP-OUTPUTS-ONLY/grpc")
 
 
 @check(
@@ -185,7 +188,7 @@ def _list_requirements(listed: Callable[[Names], Names] | None) -> tuple[str, ..
 def listed_outputs_and_no_others(
     target: GrpcTarget, model: Model, choose: Callable[[Names], Names] | None, send: Form | None
 ) -> None:
-    """The server returns the listed outputs and no others, or all where none is listed."""
+    """The server returns exactly the listed outputs, or all outputs if the call lists none."""
     send = send or find_answer_form(target, model)
     listed = None if choose is None else choose([spec.name for spec in model.role.outputs])
     request = model.request(send=send, outputs=listed)

@@ -1,4 +1,4 @@
-"""Checks on tensors that Hypothesis drew once, sent in typed and in raw contents."""
+"""Checks on stored tensors that Hypothesis generated, sent in typed and in raw contents."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _list_raw_requirements(role: str) -> tuple[str, ...]:
 @check("grpc.generated-tensors-come-back-typed", answers="GRPC-TYPED", over=(GRPC,))
 @rows(*make_generated_rows("typed-contents", _list_typed_requirements))
 def generated_tensors_come_back_typed(target: GrpcTarget, model: Model) -> None:
-    """The server reads and writes tensors that Hypothesis generated in typed contents."""
+    """The server reads and writes typed contents of tensors that Hypothesis generated."""
     expect_generated(model, "typed-contents", lambda tensor: expect_return_over_grpc(target, model, [tensor], "json"))
 
 
 @check("grpc.generated-tensors-come-back-raw", answers="GRPC-RAW", over=(GRPC,))
 @rows(*make_generated_rows("raw-contents", _list_raw_requirements))
 def generated_tensors_come_back_raw(target: GrpcTarget, model: Model) -> None:
-    """The server reads and writes tensors that Hypothesis generated in raw contents."""
+    """The server reads and writes raw contents of tensors that Hypothesis generated."""
     expect_generated(model, "raw-contents", lambda tensor: expect_return_over_grpc(target, model, [tensor], "binary"))

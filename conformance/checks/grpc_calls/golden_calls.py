@@ -28,7 +28,7 @@ from conformance.wire.request import SAME_NAMES, Form, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
-def make_message(case: GrpcCase, model: Model) -> Message:
+def build_case_message(case: GrpcCase, model: Model) -> Message:
     """Return the call of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
@@ -45,7 +45,7 @@ def make_message(case: GrpcCase, model: Model) -> Message:
 
 
 def _list_rows(*, refused: bool) -> Iterator[Row]:
-    """Yield a row for each golden call that a server must refuse; for each other call if `refused` is False."""
+    """Yield a row for each golden call whose case has this value of `refused`."""
     for case in load_all():
         if case.refused == refused:
             needs = CLASSES_OVER_GRPC if _has_classes(case) else ()
@@ -61,27 +61,28 @@ def _has_classes(case: GrpcCase) -> bool:
 @rows(*_list_rows(refused=False))
 def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
     """The server answers a golden call with the golden outputs."""
-    reply = target.send(make_message(case, model))
+    reply = target.send(build_case_message(case, model))
     expect(reply).answered()
     with block_if(
-        lambda: _is_simpler_call_wrong(target, model, case), "simpler calls with these tensors are also wrong"
+        lambda: _is_simpler_call_wrong(target, model, case),
+        "the answers to simpler calls with these tensors are also wrong",
     ):
-        _expect_outputs(case, model, reply)
+        _expect_case_outputs(case, model, reply)
 
 
 @check("grpc.golden-call-is-refused", over=(GRPC,))
 @rows(*_list_rows(refused=True))
 def golden_call_is_refused(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
-    """The server refuses a golden call with one fault, or answers with the only possible meaning."""
-    reply = target.send(make_message(case, model), fresh=True)
+    """The server refuses a golden call with one fault; some calls may get a correct answer instead."""
+    reply = target.send(build_case_message(case, model), fresh=True)
     if reply.succeeded and case.outputs:
-        _expect_outputs(case, model, reply)
+        _expect_case_outputs(case, model, reply)
         return
     expect(reply).refused(case.name.replace("-", " "))
     expect_alive(target, model)
 
 
-def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
+def _expect_case_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
     """Expect exactly the outputs of a case."""
     names = sorted(output.name for output in case.outputs)
     if sorted(reply.answer.names()) != names:
@@ -100,7 +101,7 @@ def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
 
 
 def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Expected) -> None:
-    """Expect the classes of a case; wrong lists of classes in a batch break CLS-BATCH/grpc."""
+    """Expect the classes of a case; attribute wrong lists of classes in a batch to CLS-BATCH/grpc."""
     try:
         expect_classes(model, reply, output)
     except UnmetError as unmet:
@@ -118,7 +119,10 @@ def _build_tensor(output: Expected) -> Tensor:
 
 
 def _is_simpler_call_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> bool:
-    """Say whether a simpler call gets a wrong answer: plain outputs, inputs in order, or a single batch item."""
+    """Say whether the same tensors get a wrong answer in a simpler call.
+
+    One simpler call has its inputs in declared order and requests no classes; another sends a single batch item.
+    """
     request = load_stubs().ModelInferRequest.FromString(case.body)
     send: Form = "binary" if request.raw_input_contents else "json"
     declared = [spec.name for spec in model.role.inputs]
@@ -127,12 +131,12 @@ def _is_simpler_call_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> 
         plain = target.infer(model.request(tensors, send=send))
         return not (
             is_met(lambda: expect_correct_outputs(plain, model, tensors))
-            and is_met(lambda: _expect_first_item_right(target, model, case, tensors))
+            and is_met(lambda: _expect_first_item_classes(target, model, case, tensors))
         )
     return False
 
 
-def _expect_first_item_right(target: GrpcTarget, model: Model, case: GrpcCase, tensors: Sequence[Tensor]) -> None:
+def _expect_first_item_classes(target: GrpcTarget, model: Model, case: GrpcCase, tensors: Sequence[Tensor]) -> None:
     """Expect the correct classes if only the first batch item is sent; do nothing if the case has no batch."""
     (output, *others) = case.outputs
     if not model.role.batching or output.classes is None or others:

@@ -44,7 +44,7 @@ def _request_unknown_output(request: Pb) -> None:
     request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
 
 
-# One refusal of each kind: an unknown model, a wrong request, wrong contents in both forms, and an invalid message.
+# One refusal of each kind: an unknown model, a wrong request, wrong typed and raw contents, and an invalid message.
 _REFUSALS = (
     make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, fit=ANY),
@@ -72,11 +72,11 @@ _REFUSALS = (
     ]
 )
 def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, refusal: Refusal, fresh: bool) -> None:
-    """The server gives the call after a refused one its own answer, on any connection."""
+    """The server answers the call after a refused one with its own tensors, on the same connection or a new one."""
     first, second = (replace(model, salt=(model.salt + step) % 256) for step in (53, 106))
     right, stale = second.expected(second.sample()), first.expected(first.sample())
     if not model.can_distinguish(first.sample(), second.sample()):
-        raise NotApplicableError(f"two answers of {model.name} are alike")
+        raise NotApplicableError(f"{model.name} gives the same answer to different inputs")
     send = find_answer_form(target, model)
     before = target.infer(first.request(send=send, request_id="the-one-before"))
     target.send(refusal.message(model))
@@ -84,8 +84,10 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
     if is_met(lambda: expect(after).tensors(right, through_json=False)):
         return
     if before.succeeded and is_met(lambda: expect(after).tensors(stale, through_json=False)):
-        raise UnmetError("the tensors of this call", "those of the call before the refused one", after)
-    raise BlockedError(f"the call after the refused one is not answered right: {after.outcome()}")
+        raise UnmetError(
+            "the tensors of the call after the refused one", "the tensors of the call before the refused one", after
+        )
+    raise BlockedError(f"the call after the refused one is not answered correctly: {after.outcome()}")
 
 
 # --- options of the previous call -------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ def option_of_the_call_before_is_gone(
     target.infer(model.request(send="json", outputs=outputs))
     after = target.infer(plain)
     if usual.succeeded and not _has_same_content(model, after, usual):
-        raise UnmetError(f"{_describe_answer(usual)}, as before", _describe_answer(after), after)
+        raise UnmetError(f"{_describe_answer(usual)}, as in the answer before", _describe_answer(after), after)
 
 
 # --- concurrent calls -------------------------------------------------------------------------------------------------
@@ -159,39 +161,41 @@ _FITS: Mapping[str, Fit] = {"typed": JSON, "raw": ANY, "classes": SCORED}
     ]
 )
 def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind: str, count: int) -> None:
-    """The server answers concurrent calls on one connection as it answers each alone."""
-    make = _build_own_request if model.is_own_oracle else _build_role_request
-    messages = [make_infer_message(make(target, model, kind, place)) for place in range(count)]
+    """The server answers concurrent calls on one connection as it answers each call alone."""
+    build_request = _build_own_request if model.is_own_oracle else _build_role_request
+    messages = [make_infer_message(build_request(target, model, kind, number)) for number in range(count)]
     alone = [target.send(message) for message in messages]
     if not any(reply.succeeded for reply in alone):
         raise BlockedError(f"a single call is not answered either: {alone[0].outcome()}")
     for usual, found in zip(alone, target.send_together(messages), strict=True):
         if usual.succeeded and found.status not in DECLINED_STATUSES and not _has_same_content(model, found, usual):
-            raise UnmetError(f"{_describe_answer(usual)}, as alone", _describe_answer(found), found)
+            raise UnmetError(
+                f"{_describe_answer(usual)}, as in the answer to the call alone", _describe_answer(found), found
+            )
 
 
-def _build_role_request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
-    """Return a request to a role, with an id and values that are unique to its number `place`."""
-    identity = f"request-{place}"
+def _build_role_request(target: GrpcTarget, model: Model, kind: str, number: int) -> InferRequest:
+    """Return request `number` to the model of a role; the id and values are unique to this request."""
+    identity = f"request-{number}"
     if kind == "classes":
-        scores = model.tensor([float((place * 7 + k * 13) % 97) for k in range(4)])
-        wanted = [RequestedOutput(model.role.outputs[0].name, classification=1 + place % 4)]
-        return model.request([scores], send=_choose_form(place), outputs=wanted, request_id=identity)
+        scores = model.tensor([float((number * 7 + k * 13) % 97) for k in range(4)])
+        wanted = [RequestedOutput(model.role.outputs[0].name, classification=1 + number % 4)]
+        return model.request([scores], send=_choose_encoding(number), outputs=wanted, request_id=identity)
     if kind == "several-models":
-        model = target.model(MODELS[place % len(MODELS)]) or model
-        tensors = model.build_salted_inputs(3, place)
-        return model.request(tensors, send=_choose_form(place), request_id=identity)
+        model = target.model(MODELS[number % len(MODELS)]) or model
+        tensors = model.build_salted_inputs(3, number)
+        return model.request(tensors, send=_choose_encoding(number), request_id=identity)
     send: Form = "json" if kind == "typed" else "binary"
-    return model.request(model.build_salted_inputs(1 + place, place), send=send, request_id=identity)
+    return model.request(model.build_salted_inputs(1 + number, number), send=send, request_id=identity)
 
 
-def _build_own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
-    """Return a request to a deployed model, with an id and values that derive from its number `place`."""
-    tensors: Sequence[Tensor] = model.build_salted_inputs(1 + place % 8, place)
-    identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
+def _build_own_request(_: GrpcTarget, model: Model, kind: str, number: int) -> InferRequest:
+    """Return request `number` to a deployed model; the id and values depend on the number."""
+    tensors: Sequence[Tensor] = model.build_salted_inputs(1 + number % 8, number)
+    identity, send = f"request-{number}", "binary" if kind == "raw" else "json"
     if kind == "classes":
-        tensors, right = choose_inputs(replace(model, salt=place), model.find_classifiable_outputs()[0])
-        count = model.limit_classes(right, 1 + place % 4)
+        tensors, right = choose_inputs(replace(model, salt=number), model.find_classifiable_outputs()[0])
+        count = model.limit_classes(right, 1 + number % 4)
         return model.request(
             tensors, send="json", outputs=[RequestedOutput(right.name, classification=count)], request_id=identity
         )
@@ -199,9 +203,9 @@ def _build_own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> In
     return model.request(tensors, send=send, request_id=identity)
 
 
-def _choose_form(place: int) -> Form:
-    """Return whether request number `place` has typed or raw contents; the two alternate between rounds of `MODELS`."""
-    return "json" if place // len(MODELS) % 2 else "binary"
+def _choose_encoding(number: int) -> Form:
+    """Return whether request `number` has typed or raw contents, which alternate between rounds of `MODELS`."""
+    return "json" if number // len(MODELS) % 2 else "binary"
 
 
 def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
@@ -260,7 +264,7 @@ LATE_ELEMENTS = 100_000
     Row("raw", ("binary",), role="identity_int32", dangerous=True),
 )
 def calls_past_their_deadline_harm_nobody(target: GrpcTarget, model: Model, send: Form) -> None:
-    """The server goes on answering after calls whose deadline passed before they were answered."""
+    """The server still answers other calls after the deadlines of some calls have passed."""
     call = make_infer_message(model.request([model.tensor(range(LATE_ELEMENTS), (LATE_ELEMENTS,))], send=send))
     for timeout in SHORT_TIMEOUTS:
         target.send_together([call.with_header("grpc-timeout", timeout)] * LATE_CALLS)

@@ -25,11 +25,11 @@ from conformance.wire.request import Form, RequestedOutput
 
 
 def expect_answer(reply: Reply, method: str) -> Pb:
-    """Return the response message of a call, after expecting the call to succeed."""
+    """Expect a call to succeed; return its response message."""
     expect(reply).answered()
     message = parse_message(reply.body, method)
     if message is None:
-        raise UnmetError(f"a {method}Response", f"{len(reply.body)} bytes that are none", reply)
+        raise UnmetError(f"a {method}Response", f"{len(reply.body)} bytes that are no {method}Response", reply)
     return message
 
 
@@ -52,14 +52,14 @@ def expect_no_description(reply: Reply, method: str, fault: str) -> None:
     ("ServerMetadata", "ServerMetadata", ""),
 )
 def methods_are_served(target: GrpcTarget, method: str, flag: str) -> str | None:
-    """The server answers ServerLive, ServerReady and ServerMetadata, with any values of live and ready."""
+    """The server answers ServerLive, ServerReady and ServerMetadata, whatever the values of live and ready are."""
     message = expect_answer(target.call(method), method)
     return f"{flag}: {str(getattr(message, flag)).lower()}" if flag else None
 
 
 @check("grpc.model-is-ready", answers="OIP-ENDPOINTS/grpc", role="identity_int32", infers=False, over=(GRPC,), fit=ANY)
 def model_is_ready(target: GrpcTarget, model: Model) -> str:
-    """The server answers ModelReady for a model that it serves, with either value."""
+    """The server answers ModelReady for a model that it serves, whatever the value of ready is."""
     message = expect_answer(target.call("ModelReady", name=model.name, version=model.version), "ModelReady")
     return f"ready: {str(message.ready).lower()}"
 
@@ -77,7 +77,7 @@ def unknown_model_is_not_described(target: GrpcTarget, model: Model, method: str
     """The server has no metadata for an unknown model and does not call it ready."""
     target.call(method, name=model.name, version=model.version)
     reply = target.call(method, name=name)
-    expect_no_description(reply, method, "a model that there is not")
+    expect_no_description(reply, method, "a model that does not exist")
     expect_alive(target, model)
 
 
@@ -104,7 +104,7 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
     message = expect_answer(reply, "ModelMetadata")
     if not message.name:
-        raise UnmetError("the name of the model", "no name", reply)
+        raise UnmetError("the name of the model in ModelMetadata", "no name", reply)
     if model.is_own_oracle:
         _expect_own_metadata(reply, message, model)
         return
@@ -134,16 +134,16 @@ def _expect_own_metadata(reply: Reply, message: Pb, model: Model) -> None:
                     f"{tensor.name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply
                 )
             if entry.datatype != tensor.datatype:
-                wanted = f"{tensor.name} with datatype {tensor.datatype}, as in the exchanges with the model"
+                wanted = f"{tensor.name} with datatype {tensor.datatype}, as in inference with the model"
                 raise UnmetError(wanted, f"datatype {format_value(entry.datatype)}", reply)
             if 0 in entry.shape and tensor.elements:
-                wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as in the exchanges with the model"
+                wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as in inference with the model"
                 raise UnmetError(wanted, f"shape {list(entry.shape)}", reply)
     expect_requested_name(reply, "name", message.name, model)
 
 
 def expect_requested_name(reply: Reply, member: str, found: str, model: Model) -> None:
-    """Expect an answer to contain the model name of the request; an answer with an alias breaks advice."""
+    """Expect an answer to contain the model name of the request; an alias breaks OIP-MODEL-NAME-ASKED/grpc."""
     if found != model.name:
         actual = f"{member} {format_value(found)}"
         raise UnmetError(f"{member} {format_value(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
@@ -152,16 +152,18 @@ def expect_requested_name(reply: Reply, member: str, found: str, model: Model) -
 def _expect_tensor_described(
     reply: Reply, spec: TensorSpec, name: str, described: dict[str, Any], *, batching: bool
 ) -> None:
-    """Expect metadata to describe a tensor with its datatype and a matching shape."""
+    """Expect ModelMetadata to give the datatype and a possible shape of a tensor of a role."""
     if name not in described:
         raise UnmetError(f"{name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply)
     entry = described[name]
     if entry.datatype != spec.datatype:
-        raise UnmetError(f"{name} with datatype {spec.datatype}", f"datatype {format_value(entry.datatype)}", reply)
+        raise UnmetError(
+            f"{name} with datatype {spec.datatype} in ModelMetadata", f"datatype {format_value(entry.datatype)}", reply
+        )
     shape = list(entry.shape)
     if not (is_declared_shape(spec.shape, shape) or (batching and shape and is_declared_shape(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
-        raise UnmetError(f"{name} with shape {wanted}", f"shape {shape}", reply)
+        raise UnmetError(f"{name} with shape {wanted} in ModelMetadata", f"shape {shape}", reply)
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
@@ -196,7 +198,7 @@ def _list_versions(target: GrpcTarget, model: Model) -> list[str]:
     Row("classes", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
 )
 def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count: int | None = None) -> None:
-    """The server answers a call to a listed version by that version, or refuses inputs that do not fit it."""
+    """The server answers a call that names a listed version; a version other than the default may refuse the inputs."""
     versions = _list_versions(target, model)
     own = model.version or find_default_version(target, model, versions)
     wanted = [RequestedOutput(model.role.outputs[0].name, classification=count)] if count else None
@@ -261,14 +263,14 @@ def _is_ready(target: GrpcTarget, model: Model) -> bool:
     ]
 )
 def unlisted_version_is_refused(target: GrpcTarget, model: Model, method: str, version: str) -> None:
-    """The server refuses a call to an unlisted version, or says that it is not ready."""
+    """The server refuses a call to an unlisted version; ModelReady may answer that the version is not ready."""
     if version in _list_versions(target, model):
         raise NotApplicableError(f"{model.name} has a version {version}")
     named = replace(model, version=version)
     if method == "ModelInfer":
-        expect(target.infer(named.request(send="json"))).refused("a version that there is not")
+        expect(target.infer(named.request(send="json"))).refused("a version that does not exist")
     else:
         expect_no_description(
-            target.call(method, name=model.name, version=version), method, "a version that there is not"
+            target.call(method, name=model.name, version=version), method, "a version that does not exist"
         )
     expect_alive(target, model)

@@ -47,23 +47,25 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
         expect_correct_outputs(target.infer(model.request(listed)), model, tensors)
     except UnmetError as unmet:
         if model.is_own_oracle:
-            _require_declared_order(target, model, tensors, unmet)
+            _require_right_in_declared_order(target, model, tensors, unmet)
         replies = [
             (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
         ]
-        if not any(_is_wrong(reply, right) for right, reply in replies):
+        if not any(_is_output_wrong(reply, right) for right, reply in replies):
             raise BlockedError("each output is correct if the request lists only this output", unmet) from None
-        wrong = [tensor.datatype for tensor in tensors if not _is_right_alone(target, tensor)]
+        wrong = [tensor.datatype for tensor in tensors if not _is_returned_unchanged(target, tensor)]
         if wrong:
-            raise BlockedError(f"raw contents of {', '.join(wrong)} are also wrong alone", unmet) from None
+            raise BlockedError(f"identity models also return raw contents of {', '.join(wrong)} wrong", unmet) from None
         raise
 
 
-def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError) -> None:
+def _require_right_in_declared_order(
+    target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError
+) -> None:
     """Raise `BlockedError` if the answer to raw contents in declared order is wrong as well."""
     is_right = is_met(lambda: expect_correct_outputs(target.infer(model.request(tensors)), model, tensors))
     if not is_right and not is_call_right_in_name_order(target, model, tensors):
-        raise BlockedError("in the order of the metadata raw contents are also wrong", unmet) from None
+        raise BlockedError("the answer to raw contents in declared order is also wrong", unmet) from None
 
 
 def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
@@ -73,17 +75,17 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
         NotApplicable: no drawn inputs show a swap, the model receives one input, or it assigns inputs by position.
     """
     if len(model.sample()) < 2 or model.by_place:
-        raise NotApplicableError(f"{model.name} does not assign several inputs by their names")
+        raise NotApplicableError(f"{model.name} has a single input, or assigns inputs by position")
     specs = [(tensor.datatype, tensor.shape) for tensor in model.sample()]
     return choose_revealing_inputs(model, reverse_similar_inputs if len(set(specs)) < len(specs) else None)
 
 
-def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
-    """Say whether the identity model of its datatype returns a tensor unchanged; True if there is no such model."""
+def _is_returned_unchanged(target: GrpcTarget, tensor: Tensor) -> bool:
+    """Say whether the identity model of a tensor's datatype returns the tensor unchanged; True without such a model."""
     model = target.model(get_identity_role(tensor.datatype))
     alone = Tensor("INPUT", tensor.datatype, tensor.shape, tensor.array)
     return model is None or not any(
-        _is_wrong(target.infer(model.request([alone])), one) for one in model.expected([alone])
+        _is_output_wrong(target.infer(model.request([alone])), one) for one in model.expected([alone])
     )
 
 
@@ -107,7 +109,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
         return not is_met(lambda: expect_correct_outputs(usual, model, tensors))
 
     with (
-        block_if(is_wrong_in_declared_order, "in the order of the metadata the inputs are also wrong"),
+        block_if(is_wrong_in_declared_order, "the answer to the inputs in declared order is also wrong"),
         attribute_to(None),
     ):
         expect_correct_outputs(target.infer(model.request(listed, send="json")), model, tensors)
@@ -142,9 +144,9 @@ def raw_entries_follow_the_outputs(
     if not entries:
         return  # typed contents are part of the outputs themselves
     right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
-    wrong = [tensor for tensor in right if _is_wrong(reply, tensor)]
-    if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
-        raise BlockedError(f"{wrong[0].name} is also wrong without other outputs")
+    wrong = [tensor for tensor in right if _is_output_wrong(reply, tensor)]
+    if wrong and _is_output_wrong_alone(target, model, tensors, wrong[0]):
+        raise BlockedError(f"{wrong[0].name} is also wrong if the call requests no other output")
     expect(reply).tensors(right, through_json=False)
 
 
@@ -152,28 +154,28 @@ def _find_distinguishing_inputs(model: Model) -> Sequence[Tensor]:
     """Return sample inputs; for a deployed model, inputs for which all outputs differ from each other.
 
     Raises:
-        NotApplicable: no draw gives such outputs.
+        NotApplicable: for all drawn inputs, some outputs are equal.
     """
     for tensors in model.draw_several() if model.is_own_oracle else ():
         outputs = [(one.datatype, one.shape, bytes(one.to_bytes())) for one in model.find_outputs(tensors)]
         if len(set(outputs)) == len(outputs) > 1:
             return tensors
     if model.is_own_oracle:
-        raise NotApplicableError(f"{model.name} has no outputs that differ from each other")
+        raise NotApplicableError(f"{model.name} has equal outputs for all drawn inputs")
     return model.sample()
 
 
-def _is_wrong(reply: Reply, tensor: Tensor) -> bool:
+def _is_output_wrong(reply: Reply, tensor: Tensor) -> bool:
     """Say whether an output of an answer is wrong."""
     return not is_met(lambda: expect(reply).tensors([tensor], through_json=False))
 
 
-def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], tensor: Tensor) -> bool:
+def _is_output_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], tensor: Tensor) -> bool:
     """Say whether an output is wrong if the request lists only this output."""
-    return _is_wrong(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
+    return _is_output_wrong(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
 
 
-# --- the two forms -----------------------------------------------------------------------------------------------------
+# --- typed and raw contents -------------------------------------------------------------------------------------------
 
 
 @check("grpc.answer-has-one-form", answers="GRPC-ONE-FORM", over=(GRPC,))
@@ -208,14 +210,14 @@ def answer_has_one_form(
         wanted = [RequestedOutput(first, classification=count), *map(RequestedOutput, others)]
     tensors = None if elements is None else model.build_salted_inputs(elements, model.salt)
     if tensors and model.is_own_oracle:
-        model.find_outputs(tensors)  # raises if the model does not accept so many
+        model.find_outputs(tensors)  # raises if the model does not accept so many elements
     reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
     message = parse_message(reply.body)
     if message is not None and message.raw_output_contents:
         for entry in message.outputs:
             if entry.contents.ListFields():
                 raise UnmetError(
-                    "raw contents or typed ones", f"raw contents, and also {entry.name} in typed ones", reply
+                    "either raw or typed contents", f"raw contents, and typed contents of {entry.name}", reply
                 )
 
 
@@ -247,5 +249,5 @@ def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
 
 
 def _is_unreadable(array: np.ndarray[Any, Any]) -> bool:
-    """Say whether an output has elements that are not bytes."""
+    """Say whether an array of strings has elements that are not bytes."""
     return array.dtype == object and not all(isinstance(element, bytes) for element in array.flat)

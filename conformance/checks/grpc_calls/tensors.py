@@ -110,14 +110,17 @@ def _list_numeric_rows() -> list[Row]:
     ]
 
 
-# The rows of both forms.
+# The rows of typed and raw contents.
 NUMERIC_ROWS = _list_numeric_rows()
 
 
 def _choose_tensors(
     model: Model, choice: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int
 ) -> list[Tensor]:
-    """Return sample inputs, a tensor of a group of corner values, or the given values repeated `times`."""
+    """Return sample inputs, the corner values in a group, or given values repeated `times` times.
+
+    `choice` is None, the name of the group, or the values.
+    """
     if choice is None:
         return list(_sample_other_sizes(model))
     spec = model.role.inputs[0]
@@ -151,11 +154,11 @@ def raw_tensors_come_back(
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
-    """The server reads and writes raw contents in native sizes, row by row, without padding."""
+    """The server reads and writes raw contents as elements of native size, in row-major order without padding."""
     if model.is_own_oracle:
         _expect_own_raw(target, model, lambda tensor: tensor.datatype != "BYTES")
         return
-    _expect_return(target, model, _choose_tensors(model, choice, shape, times), "binary")
+    _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, times), "binary")
 
 
 @check("grpc.typed-tensors-come-back", answers="GRPC-TYPED", over=(GRPC,))
@@ -176,15 +179,15 @@ def typed_tensors_come_back(
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
-    """The server reads and writes typed contents in the field of the datatype, row by row."""
+    """The server reads and writes typed contents in the field for their datatype, in row-major order."""
     if model.is_own_oracle:
         _expect_fields_of_datatypes(expect_same_answer_as_http(target, model, choose_revealing_inputs(model), "json"))
         return
-    _expect_return(target, model, _choose_tensors(model, choice, shape, times), "json")
+    _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, times), "json")
 
 
-def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
-    """Expect the correct outputs for tensors; a server may refuse empty tensors and larger batches."""
+def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
+    """Expect the correct outputs for tensors; a server may refuse empty tensors and batches of more than two items."""
     try:
         reply = expect_return_over_grpc(target, model, tensors, send)
     except UnmetError as unmet:
@@ -197,16 +200,16 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
             and is_refused
             and target.infer(model.request(send=send)).succeeded
         ):
-            raise NotApplicableError(f"a batch of {tensors[0].shape[0]} is refused, one of 2 is not") from None
+            raise NotApplicableError(f"a batch of {tensors[0].shape[0]} is refused, a batch of 2 is not") from None
         raise
     _expect_fields_of_datatypes(reply)
 
 
-def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor], bool]) -> None:
-    """Expect a deployed model to answer raw contents correctly; judge only outputs for which `is_own` is true.
+def _expect_own_raw(target: GrpcTarget, model: Model, is_judged: Callable[[Tensor], bool]) -> None:
+    """Expect a deployed model to answer raw contents correctly; judge only outputs for which `is_judged` is true.
 
     Raises:
-        Blocked: another output is wrong, or the server confuses the order of inputs or outputs.
+        Blocked: an output that is not judged is wrong, or the server confuses the order of inputs or outputs.
     """
     tensors = choose_revealing_inputs(model)
     try:
@@ -214,15 +217,15 @@ def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor],
     except UnmetError as unmet:
         wrong = unmet.tensor
         if len(tensors) > 1 and is_call_right_in_name_order(target, model, tensors):
-            raise BlockedError("in the order of their names the inputs are right", unmet) from None
-        if wrong is not None and not is_own(wrong):
-            raise BlockedError(f"{wrong.name} of {wrong.datatype} is wrong", unmet) from None
-        if wrong is not None and _is_right_alone(target, model, tensors, wrong):
-            raise BlockedError(f"{wrong.name} by itself is right", unmet) from None
+            raise BlockedError("the answer is correct if the call lists the inputs sorted by name", unmet) from None
+        if wrong is not None and not is_judged(wrong):
+            raise BlockedError(f"output {wrong.name} of datatype {wrong.datatype} is wrong", unmet) from None
+        if wrong is not None and _is_output_right_alone(target, model, tensors, wrong):
+            raise BlockedError(f"output {wrong.name} is correct if the call requests no other output", unmet) from None
         raise
 
 
-def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
+def _is_output_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
     """Say whether an output is correct if the request lists only this output; False if the model has one output."""
     if len(model.role.outputs) == 1:
         return False
@@ -238,8 +241,8 @@ def _expect_fields_of_datatypes(reply: Reply) -> None:
         right = CONTENTS_FIELDS.get(entry.datatype)
         if filled and filled != [right]:
             raise UnmetError(
-                f"{entry.datatype} in {right or 'raw contents'}",
-                f"in {', '.join(filled)}",
+                f"{entry.datatype} elements in {right or 'raw contents'}",
+                f"elements in {', '.join(filled)}",
                 reply,
                 requirement="GRPC-TYPED",
             )
@@ -250,7 +253,9 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     """The server reads and writes raw contents as little-endian."""
     if is_big_endian(target, model):
         reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send="binary"))
-        raise UnmetError("the least significant byte first", "the most significant one, in both directions", reply)
+        raise UnmetError(
+            "the least significant byte first", "the most significant byte first, in requests and answers", reply
+        )
 
 
 @check("grpc.raw-strings-come-back", answers=("GRPC-RAW-BYTES", "GRPC-RAW"), over=(GRPC,))
@@ -270,7 +275,7 @@ def raw_strings_come_back(
         has_others = any(tensor.datatype != "BYTES" for tensor in model.sample())
         _expect_own_raw(target, model, lambda tensor: tensor.datatype == "BYTES" or not has_others)
         return
-    _expect_return(target, model, _choose_tensors(model, choice, shape, 1), "binary")
+    _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, 1), "binary")
 
 
 FP16_BITS = {
@@ -314,26 +319,28 @@ def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
     Row("own", answers=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
 )
 def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
-    """The server reads and writes BF16 elements in raw contents as the upper half of FP32."""
+    """The server reads and writes BF16 elements in raw contents as the upper two bytes of FP32."""
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
         return
     _expect_raw_floats(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
 
 
-def _expect_raw_floats(target: GrpcTarget, model: Model, short: Tensor, form: str) -> None:
-    """Expect correct outputs from a model with 16-bit floats; typed outputs break the requirement `form`."""
+def _expect_raw_floats(target: GrpcTarget, model: Model, floats: Tensor, raw_requirement: str) -> None:
+    """Expect correct outputs for 16-bit floats, converted to FP32 if the model has an FP32 input."""
     (spec,) = model.role.inputs
     tensor = (
-        short if spec.datatype == short.datatype else Tensor.from_values("INPUT", "FP32", short.array.astype("<f4"))
+        floats if spec.datatype == floats.datatype else Tensor.from_values("INPUT", "FP32", floats.array.astype("<f4"))
     )
-    _expect_raw_outputs(target, model, [tensor], short.datatype, form)
+    _expect_raw_outputs(target, model, [tensor], floats.datatype, raw_requirement)
 
 
-def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, form: str) -> None:
-    """Expect correct outputs for raw inputs, and outputs of this datatype in raw contents."""
+def _expect_raw_outputs(
+    target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, raw_requirement: str
+) -> None:
+    """Expect correct outputs for raw inputs; typed outputs of `datatype` do not meet `raw_requirement`."""
     reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:
-            raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
+            raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=raw_requirement)
     expect_correct_outputs(reply, model, tensors)

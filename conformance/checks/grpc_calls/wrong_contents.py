@@ -210,7 +210,7 @@ def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refus
     )
 )
 def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """The server refuses contents that are missing, given twice, both raw and typed, or beyond the datatype."""
+    """The server refuses contents that are missing, given twice, both raw and typed, or out of the datatype's range."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
@@ -271,11 +271,11 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
         NotApplicable: no other field can hold these elements.
     """
     if tensor.datatype not in _OWN_OTHER_FIELDS:
-        raise NotApplicableError(f"no other field holds {tensor.datatype}")
+        raise NotApplicableError(f"no other field can hold {tensor.datatype} elements")
     field, dtype = _OWN_OTHER_FIELDS[tensor.datatype]
     elements = tensor.array.reshape(-1)
     if not np.array_equal(elements.astype(dtype), elements):
-        raise NotApplicableError(f"{field} does not hold the elements of {tensor.name}")
+        raise NotApplicableError(f"{field} cannot hold the elements of {tensor.name}")
     return set_typed_contents(field, *elements.tolist())
 
 

@@ -45,10 +45,10 @@ VARIABLE = Fit(is_variable=True)
 # --- answers -----------------------------------------------------------------------------------------------------
 
 
-def _request_mixed_forms(*strings: str) -> RequestBuilder:
-    """Return a builder of a request to `multi` for these strings as JSON, between two binary outputs."""
+def _request_mixed_encodings(*strings: str) -> RequestBuilder:
+    """Return a builder of a request to `multi` whose answer has these strings as JSON between binary outputs."""
 
-    def ask(model: Model) -> InferRequest:
+    def build_request(model: Model) -> InferRequest:
         tensors = [*model.sample()[:-1], Tensor.from_values("IN_BYTES", "BYTES", strings)]
         wanted = [
             RequestedOutput("OUT_INT64", True),
@@ -57,7 +57,7 @@ def _request_mixed_forms(*strings: str) -> RequestBuilder:
         ]
         return model.request(tensors, send="json", outputs=wanted)
 
-    return ask
+    return build_request
 
 
 def _request_with_id(letters: str) -> RequestBuilder:
@@ -66,31 +66,31 @@ def _request_with_id(letters: str) -> RequestBuilder:
 
 
 def _request_long_json(count: int) -> RequestBuilder:
-    """Return a builder of a request to `multi` for `count` strings as JSON, together with binary outputs."""
+    """Return a builder of a request to `multi` whose answer has `count` strings as JSON beside binary outputs."""
 
-    def ask(model: Model) -> InferRequest:
+    def build_request(model: Model) -> InferRequest:
         tensors = [*model.sample()[:-1], Tensor.from_values("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]
         outputs = [RequestedOutput(spec.name, spec.datatype != "BYTES") for spec in model.role.outputs]
         return model.request(tensors, send="json", outputs=outputs)
 
-    return ask
+    return build_request
 
 
-def _request_large(model: Model) -> InferRequest:
-    """Return a request for 16,384 elements as binary data."""
+def _request_16_kib(model: Model) -> InferRequest:
+    """Return a request that sends and returns 16,384 UINT8 elements as binary data."""
     return model.request([model.tensor(list(range(256)) * 64)], want="binary")
 
 
 def _request_half_binary(model: Model) -> InferRequest:
-    """Request every other output as binary data and the rest as JSON, with an id beyond ASCII."""
+    """Return a request for every other output as binary data and the rest as JSON, with an id beyond ASCII."""
     return model.request(send=model.binary_inputs, outputs=list_half_binary(model), request_id=MULTIBYTE_TEXT)
 
 
 def _request_many_elements(model: Model) -> InferRequest:
-    """Request outputs for long inputs, every other output as binary data."""
+    """Return a request with at least 4096 elements in each input, and with every other output as binary data."""
     each = max(1, *(tensor.elements for tensor in model.build_salted_inputs(1, model.salt)))
     tensors = model.build_salted_inputs(-(-4096 // each), model.salt)
-    model.expected(tensors)  # raises if the model does not accept so many
+    model.expected(tensors)  # raises if the model does not accept so many elements
     return model.request(tensors, send=model.binary_inputs, outputs=list_half_binary(model))
 
 
@@ -98,8 +98,12 @@ BINARY_ANSWER_ROWS = (
     Row("one-output", (lambda model: model.request(send="json", want="binary"),), role="identity_uint8"),
     Row("bytes-output", (lambda model: model.request(send="json", want="binary"),), role="identity_bytes"),
     Row("all-outputs", (lambda model: model.request(send="json", binary_data_output=True),), role="multi"),
-    Row("beside-json-outputs", (_request_mixed_forms(MULTIBYTE_TEXT, "ß" * 50, "a"),), role="multi"),
-    Row("beside-strings-of-four-bytes-a-letter", (_request_mixed_forms(LETTERS["four-bytes"] * 9, "a"),), role="multi"),
+    Row("beside-json-outputs", (_request_mixed_encodings(MULTIBYTE_TEXT, "ß" * 50, "a"),), role="multi"),
+    Row(
+        "beside-strings-of-four-bytes-a-letter",
+        (_request_mixed_encodings(LETTERS["four-bytes"] * 9, "a"),),
+        role="multi",
+    ),
     Row("id-beyond-ascii", (_request_with_id(MULTIBYTE_TEXT),), role="identity_uint8"),
     *[
         Row(
@@ -113,32 +117,32 @@ BINARY_ANSWER_ROWS = (
     Row("binary-request", (lambda model: model.request(want="binary"),), role="identity_uint8"),
     Row("json-over-1000-bytes", (_request_long_json(100),), role="multi"),
     Row("json-over-64-KiB", (_request_long_json(6000),), role="multi"),
-    Row("16-KiB-output", (_request_large,), role="identity_uint8"),
+    Row("16-KiB-output", (_request_16_kib,), role="identity_uint8"),
     Row("every-other-output", (_request_half_binary,), fit=SEVERAL_OUTPUTS),
     Row("4096-elements", (_request_many_elements,), fit=VARIABLE),
 )
 
 
-def _override_forms(default: Any, *settings: Any) -> RequestBuilder:
+def _override_encodings(default: Any, *settings: Any) -> RequestBuilder:
     """Return a builder of a request to `multi` with `binary_data_output` and one `binary_data` for each output."""
 
-    def ask(model: Model) -> InferRequest:
+    def build_request(model: Model) -> InferRequest:
         outputs = [
             RequestedOutput(spec.name, setting) for spec, setting in zip(model.role.outputs, settings, strict=True)
         ]
         return model.request(send="json", outputs=outputs, binary_data_output=default)
 
-    return ask
+    return build_request
 
 
 def _request_if_json_capable(**arguments: Any) -> RequestBuilder:
-    """Return a builder of a request with these arguments, for models whose tensors JSON can carry."""
+    """Return a builder of a request with these arguments, for models whose tensors JSON can represent."""
 
-    def ask(model: Model) -> InferRequest:
+    def build_request(model: Model) -> InferRequest:
         require_json(model)
         return model.request(**arguments)
 
-    return ask
+    return build_request
 
 
 def _request_classes(model: Model) -> InferRequest:
@@ -151,9 +155,9 @@ JSON_ANSWER_ROWS = (
     Row("binary-request", (lambda model: model.request(),), role="identity_int32"),
     Row("json-asked-for", (lambda model: model.request(send="json", want="json"),), role="multi"),
     Row("json-by-default", (lambda model: model.request(binary_data_output=False),), role="identity_int32"),
-    Row("each-output-overridden", (_override_forms(True, False, False, False, False),), role="multi"),
+    Row("each-output-overridden", (_override_encodings(True, False, False, False, False),), role="multi"),
     Row("json-asked-for-by-each", (_request_if_json_capable(want="json", binary_data_output=True),), fit=JSON_ALONE),
-    Row("some-outputs-overridden", (_override_forms(False, ABSENT, False, ABSENT, False),), role="multi"),
+    Row("some-outputs-overridden", (_override_encodings(False, ABSENT, False, ABSENT, False),), role="multi"),
     Row("without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
     Row("classes", (_request_classes,), role="scores", needs=CLASSES),
 )
@@ -180,27 +184,27 @@ def _describe_content_type(reply: Reply) -> str:
 
 @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O")
 @rows(*BINARY_ANSWER_ROWS)
-def binary_answer_has_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
+def binary_answer_has_inference_header(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends the inference header with binary data."""
-    reply = target.infer(ask(model))
+    reply = target.infer(build_request(model))
     if not is_body_incomplete(reply):
         expect(reply).free_of("inference-header-missing")
 
 
 @check("headers.answer-header-counts-the-bytes-of-the-json", answers="BIN-HEADER-IN-BYTES")
 @rows(*BINARY_ANSWER_ROWS)
-def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask: RequestBuilder) -> None:
+def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The inference header of an answer counts the bytes of its JSON, not the characters."""
-    reply = target.infer(ask(model))
+    reply = target.infer(build_request(model))
     if not is_body_incomplete(reply) and expect(reply).answered().reply.answer.document is not None:
         expect(reply).free_of(*WRONG_LENGTH)
 
 
 @check("headers.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 @rows(*JSON_ANSWER_ROWS)
-def json_answer_has_no_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
+def json_answer_has_no_inference_header(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends no inference header with JSON alone, or one that equals the length of the body."""
-    reply = target.infer(ask(model))
+    reply = target.infer(build_request(model))
     with block_if(lambda: is_binary_refused(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
     header = reply.header(INFERENCE_HEADER)
@@ -211,9 +215,9 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Reque
 
 @check("headers.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
 @rows(*BINARY_ANSWER_ROWS)
-def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestBuilder) -> None:
+def binary_answer_is_an_octet_stream(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends binary data with Content-Type application/octet-stream."""
-    reply = target.infer(ask(model))
+    reply = target.infer(build_request(model))
     expectation = expect(reply) if is_body_incomplete(reply) else expect(reply).answered()
     if has_binary_data(reply) and find_media_type(reply) != OCTET_STREAM:
         raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _describe_content_type(reply))
@@ -221,9 +225,9 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestB
 
 @check("headers.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*JSON_ANSWER_ROWS)
-def json_answer_is_application_json(target: Target, model: Model, ask: RequestBuilder) -> None:
+def json_answer_is_application_json(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends JSON alone with Content-Type application/json."""
-    reply = target.infer(ask(model))
+    reply = target.infer(build_request(model))
     with block_if(lambda: is_binary_refused(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
     if not has_binary_data(reply) and find_media_type(reply) != JSON:
@@ -249,35 +253,35 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
 JSON_SUFFIX = "+json"
 
 
-def _send_to_unknown_model(model: Model) -> Message:
+def _build_request_to_unknown_model(model: Model) -> Message:
     """Return a valid request to a model that does not exist."""
     return replace(model.request(send="json").message(), path="/v2/models/no_model_of_this_name/infer")
 
 
-def _cut_json(model: Model) -> Message:
+def _build_cut_json_request(model: Model) -> Message:
     """Return a JSON request without its last byte."""
     require_json(model)
     message = model.request(send="json").message()
     return message.with_body(message.body[:-1])
 
 
-def _send_unknown_input(model: Model) -> Message:
+def _build_request_with_unknown_input(model: Model) -> Message:
     """Return a request whose first input has an unknown name."""
     return model.request(want="binary").encode_with(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
-def _request_unknown_output(model: Model) -> Message:
+def _build_request_for_unknown_output(model: Model) -> Message:
     """Return a request for an unknown output."""
     return model.request(send="json", outputs=["NO_SUCH_OUTPUT"], binary_data_output=True).message()
 
 
-def _cut_binary_data(model: Model) -> Message:
+def _build_cut_binary_request(model: Model) -> Message:
     """Return a binary request without its last byte."""
     message = model.request(want="binary").message()
     return message.with_body(message.body[:-1])
 
 
-def _send_header_beyond_body(model: Model) -> Message:
+def _build_request_with_header_beyond_body(model: Model) -> Message:
     """Return a binary request whose inference header exceeds its body."""
     message = model.request().message()
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
@@ -285,21 +289,21 @@ def _send_header_beyond_body(model: Model) -> Message:
 
 # Refused at different stages (path, JSON, bytes, header), with and without a request for binary data.
 ERROR_ROWS = (
-    Row("unknown-model", (_send_to_unknown_model,), role="identity_int32", fit=JSON_ALONE),
-    Row("no-json", (_cut_json,), role="identity_int32", fit=JSON_ALONE),
-    Row("unknown-input-of-a-binary-request", (_send_unknown_input,), role="identity_int32", fit=ANY),
-    Row("unknown-output-as-binary-data", (_request_unknown_output,), role="identity_int32"),
-    Row("bytes-missing", (_cut_binary_data,), role="identity_int32"),
-    Row("inference-header-beyond-the-body", (_send_header_beyond_body,), role="identity_int32"),
+    Row("unknown-model", (_build_request_to_unknown_model,), role="identity_int32", fit=JSON_ALONE),
+    Row("no-json", (_build_cut_json_request,), role="identity_int32", fit=JSON_ALONE),
+    Row("unknown-input-of-a-binary-request", (_build_request_with_unknown_input,), role="identity_int32", fit=ANY),
+    Row("unknown-output-as-binary-data", (_build_request_for_unknown_output,), role="identity_int32"),
+    Row("bytes-missing", (_build_cut_binary_request,), role="identity_int32"),
+    Row("inference-header-beyond-the-body", (_build_request_with_header_beyond_body,), role="identity_int32"),
     Row("raw-body-too-short", (lambda model: model.raw(b"\1\2\3"),), role="raw_fixed", needs=RAW),
 )
 
 
 @check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 @rows(*ERROR_ROWS)
-def error_has_no_inference_header(target: Target, model: Model, make: MessageBuilder) -> None:
+def error_has_no_inference_header(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server sends no inference header with an error, or one that equals the length of the body."""
-    reply = target.send(make(model), fresh=True)
+    reply = target.send(build_message(model), fresh=True)
     header = reply.header(INFERENCE_HEADER)
     if is_refused(target, model, reply) and header not in (None, str(len(reply.body))):
         raise expect(reply).unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", escape_text(str(header), 60))
@@ -307,9 +311,9 @@ def error_has_no_inference_header(target: Target, model: Model, make: MessageBui
 
 @check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*ERROR_ROWS)
-def error_is_application_json(target: Target, model: Model, make: MessageBuilder) -> None:
-    """The server sends an error with Content-Type application/json, or a subtype of it."""
-    reply = target.send(make(model), fresh=True)
+def error_is_application_json(target: Target, model: Model, build_message: MessageBuilder) -> None:
+    """The server sends an error with Content-Type application/json, or with a media type that ends in +json."""
+    reply = target.send(build_message(model), fresh=True)
     found = find_media_type(reply)
     if not isinstance(parse_json(reply.body).value, dict):  # the media type of other bodies is not judged
         return
@@ -324,9 +328,9 @@ def error_is_application_json(target: Target, model: Model, make: MessageBuilder
 
 @check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
 @rows(*BINARY_ANSWER_ROWS)
-def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: RequestBuilder) -> None:
+def content_length_is_that_of_the_whole_body(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The Content-Length of an answer counts JSON and binary data together."""
-    request = ask(model)
+    request = build_request(model)
     reply = target.infer(request)
     if reply.status is None or reply.status >= 300:
         expect(reply).answered()
@@ -339,8 +343,8 @@ def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
     """Return the minimum length of the body; None if the body has no binary data.
 
     Each output counts with its declared or its expected size, whichever is smaller: a wrong size is another fault. If
-    the expected tensor is unknown, its shape and datatype give the size. For a body truncated inside its JSON, only the
-    inference header counts.
+    the expected tensor is unknown, its shape and datatype give the size. If the body ends inside its
+    JSON, the minimum is the value of the inference header.
     """
     header = reply.header(INFERENCE_HEADER) or ""
     if reply.answer.document is None:
@@ -353,9 +357,9 @@ def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
 
 @check("headers.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
 @rows(*BINARY_ANSWER_ROWS)
-def binary_answer_is_not_chunked(target: Target, model: Model, ask: RequestBuilder) -> None:
+def binary_answer_is_not_chunked(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server states the length of a binary answer in Content-Length."""
-    reply = target.infer(ask(model))
+    reply = target.infer(build_request(model))
     if not is_body_incomplete(reply):
         expect(reply).answered()
     if has_binary_data(reply):

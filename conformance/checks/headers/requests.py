@@ -74,9 +74,11 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
     ("", [MULTIBYTE_TEXT, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()]
 )
 def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strings: Sequence[str]) -> None:
-    """The server counts the inference header in bytes where the JSON has characters beyond ASCII."""
-    with block_if(lambda: not is_met(lambda: _expect_right_behind_strings(target, multi, ["a", "b"])), _BEHIND_ASCII):
-        _expect_right_behind_strings(target, multi, strings)
+    """The server reads the inference header as a number of bytes, not of characters."""
+    with block_if(
+        lambda: not is_met(lambda: _expect_right_after_strings(target, multi, ["a", "b"])), _WRONG_AFTER_ASCII
+    ):
+        _expect_right_after_strings(target, multi, strings)
 
 
 @check("headers.leading-zeros-are-decimal", answers="BIN-HEADER-I", role="identity_uint8")
@@ -97,12 +99,12 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
 
 
 def _pad_to_octal_length(head: bytes) -> bytes:
-    """Return JSON padded with blanks: its decimal length, misread as octal, is smaller but still at least the length of the JSON."""
+    """Pad JSON with blanks until its length has no digit 8 or 9 and, read as octal, still covers the JSON."""
     lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
     return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
 
 
-def _expect_right_behind_strings(target: Target, multi: Model, strings: Sequence[str]) -> None:
+def _expect_right_after_strings(target: Target, multi: Model, strings: Sequence[str]) -> None:
     """Expect the correct BOOL elements if their binary data follow JSON with these strings."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.from_values("IN_BYTES", "BYTES", strings)
@@ -112,7 +114,7 @@ def _expect_right_behind_strings(target: Target, multi: Model, strings: Sequence
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
-_BEHIND_ASCII = "the tensors after ASCII strings are also wrong"
+_WRONG_AFTER_ASCII = "the tensors after ASCII strings are also wrong"
 
 
 HEADER_SPELLINGS = (
@@ -137,9 +139,9 @@ HEADER_SPELLINGS = (
         for name in HEADER_SPELLINGS
     ],
 )
-def inference_header_in_any_case(target: Target, model: Model, name: str, make: MessageBuilder) -> None:
+def inference_header_in_any_case(target: Target, model: Model, name: str, build_message: MessageBuilder) -> None:
     """The server recognises the inference header in any mix of upper and lower case."""
-    message = make(model)
+    message = build_message(model)
     respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
     reply = target.infer(respelled)
     with block_if(
@@ -226,19 +228,22 @@ def binary_request_of_another_type_is_accepted(target: Target, model: Model, con
     ],
 )
 def every_client_is_answered_right(target: Target, model: Model, client: ClientName, form: Form) -> None:
-    """The server answers a request with another `User-Agent` as it answers the suite."""
+    """The server answers a request correctly under the `User-Agent` of any common client."""
     if form == "json":
         require_json(model)
     tensors = model.sample()
     message = model.request(tensors, send=form, outputs=model.build_outputs_member()).message()
 
-    def expect_answer_as(named: ClientName) -> None:
-        """Expect the correct outputs for the request under the name of a client."""
-        expect(target.infer(named.add_user_agent(message))).tensors(model.expected(tensors))
+    def expect_answer_to_client(client: ClientName) -> None:
+        """Expect the correct outputs for the request with the `User-Agent` of a client."""
+        expect(target.infer(client.add_user_agent(message))).tensors(model.expected(tensors))
 
-    is_wrong = "the answer to the same request under the suite's own `User-Agent` is also wrong"
-    with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
-        expect_answer_as(client)
+    own_request_is_wrong = "the answer to the same request under the suite's own `User-Agent` is also wrong"
+    with (
+        block_if(lambda: not is_met(lambda: expect_answer_to_client(OWN_CLIENT)), own_request_is_wrong),
+        attribute_to("OIP-CLIENT-NAME"),
+    ):
+        expect_answer_to_client(client)
 
 
 # --- unrelated content types ------------------------------------------------------------------------------------------
@@ -251,32 +256,32 @@ OTHER_CONTENT_TYPES: Mapping[str, str | None] = {
     "text": "text/plain; charset=utf-8",
     "none": None,
 }
-TYPED_FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "raw-as-form", "json-as-none")
-TYPED_VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is not UTF-8
+CONTENT_TYPE_ROWS_FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "raw-as-form", "json-as-none")
+FORM_DATA_VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is not UTF-8
 
 
 def _build_json_request(model: Model) -> Message:
     """Return a JSON request with elements that are special characters of HTML form data."""
     require_json(model)
-    return model.request(model.fill(TYPED_VALUES), send="json").message()
+    return model.request(model.fill(FORM_DATA_VALUES), send="json").message()
 
 
 def _build_raw_request(model: Model) -> Message:
     """Return a raw request with elements that are special characters of HTML form data."""
-    return model.raw(bytes(_make_typed_inputs(model, is_raw=True)[0].to_bytes()))
+    return model.raw(bytes(_make_form_data_inputs(model, is_raw=True)[0].to_bytes()))
 
 
-def _make_typed_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
+def _make_form_data_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
     """Return inputs with the bytes that separate the fields of HTML form data."""
     if is_raw and model.is_own_oracle:
         return fill_lookalike(model.sample(), "ampersands")
-    return model.fill(TYPED_VALUES)
+    return model.fill(FORM_DATA_VALUES)
 
 
 FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
     "json": (_build_json_request, (), JSON_ALONE),
     "binary": (
-        lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.build_outputs_member()).message(),
+        lambda model: model.request(model.fill(FORM_DATA_VALUES), outputs=model.build_outputs_member()).message(),
         BINARY,
         ANY,
     ),
@@ -287,19 +292,21 @@ FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
 @check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CONTENT-TYPE-OTHER", role="identity_uint8")
 @rows(
     *[
-        Row(row, (make, content_type), needs=needs, fit=fit if row in TYPED_FOR_ANY_MODEL else None)
+        Row(
+            row, (build_message, content_type), needs=needs, fit=fit if row in CONTENT_TYPE_ROWS_FOR_ANY_MODEL else None
+        )
         for name, content_type in OTHER_CONTENT_TYPES.items()
-        for form, (make, needs, fit) in FORMS.items()
+        for form, (build_message, needs, fit) in FORMS.items()
         for row in (f"{form}-as-{name}",)
         if content_type is not None or form == "json"  # separate advice covers the others
     ]
 )
 def content_type_of_something_else_alters_nothing(
-    target: Target, model: Model, make: MessageBuilder, content_type: str | None
+    target: Target, model: Model, build_message: MessageBuilder, content_type: str | None
 ) -> str:
     """The server refuses a request under an unrelated content type, or answers it correctly."""
-    message = make(model)
-    expected = model.expected(_make_typed_inputs(model, is_raw=message.json_length == 0))
+    message = build_message(model)
+    expected = model.expected(_make_form_data_inputs(model, is_raw=message.json_length == 0))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"

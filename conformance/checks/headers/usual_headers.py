@@ -21,7 +21,7 @@ from conformance.wire.request import Form
 
 FOR_ANY_MODEL = ("weights", "trace", "proxies")
 CODINGS = ("gzip", "deflate")
-_ALSO_WRONG = "without these headers the answer is wrong as well"
+_ALSO_WRONG = "the answer to the request without these headers is also wrong"
 
 
 @check("headers.usual-headers-alter-nothing", answers="OIP-REQUEST-HEADERS", role="identity_int32")
@@ -33,7 +33,7 @@ _ALSO_WRONG = "without these headers the answer is wrong as well"
     ],
 )
 def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: Form) -> str:
-    """The server answers a request with headers of usual clients and proxies like the same request without them."""
+    """The headers of a common client or proxy do not change the answer to a request."""
     if form == "json":
         require_json(model)
     tensors, usual = model.sample(), USUAL_HEADERS[name]

@@ -50,11 +50,11 @@ def _build_good_message(model: Model) -> Message:
 def _set_header(value: Callable[[Message], int | str]) -> MessageBuilder:
     """Return a builder of the valid request with another value of the inference header."""
 
-    def make(model: Model) -> Message:
+    def build_message(model: Model) -> Message:
         message = _build_good_message(model)
         return message.with_header(INFERENCE_HEADER, str(value(message)))
 
-    return make
+    return build_message
 
 
 def _set_header_text(value: str) -> MessageBuilder:
@@ -65,11 +65,11 @@ def _set_header_text(value: str) -> MessageBuilder:
 def _set_header_like_zero(value: Callable[[Message], str]) -> MessageBuilder:
     """Return a builder of the valid request with a header that some servers parse as 0 (a raw request)."""
 
-    def make(model: Model) -> Message:
+    def build_message(model: Model) -> Message:
         require_no_lookup_table(model)
         return _set_header(value)(model)
 
-    return make
+    return build_message
 
 
 def _write_octal_header(model: Model) -> Message:
@@ -91,18 +91,18 @@ def _build_raw_request(header: str | None) -> MessageBuilder:
     return lambda model: model.raw(bytes(model.sample()[0].to_bytes())).with_header(INFERENCE_HEADER, header)
 
 
-def _build_json_request(by: int) -> MessageBuilder:
-    """Return a builder of a JSON request whose inference header is wrong by `by` bytes.
+def _build_json_request(difference: int) -> MessageBuilder:
+    """Return a builder of a JSON request whose inference header differs from the correct value by `difference`.
 
     The request has the media type of binary requests: a server may ignore the inference header of application/json.
     """
 
-    def make(model: Model) -> Message:
+    def build_message(model: Model) -> Message:
         require_json(model)
         message = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
-        return message.with_header(INFERENCE_HEADER, str(len(message.body) + by))
+        return message.with_header(INFERENCE_HEADER, str(len(message.body) + difference))
 
-    return make
+    return build_message
 
 
 def _end_json_inside_character(model: Model) -> Message:
@@ -118,7 +118,7 @@ def _build_refusal(
     role: str = "identity_uint8",
     tensors: InputsBuilder | None = None,
 ) -> Refusal:
-    """Return a `Refusal`, which deployed models also receive if `FITS` names its fault."""
+    """Return a `Refusal`; deployed models also receive its request if `FITS` contains the fault."""
     return Refusal(fault, requirement, role, message, tensors=tensors, fit=FITS.get(fault))
 
 
@@ -298,7 +298,7 @@ def different_inference_headers_are_refused(target: Target, model: Model, refusa
 @check("headers.two-inference-headers-are-no-third", answers="BIN-HEADER-TWICE-SAFE", role=ROLE)
 @rows(*[Row(name, (values,), fit=REPEATED_FITS.get(name)) for name, values in {**EQUAL, **DIFFERENT}.items()])
 def two_inference_headers_are_no_third(target: Target, model: Model, values: HeaderPair) -> str:
-    """The server refuses two inference headers, or reads the request by one of the two."""
+    """The server refuses two inference headers, or reads the request with one of the two values."""
     message = _build_good_message(model)
     both = values(message)
     reply = target.send(_repeat_header(message, *both), fresh=True)
@@ -310,7 +310,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Hea
     taken = [value for value, other in alone.items() if _has_same_outputs(reply, other, steady)]
     if not taken:
         model.expected(model.fill(VALUES))  # repeats the control request, to check that the model is steady
-        one = f"the answer that the request gets with {both[0]} alone, or with {both[1]}"
+        one = f"the answer to the request with only the inference header {both[0]}, or only {both[1]}"
         raise expect(reply).unmet(one, f"{reply.status_line} with {_describe_outputs(reply)}")
     return f"read as with {taken[0]} of {both[0]} and {both[1]}"
 
@@ -323,7 +323,7 @@ def _has_same_outputs(reply: Reply, other: Reply, steady: Sequence[str]) -> bool
 
 
 def _summarize_outputs(reply: Reply) -> Any:
-    """Return the success of an answer and its outputs without their elements."""
+    """Return whether a request succeeded, and the outputs of its answer without their elements."""
     return reply.succeeded, [(o.name, o.datatype, o.shape, o.binary, o.array is None) for o in reply.answer.outputs]
 
 

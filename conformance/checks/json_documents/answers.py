@@ -31,9 +31,9 @@ from conformance.wire.request import Form, Message
 
 @check("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
 @rows(*ANSWERS)
-def answer_names_its_model(target: Target, model: Model, make: MessageBuilder) -> None:
+def answer_names_its_model(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The answer has the string model_name, equal to the name in the request."""
-    reply = target.infer(make(model))
+    reply = target.infer(build_message(model))
     expect_fits_schema(reply, "OIP-MODEL-NAME")
     found = (reply.answer.document or {}).get("model_name")
     if found != model.name:
@@ -45,23 +45,23 @@ def answer_names_its_model(target: Target, model: Model, make: MessageBuilder) -
 
 @check("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-JSON"))
 @rows(*ANSWERS)
-def answer_describes_its_outputs(target: Target, model: Model, make: MessageBuilder) -> None:
+def answer_describes_its_outputs(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The answer is an object with an array of outputs, each with name, shape and datatype."""
-    expect_fits_schema(target.infer(make(model)), "OIP-OUTPUT-MEMBERS")
+    expect_fits_schema(target.infer(build_message(model)), "OIP-OUTPUT-MEMBERS")
 
 
 @check("json.model-version-is-a-string", answers=("OIP-MODEL-VERSION", "OIP-JSON"))
 @rows(*ANSWERS)
-def model_version_is_a_string(target: Target, model: Model, make: MessageBuilder) -> None:
+def model_version_is_a_string(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The model_version of an answer, if present, is a string."""
-    expect_fits_schema(target.infer(make(model)), "OIP-MODEL-VERSION")
+    expect_fits_schema(target.infer(build_message(model)), "OIP-MODEL-VERSION")
 
 
 @check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
 @rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
-def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder | None) -> None:
+def shape_counts_the_elements(target: Target, model: Model, build_message: MessageBuilder | None) -> None:
     """The dimensions of an output are non-negative integers, and their product is the number of elements."""
-    request = make(model) if make else model.request(make_empty_inputs(target, model), send="json")
+    request = build_message(model) if build_message else model.request(make_empty_inputs(target, model), send="json")
     reply = target.infer(request)
     expect_fits_schema(reply, "OIP-SHAPE")
     expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
@@ -69,9 +69,9 @@ def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder
 
 @check("json.integers-are-written-as-such", answers=("OIP-INTEGERS", "OIP-JSON"))
 @rows(*ANSWERS)
-def integers_are_written_as_such(target: Target, model: Model, make: MessageBuilder) -> None:
+def integers_are_written_as_such(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server writes dimensions and sizes as integers: 8, not 8.0."""
-    reply = target.infer(make(model))
+    reply = target.infer(build_message(model))
     expect(reply, "OIP-ANSWER").answered()
     expect(reply).free_of("integer-with-a-point")
 
@@ -82,9 +82,9 @@ def integers_are_written_as_such(target: Target, model: Model, make: MessageBuil
     Row("server-metadata", (lambda _: Message("/v2", method="GET"),), role="identity_int32", fit=ANY),
     Row("model-metadata", (lambda model: Message(model.path, method="GET"),), role="identity_int32", fit=ANY),
 )
-def absent_members_are_left_out(target: Target, model: Model, make: MessageBuilder) -> None:
+def absent_members_are_left_out(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server leaves an optional member out rather than writing null."""
-    request = make(model)
+    request = build_message(model)
     reply = target.send(request) if isinstance(request, Message) else target.infer(request)
     expect(reply, "OIP-ENDPOINTS" if reply.exchange.message.method == "GET" else "OIP-ANSWER").answered()
     expect_no_null(reply, reply.answer.document)
@@ -103,9 +103,9 @@ def bool_is_true_or_false(target: Target, model: Model) -> None:
 
 @check("json.answer-is-json-in-utf-8", answers="OIP-JSON")
 @rows(*ANSWERS)
-def answer_is_json_in_utf_8(target: Target, model: Model, make: MessageBuilder) -> None:
+def answer_is_json_in_utf_8(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server's JSON is valid and in UTF-8, and only binary data follows it."""
-    expect_json(target.infer(make(model)))
+    expect_json(target.infer(build_message(model)))
 
 
 def expect_json(reply: Reply) -> None:
@@ -136,22 +136,22 @@ _BINARY_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
 
 
 def _list_these_outputs(listed: Sequence[str]) -> OutputChooser:
-    """Return an `OutputChooser` that requests these outputs of any model."""
+    """Return an `OutputChooser` that lists these outputs for any model."""
     return lambda _: listed
 
 
 def _list_last_output(model: Model) -> Sequence[str]:
-    """List the last output of a model."""
+    """Return a list with only the last output of a model."""
     return [model.role.outputs[-1].name]
 
 
 def _list_last_two_reversed(model: Model) -> Sequence[str]:
-    """List the last two outputs of a model in reverse order."""
+    """Return a list of the last two outputs of a model in reverse order."""
     return [spec.name for spec in model.role.outputs[:-3:-1]]
 
 
 def _list_all_reversed(model: Model) -> Sequence[str]:
-    """List all outputs of a model in reverse order."""
+    """Return a list of all outputs of a model in reverse order."""
     return [spec.name for spec in model.role.outputs[::-1]]
 
 
@@ -189,9 +189,9 @@ def listed_outputs_come_alone(target: Target, model: Model, choose: OutputChoose
     Row("own", (make_requester(),), fit=JSON),
     Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
 )
-def all_outputs_come_unasked(target: Target, model: Model, make: MessageBuilder) -> None:
+def all_outputs_come_unasked(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server returns all outputs of the model when the request lists none."""
-    _expect_outputs(target.infer(make(model)), model.declared_outputs)
+    _expect_outputs(target.infer(build_message(model)), model.declared_outputs)
 
 
 def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:
@@ -250,7 +250,7 @@ def id_comes_back(target: Target, model: Model, identity: str, send: Form, want:
     """The server returns the id of a request unchanged."""
     reply = target.infer(model.request(send=send, want=want, request_id=identity))
     if not reply.succeeded and target.infer(model.request(send="json", request_id=identity)).succeeded:
-        raise BlockedError("only with binary data is a request with this id not answered")
+        raise BlockedError("the server answers a request with this id if the request contains no binary data")
     _expect_id(reply, identity)
 
 

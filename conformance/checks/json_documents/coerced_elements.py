@@ -53,14 +53,14 @@ class ElementRewriting:
         """Return a JSON request in which the elements of some datatypes have this spelling."""
         texts: list[tuple[bytes, bytes]] = []
 
-        def edit(document: dict[str, Any]) -> None:
+        def rewrite_data(document: dict[str, Any]) -> None:
             for entry in document["inputs"]:
                 if entry["datatype"] in self.datatypes:
                     mark = f"@elements-{len(texts)}@"
                     texts.append((json.dumps(mark).encode(), f"[{','.join(map(self.write, entry['data']))}]".encode()))
                     entry["data"] = mark
 
-        message = model.request(tensors, send="json").encode_with(edit)
+        message = model.request(tensors, send="json").encode_with(rewrite_data)
         for mark, text in texts:
             message = message.with_json(message.body.replace(mark, text))
         return message
@@ -121,14 +121,14 @@ class Coercion(NamedTuple):
     Attributes:
         tensors: the inputs before the elements are replaced.
         data: the JSON elements that replace those of one input.
-        candidates: the possible results if the server coerces the elements.
-        place: the index of the input with replaced elements.
+        candidates: the inputs that the server may read if it coerces the elements.
+        input_index: the index of the input with replaced elements.
     """
 
     tensors: Tensors
     data: list[Any]
     candidates: list[Tensors]
-    place: int = 0
+    input_index: int = 0
 
 
 CoercionBuilder = Callable[[Model], Coercion]
@@ -137,26 +137,27 @@ CoercionBuilder = Callable[[Model], Coercion]
 def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> CoercionBuilder:
     """Return a builder of data with an element of another type between two elements of the declared type."""
 
-    def make(model: Model) -> Coercion:
+    def build_coercion(model: Model) -> Coercion:
         plain, *coerced = ([model.tensor([own, value, own])] for value in (own, *values))
         return Coercion(plain, [own, other, own], list(coerced))
 
-    return make
+    return build_coercion
 
 
-def _write_as_strings(model: Model) -> Coercion:
-    """Write every number as a string; the answer shows whether a server reads them all as one number."""
+def _write_numbers_as_strings(model: Model) -> Coercion:
+    """Return a coercion with strings for numbers; the answer shows whether a server reads all as the same number."""
     tensors = draw_distinguishing_inputs(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
-def _write_as_numbers(model: Model) -> Coercion:
-    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads them all as false."""
-    place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
+def _write_booleans_as_numbers(model: Model) -> Coercion:
+    """Return a coercion with 0 and 1 for booleans; the answer shows whether a server reads all as false."""
+    input_index = next(index for index, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
     tensors = draw_distinguishing_inputs(
-        model, lambda drawn: [_fill_with_minimum(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
+        model,
+        lambda drawn: [_fill_with_minimum(tensor) if k == input_index else tensor for k, tensor in enumerate(drawn)],
     )
-    return Coercion(tensors, list(map(int, tensors[place].to_json())), [tensors], place)
+    return Coercion(tensors, list(map(int, tensors[input_index].to_json())), [tensors], input_index)
 
 
 def _fill_with_minimum(tensor: Tensor) -> Tensor:
@@ -170,14 +171,16 @@ def _fill_with_minimum(tensor: Tensor) -> Tensor:
         Row(f"{kind}-among-{datatype}", (_insert_other_element(own, other, values),), role=get_identity_role(datatype))
         for kind, datatype, own, other, values in ELEMENTS
     ],
-    Row("numbers-in-strings", (_write_as_strings,), fit=Fit(inputs=SCORE_DATATYPES, is_json=True)),
-    Row("booleans-in-numbers", (_write_as_numbers,), fit=Fit(some_input=frozenset({"BOOL"}), is_json=True)),
+    Row("numbers-in-strings", (_write_numbers_as_strings,), fit=Fit(inputs=SCORE_DATATYPES, is_json=True)),
+    Row("booleans-in-numbers", (_write_booleans_as_numbers,), fit=Fit(some_input=frozenset({"BOOL"}), is_json=True)),
 )
-def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: CoercionBuilder) -> str:
+def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, build_coercion: CoercionBuilder) -> str:
     """The server coerces a JSON element of another type to the datatype, or refuses it."""
-    tensors, data, candidates, place = make(model)
+    tensors, data, candidates, input_index = build_coercion(model)
     plain = model.request(tensors, send="json")
-    reply = target.send(plain.encode_with(lambda document: document["inputs"][place].update(data=data)), fresh=True)
+    reply = target.send(
+        plain.encode_with(lambda document: document["inputs"][input_index].update(data=data)), fresh=True
+    )
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     coerced = [model.expected(candidate) for candidate in candidates]
@@ -186,15 +189,15 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
         right = model.expected(tensors)
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(right))
 
-    with block_if(is_wrong_with_declared_type, "elements of the declared type are also wrong"):
-        wrong = [unmet for expected in coerced if (unmet := _find_unmet(reply, expected))]
+    with block_if(is_wrong_with_declared_type, "the answer to elements of the declared type is also wrong"):
+        wrong = [unmet for expected in coerced if (unmet := _find_wrong_output(reply, expected))]
         if len(wrong) == len(coerced):
             raise wrong[0]
     return "coerced"
 
 
-def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error for the first wrong output; None if all outputs are as expected."""
+def _find_wrong_output(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+    """Return the error for the first wrong output; None if all outputs are correct."""
     try:
         expect(reply, "OIP-COERCE").tensors(expected)
     except UnmetError as unmet:

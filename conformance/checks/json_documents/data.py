@@ -60,7 +60,7 @@ _UNCARRIED = "the same elements as binary data are also wrong"
 )
 def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None, items: int = 0) -> None:
     """The server reads JSON data in row-major order, flat or nested."""
-    tensors = model.build_salted_inputs(items, model.salt) if items else _choose_inputs(model)
+    tensors = model.build_salted_inputs(items, model.salt) if items else _choose_order_revealing_inputs(model)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
     def expect_correct_outputs(found: Reply) -> None:
@@ -71,7 +71,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
         expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
 
 
-def _choose_inputs(model: Model) -> Sequence[Tensor]:
+def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs whose answer shows the order in which the server read their elements."""
     if not model.is_own_oracle:
         return [make_distinct_tensor(model, model.sample()[0].shape)]
@@ -79,14 +79,14 @@ def _choose_inputs(model: Model) -> Sequence[Tensor]:
 
 
 def _read_by_columns(tensor: Tensor) -> Tensor:
-    """Return the tensor as read by a server that expects its data column by column."""
+    """Return the tensor that a server reads if it expects data in column-major order."""
     return replace(tensor, array=tensor.array.reshape(-1).reshape(tensor.shape, order="F"))
 
 
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
 @rows(*[Row(role, role=role, needs=BINARY) for role in ("rank0", *_SHAPED_ROLES)], Row("own", ("json",), fit=JSON))
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
-    """The server writes JSON data in row-major order, flat or nested as the shape says."""
+    """The server writes JSON data in row-major order, flat or nested according to the shape."""
     tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]
     reply = target.infer(model.request(tensors, send=send))
     with block_if(lambda: send == "binary" and not is_carried_as_binary(target, model, tensors, "read"), _UNCARRIED):
@@ -95,7 +95,7 @@ def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "
         data = (reply.answer.document or {})["outputs"][output.index].get("data")
         flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)
         if not (output.binary or flat or (isinstance(data, list) and _is_nested(data, output.shape or ()))):
-            nested = f"data of {output.name}, flat or nested as its shape {list(output.shape or ())}"
+            nested = f"data of {output.name}, flat or nested according to its shape {list(output.shape or ())}"
             raise UnmetError(nested, _describe_nesting(data), reply)
 
 
@@ -107,7 +107,7 @@ def _describe_nesting(data: Any) -> str:
     while isinstance(data, list):
         lengths.append(len(data))
         data = data[0] if data else None
-    return f"other arrays inside each other: {' of '.join(map(str, lengths))}"
+    return f"arrays nested in another way, with the lengths {', '.join(map(str, lengths))}"
 
 
 def _is_nested(data: Any, shape: Sequence[int]) -> bool:
@@ -128,7 +128,7 @@ MAX_EXACT_INTEGER = 2**53 - 1
 
 
 def _spell_limits(datatype: str) -> Texts:
-    """Map JSON texts to values: the limits of an integer datatype, and integers next to those limits."""
+    """Return JSON texts and their values: the limits of an integer datatype and the integers next to these limits."""
     found = np.iinfo(lookup(datatype).dtype)
     low, high = max(int(found.min), -MAX_EXACT_INTEGER), min(int(found.max), MAX_EXACT_INTEGER)
     return {str(value): value for value in (low, low + 1, 0, 1, high // 2, high - 1, high)}
@@ -175,7 +175,7 @@ TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
 
 
 def _spell_bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
-    """Return JSON texts and their boolean values; those at the indices in `true` are true."""
+    """Return `count` JSON texts and their boolean values: true at the indices in `true`; None means all."""
     places = range(count) if true is None else true
     return [("true", True) if place in places else ("false", False) for place in range(count)]
 
@@ -246,12 +246,12 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     """The server returns each element of JSON data with the value that its text represents.
 
     Raises:
-        NotApplicable: the target refuses more digits than a double holds, which no sentence forbids.
+        NotApplicable: the target refuses more digits than a double holds, which no document forbids.
     """
     message, tensors = spelling.build_message(model)
     reply = target.infer(message)
     if may_be_limited and is_refused(target, model, reply):
-        raise NotApplicableError(f"the target has a limit for such texts: {escape_text(reply.outcome())}")
+        raise NotApplicableError(f"the target refuses numbers of so many digits: {escape_text(reply.outcome())}")
 
     def expect_correct_outputs(found: Reply) -> None:
         """Expect the outputs that the model computes for the inputs."""
@@ -305,7 +305,7 @@ def integers_written_otherwise(
     return "taken for their values"
 
 
-# Integer data with one element outside the range of the datatype, at different places.
+# Integer data with one element outside the range of the datatype, at different indices.
 OUT_OF_RANGE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("UINT8", ("300",)),
     ("UINT8", ("1", "2", "256")),

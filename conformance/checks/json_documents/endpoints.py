@@ -85,26 +85,28 @@ ROWS: tuple[Row, ...] = (
 
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
-def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expectation) -> None:
+def path_with_a_version_does_the_same(
+    target: Target, model: Model, build_message: MessageBuilder, expect_right: Expectation
+) -> None:
     """The server answers every kind of request at a path that names a listed version."""
     versioned, listed = _choose_version(target, model)
-    reply = target.infer(make(versioned))
+    reply = target.infer(build_message(versioned))
     plain = replace(model, version="")
 
     def is_wrong_without_version() -> bool:
-        return not is_met(lambda: right(target.send(make(plain), fresh=True), plain))
+        return not is_met(lambda: expect_right(target.send(build_message(plain), fresh=True), plain))
 
     with (
         block_if(is_wrong_without_version, "the request is also answered wrongly at the path without a version"),
         attribute_to(None),
     ):
-        right(reply, versioned)
+        expect_right(reply, versioned)
     named = read_named_version(reply)
     # Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
     if versioned.version not in listed or not isinstance(named, str) or named in ("", versioned.version):
         return
     # Answers that always name the model's version by the same word, which metadata do not list, are reported elsewhere.
-    if named in listed or named != read_named_version(target.send(make(plain), fresh=True)):
+    if named in listed or named != read_named_version(target.send(build_message(plain), fresh=True)):
         raise UnmetError(f"model_version {format_value(versioned.version)}, or none", format_value(named), reply)
 
 
@@ -131,18 +133,20 @@ def _choose_version(target: Target, model: Model) -> tuple[Model, list[str]]:
 
 @check("json.escaped-path-is-the-same", answers="OIP-PATH-ESCAPED", role="identity_int32", fit=JSON)
 @rows("inference", "metadata")
-def escaped_path_is_the_same(target: Target, model: Model, of: str) -> None:
-    """The server answers at a path that spells a letter of the model's name as its octet in hexadecimal digits."""
+def escaped_path_is_the_same(target: Target, model: Model, subject: str) -> None:
+    """The server answers at a path that writes a letter of the model's name as a percent escape."""
     path = f"/v2/models/{model.name}"
     if not re.fullmatch("[A-Za-z0-9._~-]+", model.name) or not model.path.startswith(path):
         raise NotApplicableError(f"the path already needs escapes for the name {model.name}")
-    message = model.request(send="json").message() if of == "inference" else Message(model.path, method="GET")
+    message = model.request(send="json").message() if subject == "inference" else Message(model.path, method="GET")
     escaped = message.path.replace(path, f"/v2/models/%{ord(model.name[0]):02X}{model.name[1:]}", 1)
     usual, reply = target.send(message), target.send(replace(message, path=escaped))
     if not usual.succeeded:
-        raise BlockedError(f"at {message.path} the answer is {escape_text(usual.outcome())}")
+        raise BlockedError(
+            f"the server does not answer at the unescaped path {message.path}: {escape_text(usual.outcome())}"
+        )
     expect(reply).answered()
-    if of == "inference":
+    if subject == "inference":
         expect(reply).tensors(model.find_outputs(model.sample()))
 
 
@@ -179,21 +183,21 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     if reply.status not in ABSENT_STATUSES:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
-        raise UnmetError("status 200 for an inference", f"status {reply.status}", reply)
+        raise UnmetError("status 200 for an inference request", f"status {reply.status}", reply)
     expect_or_attribute_to_isolation(target, reply, lambda found: _expect_outputs(found, model))
 
 
 def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
-    """Expect an answer with every declared output from a model that accepts the inputs."""
+    """Expect an answer with every declared output, whatever its values are."""
     if model.demands and not reply.succeeded:
-        expected = f"an answer, as the same request with {model.demands} has"
+        expected = f"an answer, as to the same request with {model.demands}"
         raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-ANSWER")
     for name in model.declared_outputs:
         expect(reply, "OIP-ANSWER").output(name)
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
-    """Expect the correct outputs; if JSON cannot represent them all, expect only that they are present."""
+    """Expect the correct outputs; if JSON cannot represent them all, expect only that the outputs are present."""
     for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])
@@ -203,11 +207,11 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
 
 @check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
-def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
+def metadata_have_status_200(target: Target, model: Model, subject: str) -> None:
     """The server answers GET v2 and GET v2/models/NAME with status 200."""
-    reply = target.get(model.path if of == "model" else "/v2")
+    reply = target.get(model.path if subject == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
-        raise UnmetError(f"status 200 for {of} metadata", f"status {reply.status}", reply)
+        raise UnmetError(f"status 200 for {subject} metadata", f"status {reply.status}", reply)
 
 
 # --- health ------------------------------------------------------------------------------------------------------------
@@ -215,11 +219,11 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
 
 @check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
 @rows("live", "ready", "model")
-def health_is_told(target: Target, model: Model, of: str) -> str:
+def health_is_told(target: Target, model: Model, subject: str) -> str:
     """The server says that it is live, and that a model is ready if it answers inference requests."""
     if not (plain := target.send(target.build_good_requests(model)[0].message(), fresh=True)).succeeded:
         raise BlockedError(f"{model.name} answers no plain request: {escape_text(plain.outcome())}")
-    return expect_health(target, model, of).outcome()
+    return expect_health(target, model, subject).outcome()
 
 
 @check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
@@ -229,4 +233,4 @@ def unknown_model_is_not_ready(target: Target, model: Model) -> None:
     reply = target.get("/v2/models/there-is-no-such-model/ready")
     document, _ = parse_json(reply.body)
     if not (reply.succeeded and isinstance(document, dict) and document.get("ready") is False):
-        expect(reply).refused("a model that there is not")
+        expect(reply).refused("a model that does not exist")

@@ -57,7 +57,7 @@ NUMBERS: Mapping[str, Mapping[str, Texts]] = {
     },
     "UINT64": {"ends": {"18446744073709551615": 2**64 - 1, "9223372036854775809": 2**63 + 1, "0": 0}},
 }
-# suffix of a row's id -> the form of the request, and of the answer
+# suffix of a row's id -> the encoding of the request, and of the answer
 SIDES: Mapping[str, tuple[Form, Form]] = {
     "": ("json", "json"),
     "-seen-as-binary": ("json", "binary"),
@@ -96,20 +96,23 @@ def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: For
     """The server returns every bit of a JSON number that represents an element exactly.
 
     Raises:
-        NotApplicable: the target refuses such numbers, which no sentence forbids.
+        NotApplicable: the target refuses such numbers, which no document forbids.
     """
     reply = target.send(_make_message(model, texts, send, want), fresh=True)
     if is_refused(target, model, reply):
-        raise NotApplicableError(f"the target has a limit for such numbers: {escape_text(reply.outcome())}")
+        raise NotApplicableError(f"the target refuses such numbers: {escape_text(reply.outcome())}")
 
-    def is_wrong(texts: Texts, send: Form, want: Form) -> bool:
+    def is_answer_wrong(texts: Texts, send: Form, want: Form) -> bool:
         found = target.send(_make_message(model, texts, send, want), fresh=True)
         return not is_met(lambda: _expect_bits(found, model, list(texts.values())))
 
     plain = _PLAIN_NUMBERS[model.role.inputs[0].datatype]
     with (
-        block_if(lambda: is_wrong(plain, send, want), "simpler numbers are also wrong"),
-        block_if(lambda: "binary" in (send, want) and is_wrong(texts, "binary", "binary"), "binary data are wrong"),
+        block_if(lambda: is_answer_wrong(plain, send, want), "the answer to simpler numbers is also wrong"),
+        block_if(
+            lambda: "binary" in (send, want) and is_answer_wrong(texts, "binary", "binary"),
+            "the answer to the same numbers as binary data is also wrong",
+        ),
     ):
         _expect_bits(reply, model, list(texts.values()))
 

@@ -34,7 +34,7 @@ NAMES: Mapping[str, Sequence[str]] = {
 EVERY_NAME = {"every-name": [name for names in NAMES.values() for name in names]}
 # Values of the parameters, used in turn.
 VALUES = ("text", 3, True, 0.5)
-Edit = Callable[[dict[str, Any], Mapping[str, Any]], None]
+AddParameters = Callable[[dict[str, Any], Mapping[str, Any]], None]
 
 
 def _add_to_request(document: dict[str, Any], added: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ def _add_to_outputs(document: dict[str, Any], added: Mapping[str, Any]) -> None:
         item["parameters"] = {**added, **item.get("parameters", {})}
 
 
-PLACES: Mapping[str, Edit] = {"request": _add_to_request, "input": _add_to_inputs, "output": _add_to_outputs}
+PLACES: Mapping[str, AddParameters] = {"request": _add_to_request, "input": _add_to_inputs, "output": _add_to_outputs}
 
 
 def _make_json_request(model: Model) -> InferRequest:
@@ -72,7 +72,7 @@ WITH_BINARY_DATA: Mapping[str, RequestBuilder] = {
 
 
 def _make_rows() -> Iterator[Row]:
-    """Yield rows with all names at every place, and rows with each group of names, with binary data in some places."""
+    """Yield rows with all names, and rows with a group of names, for parameters of the request, inputs and outputs."""
     for place in PLACES:
         yield _make_row("every-name", place)
         yield _make_row("every-name", place, has_binary_data=True)
@@ -84,6 +84,7 @@ def _make_rows() -> Iterator[Row]:
 
 
 def _make_row(name: str, place: str, *, has_binary_data: bool = False) -> Row:
+    """Return a row with the names of a group, in the parameters of the request, inputs or outputs."""
     added = _assign_values({**EVERY_NAME, **NAMES}[name])
     if not has_binary_data:
         return Row(f"{name}-of-{place}", (place, added, _make_json_request), role="add_sub")
@@ -92,24 +93,25 @@ def _make_row(name: str, place: str, *, has_binary_data: bool = False) -> Row:
 
 
 def _assign_values(names: Sequence[str]) -> dict[str, Any]:
+    """Return parameters with these names."""
     return {name: VALUES[index % len(VALUES)] for index, name in enumerate(names)}
 
 
 def _rename_to_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same values under usual names: a server may refuse such values, or so many parameters."""
+    """Return the parameters under usual names, to see whether the server refuses their values or their number."""
     return {f"{USUAL_NAME}_{index}": value for index, value in enumerate(added.values())}
 
 
 @check("json.parameter-of-any-name-is-like-others", answers="OIP-PARAMETER-NAMES")
 @rows(*_make_rows())
 def parameter_of_any_name_is_like_others(
-    target: Target, model: Model, place: str, added: Mapping[str, Any], make: RequestBuilder
+    target: Target, model: Model, place: str, added: Mapping[str, Any], build_request: RequestBuilder
 ) -> str:
     """The server gives a request with undefined parameters the same answer, whatever their names are."""
-    request = make(model)
+    request = build_request(model)
     plain = target.send(request.message(), fresh=True)
     if not plain.succeeded or any(output.array is None for output in plain.answer.outputs):
-        raise BlockedError("without further parameters the request is also answered wrongly")
+        raise BlockedError("the answer to the request without further parameters is also wrong")
     reply = target.send(_add_parameters(request, place, added), fresh=True)
     if is_met(lambda: _expect_same_outputs(reply, plain)):
         return "answered"
@@ -121,12 +123,12 @@ def parameter_of_any_name_is_like_others(
 
 
 def _add_parameters(request: InferRequest, place: str, added: Mapping[str, Any]) -> Message:
-    """Return a request with parameters added at a place, before the parameters that the request has already."""
+    """Return a request with parameters added to the request, inputs or outputs, before existing parameters."""
     return request.encode_with(lambda document: PLACES[place](document, added))
 
 
 def _expect_same_outputs(reply: Reply, plain: Reply) -> None:
-    """Expect a reply to have the same outputs as another reply, in the same forms."""
+    """Expect the outputs of `plain`, the reply to the request without further parameters, in the same encoding."""
     for right in plain.answer.outputs:
         found = expect(reply).output(right.name)
         if _describe_output(found) != _describe_output(right):

@@ -51,7 +51,7 @@ class RequestKind:
     fit: Fit | None = None
 
     def build_row(self, name: str, *values: Any) -> Row:
-        """Return a row whose values are this kind and further values."""
+        """Return a row that passes this kind and further values to a check."""
         return Row(name, (self, *values), role=self.role, needs=self.needs, fit=self.fit)
 
 
@@ -199,27 +199,27 @@ def request_written_otherwise_is_the_same(
 ) -> None:
     """The server reads a request in any member order, with escapes and with white space."""
     request = request_kind.request(model)
-    _expect_same_as_usual(
+    _expect_same_answer_as_usual(
         target, model, request_kind, request.message().with_json(style.write(request.build_sent_document()))
     )
 
 
-def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKind, message: Message) -> None:
+def _expect_same_answer_as_usual(target: Target, model: Model, request_kind: RequestKind, message: Message) -> None:
     """Expect the correct answer to a message; block if the usual spelling gets a wrong answer as well."""
 
     def expect_correct_outputs(found: Reply) -> None:
-        """Expect the answer that the kind of request demands."""
+        """Expect the correct answer for this kind of request."""
         with attribute_to(None):
             request_kind.expect(found, model)
 
-    def is_wrong_as_usual() -> bool:
+    def is_usual_spelling_wrong() -> bool:
         """Say whether any of several answers to the usual spelling is wrong: a server may choose an order at random."""
         usual = request_kind.request(model).message()
         replies = (target.send(usual, fresh=True) for _ in range(USUAL_TRIALS))
         return any(not is_met(partial(request_kind.expect, reply, model)) for reply in replies)
 
     reply = target.send(message)
-    with block_if(is_wrong_as_usual, "the answer to the same request in the usual spelling is also wrong"):
+    with block_if(is_usual_spelling_wrong, "the answer to the same request in the usual spelling is also wrong"):
         expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
     request = request_kind.request(model)
     listed = sorted(output.name for output in request.outputs or ())
@@ -262,7 +262,7 @@ MISPLACED_MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "inputs": {"id": "of an input", "inputs": [], "outputs": [{"name": "NO_SUCH_OUTPUT"}]},
     "outputs": {"id": "of an output", "shape": [1], "datatype": "FP64", "data": [7.5]},
 }
-LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
+OBJECT_FINDERS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
     "request": lambda document: [document],
     "inputs": lambda document: document["inputs"],
     "outputs": lambda document: document["outputs"],
@@ -272,12 +272,12 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 @check("json.undefined-members-change-nothing", answers="OIP-MEMBERS")
 @rows(
     *[
-        request_kind.build_row(f"{level}-{kind}-{form}", level, members, first)
-        for level in LEVELS
+        request_kind.build_row(f"{object_kind}-{kind}-{form}", object_kind, members, first)
+        for object_kind in OBJECT_FINDERS
         for kind, members, first in (
             ("values-last", UNDEFINED_MEMBERS, False),
             ("objects-first", NESTED_MEMBERS, True),
-            ("of-other-objects", MISPLACED_MEMBERS[level], True),
+            ("of-other-objects", MISPLACED_MEMBERS[object_kind], True),
         )
         for form, request_kind in FORMS.items()
         if form != "mixed"
@@ -290,17 +290,17 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
     OWN.build_row("inputs-of-other-objects", "inputs", MISPLACED_MEMBERS["inputs"], True),
 )
 def undefined_members_change_nothing(
-    target: Target, model: Model, request_kind: RequestKind, level: str, members: Mapping[str, Any], first: bool
+    target: Target, model: Model, request_kind: RequestKind, object_kind: str, members: Mapping[str, Any], first: bool
 ) -> None:
     """The server ignores members that the documents do not define, wherever they are."""
 
-    def edit(document: dict[str, Any]) -> None:
-        for owner in LEVELS[level](document):
+    def add_members(document: dict[str, Any]) -> None:
+        for owner in OBJECT_FINDERS[object_kind](document):
             own = dict(owner)
             owner.clear()
             owner.update({**members, **own} if first else {**own, **members})
 
-    _expect_same_as_usual(target, model, request_kind, request_kind.request(model).encode_with(edit))
+    _expect_same_answer_as_usual(target, model, request_kind, request_kind.request(model).encode_with(add_members))
 
 
 # --- the text ----------------------------------------------------------------------------------------------------------
@@ -375,12 +375,12 @@ def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence
     if len(found) == len(texts) == len(set(found)):
         return f"data {format_value(data)}"
     if not is_side_right(target, model, [model.tensor([f"text {place}" for place in range(len(texts))])], "read"):
-        raise BlockedError("other strings are also read wrong from binary data")
-    raise UnmetError(f"a refusal, or {len(texts)} strings that differ", f"data {format_value(data)}", reply)
+        raise BlockedError("the server also misreads other strings in binary data")
+    raise UnmetError(f"a refusal, or {len(texts)} different strings", f"data {format_value(data)}", reply)
 
 
 def _fill_strings(tensor: Tensor, text: bytes) -> Tensor:
-    """Return a BYTES tensor filled with this string; other tensors unchanged."""
+    """Return a BYTES tensor filled with this string; return any other tensor unchanged."""
     if tensor.datatype != "BYTES":
         return tensor
     return Tensor.from_values(tensor.name, tensor.datatype, [text] * tensor.elements, tensor.shape)
@@ -405,10 +405,10 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     if output.binary:
         return "binary data"
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
-    if isinstance(data, list) and all(map(_is_no_number, data)):
+    if isinstance(data, list) and all(map(_may_be_non_finite, data)):
         return f"data {format_value(data)}"
     if not is_side_right(target, model, [model.tensor([1.5, -2.25])], "read"):
-        raise BlockedError("1.5 and -2.25 are also read wrong from binary data")
+        raise BlockedError("the server also misreads 1.5 and -2.25 in binary data")
     raise UnmetError(
         "NaN, Infinity and -Infinity", f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O"
     )
@@ -438,7 +438,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
         raise UnmetError("a refusal, or valid JSON, such as null or strings", "bare words: NaN, Infinity", reply)
     output = expect(reply, "BIN-SAME-AS-JSON-O").output(names[0])
     data = [] if output.binary else (reply.answer.document or {})["outputs"][output.index].get("data")
-    if isinstance(data, list) and not all(map(_is_no_number, _flatten(data))):
+    if isinstance(data, list) and not all(map(_may_be_non_finite, _flatten(data))):
         expected = "NaN, Infinity and -Infinity, as in the binary data"
         raise UnmetError(expected, f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O")
     return "binary data" if output.binary else f"data {format_value(data)}"
@@ -454,6 +454,6 @@ def _flatten(data: list[Any]) -> list[Any]:
     return [one for item in data for one in (_flatten(item) if isinstance(item, list) else [item])]
 
 
-def _is_no_number(value: Any) -> bool:
+def _may_be_non_finite(value: Any) -> bool:
     """Say whether a JSON value may represent NaN or an infinity: null, a string, or a number beyond all floats."""
     return value is None or isinstance(value, str) or (type(value) is int and abs(value) > 2**1024)

@@ -68,16 +68,16 @@ VERSIONED_ROLES = ("identity_int32", "identity_bool", "rank0", "multi", "scores_
 
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
 @rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
-def model_metadata_describes_the_model(target: Target, model: Model, own: bool = False) -> None:
+def model_metadata_describes_the_model(target: Target, model: Model, is_deployed: bool = False) -> None:
     """Model metadata give a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
-    if own:  # the suite knows nothing else about a deployed model
+    if is_deployed:  # the suite knows nothing else about a deployed model
         _expect_known_datatypes(reply, document)
     else:
         _expect_role_described(reply, document, model)
-    if own or model.role.name in VERSIONED_ROLES:
-        _expect_same_with_a_version(target, model)
+    if is_deployed or model.role.name in VERSIONED_ROLES:
+        _expect_same_metadata_with_version(target, model)
 
 
 def _expect_known_datatypes(reply: Reply, document: Mapping[str, Any]) -> None:
@@ -119,7 +119,7 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
 
 
-def _expect_same_with_a_version(target: Target, model: Model) -> None:
+def _expect_same_metadata_with_version(target: Target, model: Model) -> None:
     """Expect the path with the model's version, if supported, to return the same metadata as the plain path."""
     other = target.model("identity_int32" if model.role.name != "identity_int32" else "multi")
     plain = target.get(replace(model, version="").path)
@@ -131,7 +131,7 @@ def _expect_same_with_a_version(target: Target, model: Model) -> None:
     right, found = (_summarize_metadata(one.answer.document or {}) for one in (plain, reply))
     for member, value in right.items():
         if found[member] != value:
-            expected = f"{member} {format_value(value)} as without the version"
+            expected = f"{member} {format_value(value)} as at the path without the version"
             raise UnmetError(expected, f"{member} {format_value(found[member])}", reply)
 
 
@@ -167,7 +167,7 @@ def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> Non
 
 
 def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
-    """Return the error for a missing declared output; metadata are at fault if the answer has an unlisted one."""
+    """Return the error for a missing declared output; an undeclared output shows that metadata are wrong."""
     names = reply.answer.names()
     about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
     requirement = attribution.attribute_json_text(reply) or about

@@ -11,7 +11,7 @@ from conformance.checks.ordering.tensors_and_orders import (
     MAX_DRAWS,
     OTHER_ORDERS,
     OUTPUTS,
-    WRONG_IN_BINARY_TOO,
+    WRONG_AS_BINARY_DATA,
     Names,
     Order,
     label_order,
@@ -83,7 +83,7 @@ _SEVERAL = Fit(min_inputs=2, min_outputs=2, is_json=True)
 def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, empty: str | None) -> None:
     """An empty binary output takes no bytes between two others."""
     if empty is None:
-        _expect_own_order_beside_empty(target, multi)
+        _expect_own_outputs_with_empty_input(target, multi)
         return
     tensors = [Tensor.from_values(t.name, t.datatype, [], [0]) if t.name == empty else t for t in make_sample(multi)]
     reply = target.infer(multi.request(tensors, send="json", want="binary"))
@@ -91,7 +91,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
         expect_several_tensors(reply, target, multi, tensors, multi.expected(tensors), "written")
 
 
-def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
+def _expect_own_outputs_with_empty_input(target: Target, model: Model) -> None:
     """Expect the correct binary outputs of a deployed model if its second input has no elements."""
     tensors = make_empty_inputs(target, model, require_several(model)[1].name)
     reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary"))
@@ -108,32 +108,34 @@ def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choos
     tensors, names = make_tensors(model), order(_list_output_names(model))
     binary = {*choose(names), *model.binary_outputs}
     if not set(names) - binary:
-        raise NotApplicableError("JSON represents no output beside those that are binary data")
+        raise NotApplicableError("JSON cannot represent any output that the row requests as JSON")
     reply = target.infer(
         model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(n, n in binary) for n in names])
     )
     doubled = bool(reply.answer.find_by_kind("data-and-size"))  # the checks of sizes judge this
-    with block_if(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
+    with block_if(
+        lambda: doubled or not _are_binary_outputs_right(target, model, tensors, names), WRONG_AS_BINARY_DATA
+    ):
         expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
 
 
-def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:
-    """Say whether the outputs are correct if all are binary data, both in this order and in declared order."""
+def _are_binary_outputs_right(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:
+    """Say whether all outputs as binary data are correct, both in this order and in declared order."""
     right = model.expected(tensors)
 
-    def is_right_in(names: Names | None) -> bool:
+    def is_order_right(names: Names | None) -> bool:
         """Say whether the outputs are correct as binary data if the request lists them in this order."""
         reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
         return is_met(lambda: expect(reply).tensors(right, through_json=True))
 
-    return is_right_in(None) and is_right_in(order)
+    return is_order_right(None) and is_order_right(order)
 
 
 def _find_distinguishing_inputs(model: Model) -> list[Tensor]:
-    """Return sample inputs; for a deployed model, inputs for which its outputs differ from each other.
+    """Return sample inputs; for a deployed model, inputs for which not all outputs have the same bytes.
 
     Raises:
-        NotApplicable: a few draws give no such outputs.
+        NotApplicable: for each of a few drawn inputs, all outputs have the same bytes.
     """
     if not model.is_own_oracle:
         return make_sample(model)
@@ -142,7 +144,7 @@ def _find_distinguishing_inputs(model: Model) -> list[Tensor]:
         outputs = model.expected(tensors)
         if len({bytes(output.to_bytes()) for output in outputs}) > 1:
             return tensors
-    raise NotApplicableError(f"{model.name} has no outputs that differ from each other")
+    raise NotApplicableError(f"{model.name} has equal outputs for all drawn inputs")
 
 
 def _list_output_names(model: Model) -> Names:

@@ -11,7 +11,7 @@ from conformance.checks.ordering.tensors_and_orders import (
     INPUTS,
     MAX_DRAWS,
     OTHER_ORDERS,
-    WRONG_IN_BINARY_TOO,
+    WRONG_AS_BINARY_DATA,
     Names,
     Order,
     keep_two_elements,
@@ -62,10 +62,12 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
         else sort_tensors(make_sample(model), order(INPUTS))
     )
     with (
-        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
-        block_if(lambda: _is_every_order_misread(target, model), "the inputs in declared order are also wrong"),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
+        block_if(
+            lambda: _is_every_order_misread(target, model), "the answer to the inputs in declared order is also wrong"
+        ),
     ):
-        _expect_inputs_apart(target, model, tensors)
+        _expect_inputs_not_confused(target, model, tensors)
 
 
 @check("ordering.request-of-equal-sizes-follows-its-json", answers="BIN-ORDER-I", role="multi")
@@ -73,7 +75,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
 def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order: Names) -> None:
     """The server identifies binary inputs of equal size by their position."""
     tensors = sort_tensors(make_tensors(multi), (*order, "IN_BYTES"))
-    _expect_inputs_apart(target, multi, tensors)
+    _expect_inputs_not_confused(target, multi, tensors)
 
 
 @check("ordering.inputs-of-one-datatype-keep-apart", answers="BIN-ORDER-I", role="add_sub")
@@ -81,20 +83,20 @@ def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order:
 def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names) -> None:
     """The server does not swap two binary inputs of one datatype and shape."""
     tensors = sort_tensors([keep_two_elements(tensor) for tensor in model.sample()], order)
-    _expect_inputs_apart(target, model, tensors)
+    _expect_inputs_not_confused(target, model, tensors)
 
 
-def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
+def _expect_inputs_not_confused(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect a correct answer to several binary inputs; block if two equal inputs get a wrong answer as well."""
     reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
-    with block_if(lambda: not are_equal_inputs_right(target), "two equal inputs are also wrong"):
+    with block_if(lambda: not are_equal_inputs_right(target), "the answer to two equal inputs is also wrong"):
         expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "read")
 
 
 # --- the order of a deployed model ---
 
 
-_BY_ORDER = "the model goes by the order of its inputs, not by their names, in plain JSON too"
+_ASSIGNED_BY_POSITION = "the model assigns inputs by position, not by name, in plain JSON as well"
 
 
 def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
@@ -103,7 +105,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
     If `order` is the declared order, the answer shows whether the server reads them in reverse.
 
     Raises:
-        NotApplicable: no drawn inputs have such an answer.
+        NotApplicable: for all drawn inputs, the answer does not show the order.
     """
     for salt in range(model.salt, model.salt + MAX_DRAWS):
         declared = require_several(replace(model, salt=salt))
@@ -112,13 +114,13 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
         misread = reassign_by_position(declared, tensors[::-1] if is_declared else tensors)
         if misread is None or model.can_distinguish(declared, misread):
             return tensors
-    raise NotApplicableError(f"the answers of {model.name} do not show which input is which")
+    raise NotApplicableError(f"the answers of {model.name} do not show in which order the server reads the inputs")
 
 
 def _is_every_order_misread(target: Target, model: Model) -> bool:
     """Say whether a deployed model misreads binary inputs both in the declared order and sorted by name.
 
-    Returns False if the model reads each input correctly when only that input is binary data.
+    Returns False if the model reads single binary inputs and two binary inputs together correctly.
     """
     declared = model.sample()
     if not is_binary_misread(target, model, declared) or is_right_in_name_order(target, model, declared):
@@ -128,13 +130,13 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
 
 
 def _are_two_inputs_misread(target: Target, model: Model, declared: Sequence[Tensor]) -> bool:
-    """Say whether two of the inputs are misread together: then their number is the cause, not their order."""
+    """Say whether the model misreads two binary inputs: then the number of inputs is the cause, not their order."""
     request = model.request(declared, send=[tensor.name for tensor in declared[-2:]])
     return not is_met(lambda: expect(target.infer(request)).tensors(model.expected(declared)))
 
 
 def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a deployed model also misreads this order in JSON, or whether JSON cannot represent all inputs."""
+    """Say whether a deployed model misreads the inputs as JSON in this order, or JSON cannot represent all inputs."""
     if not model.is_own_oracle:
         return False
     request = model.request(tensors, send=model.binary_inputs, outputs=model.build_outputs_member())
@@ -172,7 +174,7 @@ def inputs_without_elements_change_no_order(
         return "the model refuses inputs without elements, in JSON as well"
     full = sort_tensors(make_tensors(multi), order)
     with block_if(
-        lambda: not is_side_right(target, multi, full, "read"), "the inputs are also wrong where all have elements"
+        lambda: not is_side_right(target, multi, full, "read"), "the answer is also wrong if all inputs have elements"
     ):
         if not reply.succeeded and not target.infer(multi.request(sort_tensors(tensors, INPUTS))).succeeded:
             expect(reply, "BIN-DATATYPES-I").answered()  # the server refuses such inputs in any order
@@ -187,14 +189,14 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
     full = model.request(declared[::-1], outputs=model.build_outputs_member())
     with (
-        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
         block_if(
             lambda: not is_met(lambda: expect(target.infer(full)).tensors(model.expected(declared))),
-            "the inputs are also wrong where all have elements",
+            "the answer is also wrong if all inputs have elements",
         ),
         block_if(
             lambda: not _is_read_in_declared_order(target, model, tensors[::-1]),
-            "the inputs in declared order are also wrong",
+            "the answer to the inputs in declared order is also wrong",
         ),
     ):
         expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
@@ -223,11 +225,11 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
     tensors, binary = sort_tensors(declared, names), {*choose(names), *model.binary_inputs}
     sent = [tensor for tensor in tensors if tensor.name in binary]
     if len(sent) == len(tensors):
-        raise NotApplicableError("JSON represents no input beside those that are binary data")
+        raise NotApplicableError("JSON cannot represent any input that the row sends as JSON")
     reply = target.infer(model.request(tensors, send=binary, outputs=model.build_outputs_member()))
     with (
-        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
-        block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
+        block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_AS_BINARY_DATA),
     ):
         expect_several_tensors(reply, target, model, sent, model.expected(tensors), "read")
 

@@ -21,7 +21,7 @@ Names = tuple[str, ...]
 # Reorders names, or selects some of them.
 Order = Callable[[Names], Names]
 
-WRONG_IN_BINARY_TOO = "the tensors are also wrong where all are binary data"
+WRONG_AS_BINARY_DATA = "the answer is also wrong if all these tensors are binary data"
 MAX_DRAWS = 4  # draws of inputs of a deployed model, until an answer shows their order
 # Orders of the tensors of a deployed model other than the declared one.
 OTHER_ORDERS: Mapping[str, Order] = {
@@ -48,7 +48,7 @@ def label_order(order: Names, binary: Names | None = None) -> str:
 
 
 def list_choices(names: Names) -> list[Names]:
-    """Return every subset of the names that is neither empty nor complete; names keep their order."""
+    """Return every subset of the names, in their order, except the empty and the complete one."""
     return [choice for count in range(1, len(names)) for choice in combinations(names, count)]
 
 
@@ -81,7 +81,7 @@ def keep_two_elements(tensor: Tensor) -> Tensor:
 
 
 def make_sample(model: Model) -> list[Tensor]:
-    """Return sample tensors; those of the role `multi` differ in size."""
+    """Return sample inputs; the inputs of the role `multi` have different sizes in bytes."""
     if model.is_own_oracle or model.role.name != "multi":
         return list(model.sample())
     salt = model.salt
@@ -95,7 +95,10 @@ def make_sample(model: Model) -> list[Tensor]:
 
 
 def make_tensors(multi: Model) -> list[Tensor]:
-    """Return tensors of different lengths, of eight bytes each except BYTES; samples for a deployed model."""
+    """Return inputs of `multi` with different numbers of elements but eight bytes each, except BYTES.
+
+    For a deployed model, return sample inputs.
+    """
     if multi.is_own_oracle:
         return list(multi.sample())
     salt = multi.salt

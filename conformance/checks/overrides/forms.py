@@ -38,14 +38,14 @@ def _format_setting(value: Any) -> str:
 
 def _describe_parameters(default: Any, listed: Any) -> str:
     """Describe the parameters that decide whether an output is binary data or JSON."""
-    of_all = "no binary_data_output" if default is ABSENT else f"binary_data_output {_format_setting(default)}"
+    default_text = "no binary_data_output" if default is ABSENT else f"binary_data_output {_format_setting(default)}"
     if listed == UNLISTED:
-        return f"{of_all}, in no list of outputs"
-    return f"{of_all} and {'no binary_data' if listed is ABSENT else f'binary_data {_format_setting(listed)}'}"
+        return f"{default_text}, with the output not listed"
+    return f"{default_text} and {'no binary_data' if listed is ABSENT else f'binary_data {_format_setting(listed)}'}"
 
 
-def _make_cell_rows() -> list[Row]:
-    """Return rows for each cell of `TABLE`, with one and with four outputs; for JSON outputs also binary inputs."""
+def _make_combination_rows() -> list[Row]:
+    """Return rows for each combination of parameters in `TABLE`: with one and four outputs, and with binary inputs."""
     return [
         Row(
             f"{_format_setting(default)}-{_format_setting(listed)}-{role}-{send}-in",
@@ -59,8 +59,8 @@ def _make_cell_rows() -> list[Row]:
     ]
 
 
-def _make_own_cell_rows() -> list[Row]:
-    """Return rows for cells of `TABLE` on deployed models; cells without parameters also with binary inputs."""
+def _make_own_combination_rows() -> list[Row]:
+    """Return rows for deployed models; combinations of `TABLE` without parameters also have binary inputs."""
     return [
         Row(
             f"{_format_setting(default)}-{_format_setting(listed)}-{send}-in",
@@ -76,7 +76,7 @@ def _make_own_cell_rows() -> list[Row]:
 
 
 @check("overrides.output-comes-in-its-form")
-@rows(*_make_cell_rows(), *_make_own_cell_rows())
+@rows(*_make_combination_rows(), *_make_own_combination_rows())
 def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
     """The server returns an output as binary data or JSON, as binary_data and binary_data_output say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
@@ -90,6 +90,7 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
 
 
 def _make_mix_rows() -> list[Row]:
+    """Return rows whose four outputs have different values of `binary_data`, for each `binary_data_output`."""
     return [
         Row(
             f"{_format_setting(default)}-with-{'-'.join(map(_format_setting, mix))}",
@@ -108,6 +109,7 @@ _ROTATION = (True, ABSENT, False)
 
 
 def _make_own_mix_rows() -> list[Row]:
+    """Return rows for deployed models, whose outputs have the values of `binary_data` in `_ROTATION`."""
     return [
         Row(
             f"{_format_setting(default)}-with-each-in-turn",
@@ -148,8 +150,8 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
     """The suite records whether a listed output is binary or JSON under binary_data_output true."""
     outputs = [RequestedOutput(name, value) for name, value in zip(require_json_outputs(model), listed, strict=False)]
     reply = target.infer(model.request(send=model.binary_inputs, outputs=outputs, binary_data_output=True))
-    open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
-    forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in open_ones}
+    unset_outputs = [output.name for output in outputs if output.binary_data is ABSENT]
+    forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in unset_outputs}
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
     if len(outputs) == 1:  # other checks judge the order of several outputs
         _expect_right_output(target, model, reply, outputs[0].name)
@@ -157,6 +159,7 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
 
 
 def _expect_right_output(target: Target, model: Model, reply: Reply, name: str) -> None:
+    """Expect the output with this name to be correct; attribute a failure to BIN-SAME-AS-JSON-O."""
     sample = model.sample()
     right = [tensor for tensor in model.expected(sample) if tensor.name == name]
     with attribute_to("BIN-SAME-AS-JSON-O"):

@@ -31,26 +31,28 @@ FOR_ANY_MODEL = (
 
 
 def _set_request_parameters(**parameters: Any) -> Edit:
+    """Return an edit that sets parameters of the request."""
     return lambda document, _: document.update(parameters=parameters)
 
 
 def _set_input_parameters(**parameters: Any) -> Edit:
+    """Return an edit that sets parameters of the first input."""
     return lambda document, _: document["inputs"][0].update(parameters=parameters)
 
 
-def _set_output_members(members: dict[str, Any], **of_request: Any) -> Edit:
-    """Return an edit that lists the output with further members, and sets parameters of the request."""
+def _set_output_members(members: dict[str, Any], **request_parameters: Any) -> Edit:
+    """Return an edit that lists an output with these members, and sets parameters of the request."""
 
-    def edit(document: dict[str, Any], name: str) -> None:
+    def list_output(document: dict[str, Any], name: str) -> None:
         document.update(outputs=[{"name": name, **members}])
-        if of_request:
-            document.update(parameters=of_request)
+        if request_parameters:
+            document.update(parameters=request_parameters)
 
-    return edit
+    return list_output
 
 
-def _make_row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
-    return Row(name, (edit, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
+def _make_row(name: str, edit_document: Edit, form: str | None, requirement: str) -> Row:
+    return Row(name, (edit_document, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
 
 
 ROWS = (
@@ -97,11 +99,13 @@ ROWS = (
 
 @check("overrides.parameter-at-another-place-changes-no-form", role=ROLE)
 @rows(*ROWS)
-def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str | None) -> str:
-    """The server lets no misplaced parameter override a defined one or change a value."""
+def parameter_at_another_place_changes_no_form(
+    target: Target, model: Model, edit_document: Edit, form: str | None
+) -> str:
+    """A misplaced parameter neither overrides a correctly placed parameter nor changes a value."""
     require_json(model)
     plain, name = model.request(send="json"), model.list_comparable_outputs()[0]
-    reply = target.send(plain.encode_with(lambda document: edit(document, name)), fresh=True)
+    reply = target.send(plain.encode_with(lambda document: edit_document(document, name)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     if form is not None:
@@ -112,7 +116,7 @@ def parameter_at_another_place_changes_no_form(target: Target, model: Model, edi
     def is_wrong_without_parameter() -> bool:
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
 
-    with block_if(is_wrong_without_parameter, "without that parameter the output is also wrong"):
+    with block_if(is_wrong_without_parameter, "the output is also wrong without the misplaced parameter"):
         expect(reply).tensors(expected)
     output = reply.answer.output(name)
     return "taken as a parameter of the server's own" if output and output.binary else "passed over"
@@ -131,24 +135,30 @@ _WRONG: dict[str, Any] = {
 }
 
 
-def _set_binary_data(value: Any) -> Callable[[Model], Message]:
-    def message(model: Model) -> Message:
+def _set_binary_data(value: Any) -> MessageBuilder:
+    """Return a builder of a request whose output has this value of `binary_data`."""
+
+    def build_message(model: Model) -> Message:
         return model.request(
             send=model.binary_inputs, outputs=[RequestedOutput(model.role.outputs[0].name, value)]
         ).message()
 
-    return message
+    return build_message
 
 
-def _set_binary_data_output(value: Any) -> Callable[[Model], Message]:
-    def message(model: Model) -> Message:
+def _set_binary_data_output(value: Any) -> MessageBuilder:
+    """Return a builder of a request with this value of `binary_data_output`."""
+
+    def build_message(model: Model) -> Message:
         return model.request(send=model.binary_inputs, binary_data_output=value).message()
 
-    return message
+    return build_message
 
 
-def _make_refusal(fault: str, make: MessageBuilder) -> Refusal:
-    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in FOR_ANY_MODEL else None)
+def _make_refusal(fault: str, build_message: MessageBuilder) -> Refusal:
+    return Refusal(
+        fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", build_message, fit=ANY if fault in FOR_ANY_MODEL else None
+    )
 
 
 REFUSALS: tuple[Refusal, ...] = (

@@ -1,4 +1,4 @@
-"""Tensors that Hypothesis drew, as the body of a raw request."""
+"""Stored tensors that Hypothesis generated, as the body of a raw request."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from conformance.wire.tensor import Tensor
 
 
 def _list_requirements(role: str) -> tuple[str, ...]:
+    """Return the requirements on raw requests to the model of a role."""
     is_text = roles.load()[role].inputs[0].datatype == "BYTES"
     return ("RAW-BYTES",) if is_text else ("RAW-ENCODING", "RAW-HEADER-ZERO")
 
@@ -21,13 +22,13 @@ def _list_requirements(role: str) -> tuple[str, ...]:
 @check("raw.generated-bodies-are-tensor-data", answers="RAW-ENCODING")
 @rows(*make_generated_rows("raw", _list_requirements))
 def generated_bodies_are_tensor_data(target: Target, model: Model) -> None:
-    """The server reads a raw body that Hypothesis generated like the same binary input."""
-    expect = _expect_string_read if model.role.inputs[0].datatype == "BYTES" else _expect_read
-    expect_generated(model, "raw", lambda tensor: expect(target, model, tensor))
+    """The server reads a raw body that Hypothesis generated as it reads the same bytes in a binary request."""
+    expect_read = _expect_string_read if model.role.inputs[0].datatype == "BYTES" else _expect_tensor_read
+    expect_generated(model, "raw", lambda tensor: expect_read(target, model, tensor))
 
 
-def _expect_read(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect the server to read a tensor; attribute a refusal to RAW-HEADER-ZERO if it accepts other bytes."""
+def _expect_tensor_read(target: Target, model: Model, tensor: Tensor) -> None:
+    """Expect the server to read a tensor; attribute a refusal to RAW-HEADER-ZERO if the server accepts other bytes."""
     try:
         expect_agreement(target, model, send_raw(target, model, tensor), tensor)
     except UnmetError as unmet:
@@ -38,6 +39,6 @@ def _expect_read(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def _expect_string_read(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect the server to read a string after its length, in either interpretation of RAW-BYTES-BODY."""
+    """Expect the server to read a string with a length prefix, whether or not it takes the prefix for content."""
     whole = model.tensor([bytes(tensor.to_bytes())], tensor.shape)
     expect_agreement(target, model, send_raw(target, model, tensor), whole, tensor)

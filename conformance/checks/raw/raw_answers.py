@@ -63,20 +63,21 @@ def expect_agreement(
         return
     strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
     if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
-        raise BlockedError("BYTES alone are also written wrong", unmet[0])
-    raise BlockedError(NOTHING_TAKEN, unmet[0]) if not is_simple_raw_answered(target) else unmet[0]
+        raise BlockedError("the server also writes a single BYTES output wrong", unmet[0])
+    raise BlockedError(NO_RAW_ANSWER, unmet[0]) if not is_simple_raw_answered(target) else unmet[0]
 
 
-NOTHING_TAKEN = "the server does not answer the simplest raw request, of three bytes, either"
+NO_RAW_ANSWER = "the server does not answer a raw request of three bytes either"
 
 
 def is_simple_raw_answered(target: Target) -> bool:
-    """Say whether the server answers the simplest raw request; only RAW-HEADER-ZERO requires this."""
+    """Say whether the server answers a raw request of three bytes; only RAW-HEADER-ZERO requires this."""
     model = target.model("identity_uint8")
     return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
 
 
 def _is_answered_alike(target: Target, model: Model, reply: Reply, tensor: Tensor) -> bool:
+    """Say whether a binary request with this tensor gets the same outputs and bytes as the raw request."""
     full = target.infer(model.request([tensor], want="binary"))
     return full.succeeded and _extract_outputs_and_tail(full) == _extract_outputs_and_tail(reply)
 
@@ -131,14 +132,14 @@ def send_own_raw(target: Target, model: Model) -> tuple[Reply, Tensor]:
     for tensor in model.items():
         reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
         if tensor.datatype == "BYTES" and not reply.succeeded:
-            reply = _send_with_length(target, model, tensor)
+            reply = _send_with_length_prefix(target, model, tensor)
         if reply.succeeded:
             break
     return reply, tensor
 
 
-def _send_with_length(target: Target, model: Model, tensor: Tensor) -> Reply:
-    """Send the string with its length prefix, which RAW-BYTES-BODY leaves open."""
+def _send_with_length_prefix(target: Target, model: Model, tensor: Tensor) -> Reply:
+    """Send the string of a tensor as a raw request, after a length prefix; RAW-BYTES-BODY allows this prefix."""
     return target.send(model.raw(strings.encode([encode_raw_body(tensor)])), fresh=True)
 
 
@@ -167,7 +168,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
         change: changes an input that the model accepts.
 
     Raises:
-        Blocked: plain elements, or the unchanged input, are wrong as well.
+        Blocked: the answer to simple elements, or to the unchanged input, is wrong as well.
     """
     model = find_model_with_alterable_inputs(model, fill_byte_order_neutral)
     _, taken = _expect_served_distinguishably(target, model)
@@ -177,18 +178,19 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
         """Say whether simple elements, or the input before the change, get a wrong answer."""
         if is_wrong(lambda: _expect_plain_elements(target, model, taken)):
             return True
-        return are_different([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
+        return are_different([taken], [changed]) and is_wrong(lambda: _expect_right_when_sent(target, model, taken))
 
-    with block_if(is_wrong_unchanged, "simple elements or the unchanged input are also wrong"):
-        _expect_sent_right(target, model, changed)
+    with block_if(is_wrong_unchanged, "the answer to simple elements or to the unchanged input is also wrong"):
+        _expect_right_when_sent(target, model, changed)
 
 
 def expect_own_plain_values(target: Target, model: Model) -> None:
-    """Expect the server to read a raw body of elements that are equal in any byte or dimension order."""
+    """Expect the server to read a raw body whose elements are the same in any byte order or dimension order."""
     _expect_plain_elements(target, model, _expect_served_distinguishably(target, model)[1])
 
 
 def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply, Tensor]:
+    """Expect an answer to a raw request; require a model whose answer depends on the input."""
     reply, tensor = expect_own_served(target, model)
     others = replace(model, salt=(model.salt + 1) % 256).items()
     require_distinguished_inputs(
@@ -198,30 +200,31 @@ def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply,
 
 
 def _expect_plain_elements(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect a correct answer for elements that are equal in any byte or dimension order; strings are ASCII."""
+    """Expect a correct answer for elements that are the same in any byte or dimension order, or for ASCII strings."""
     (plain,) = fill_strings(fill_byte_order_neutral([tensor]), [b"plain"])
-    _expect_sent_right(target, model, plain)
+    _expect_right_when_sent(target, model, plain)
 
 
-def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
+def _expect_right_when_sent(target: Target, model: Model, tensor: Tensor) -> None:
+    """Send a tensor as a raw request, and expect the correct outputs."""
     model.find_outputs([tensor])  # raises before sending if the model does not accept the input
     reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
     if tensor.datatype == "BYTES" and not reply.succeeded:
-        reply = _send_with_length(target, model, tensor)
+        reply = _send_with_length_prefix(target, model, tensor)
     expect_correct_outputs(target, model, reply, tensor)
 
 
 def expect_correct_outputs(
     target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None
 ) -> None:
-    """Expect the correct answer for an input; a server may require strings with a length prefix."""
+    """Expect the correct answer for an input; a server may require a length prefix before a string."""
     try:
         with excuse_nondeterminism(target, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
     except UnmetError:
         if tensor.datatype != "BYTES":
             raise
-        with_length = _send_with_length(target, model, tensor)
+        with_length = _send_with_length_prefix(target, model, tensor)
         if not is_met(lambda: expect_agreement(target, model, with_length, tensor)):
             raise
 

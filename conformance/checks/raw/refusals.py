@@ -1,4 +1,4 @@
-"""Raw requests that must or may be refused: models that are not eligible, bodies that do not fit, empty bodies."""
+"""Raw requests that a server must or may refuse: ineligible models, bodies of a wrong size, empty bodies."""
 
 from __future__ import annotations
 
@@ -107,9 +107,10 @@ REFUSALS: tuple[Refusal, ...] = (
 
 
 def _make_first_input_request(model: Model) -> Message:
+    """Return a raw request with the first input of a model that has several inputs."""
     tensors = model.sample()
     if len(tensors) < 2:
-        raise NotApplicableError(f"one input of {model.name} is sent, and the others need not be")
+        raise NotApplicableError(f"{model.name} has a single input, or its other inputs are optional")
     return model.raw(bytes(tensors[0].to_bytes()))
 
 
@@ -122,6 +123,7 @@ def _make_variable_dimensions_request(model: Model) -> Message:
 
 
 def _make_own_request_without_header(model: Model) -> Message:
+    """Return a request to a deployed model with a raw body and no inference header."""
     return model.raw(encode_raw_body(model.items()[0])).with_header(INFERENCE_HEADER, None)
 
 
@@ -143,6 +145,7 @@ OWN_REFUSALS: tuple[Refusal, ...] = (
 
 
 def _make_rows(requirement: str) -> list[Row]:
+    """Return a row for each refusal that a requirement demands."""
     return make_refusal_rows((*REFUSALS, *OWN_REFUSALS), requirement)
 
 
@@ -188,7 +191,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
     """
     shape = model.role.inputs[0].shape
     if shape != (-1,) and (-1 in shape or prod(shape) < 2):
-        raise NotApplicableError(f"metadata do not show another shape than [1]: {list(shape)}")
+        raise NotApplicableError(f"the shape {list(shape)} in the metadata does not exclude the shape [1]")
     reply = target.send(model.raw(body), fresh=True)
     if reply.succeeded and shape == (-1,):
         read = model.tensor([body])
@@ -213,8 +216,8 @@ def body_that_does_not_fit_is_refused(target: Target, model: Model, refusal: Ref
         _expect_length_refused(target, model, refusal)
 
 
-def _expect_length_refused(target: Target, model: Model, more: int) -> None:
-    """Expect a refusal of a body with one byte more or less than an accepted one."""
+def _expect_length_refused(target: Target, model: Model, length_change: int) -> None:
+    """Expect a refusal of an otherwise accepted body with one more byte (1) or without its last byte (-1)."""
     find_serving_requirement(model)
     reply, tensor = send_own_raw(target, model)
     if not reply.succeeded:
@@ -222,12 +225,12 @@ def _expect_length_refused(target: Target, model: Model, more: int) -> None:
     require_exact_length(model, tensor)
     body = bytes(tensor.to_bytes())
     fault = "a raw body that does not fit the input"
-    expect_refusal(target, model, model.raw(body + b"\x01" if more > 0 else body[:-1]), fault)
+    expect_refusal(target, model, model.raw(body + b"\x01" if length_change > 0 else body[:-1]), fault)
 
 
 @check("raw.two-items-are-refused", answers=("RAW-BATCH-OF-ONE", "RAW-SIZE"), role="raw_batching")
 def two_items_are_refused(target: Target, model: Model) -> None:
-    """The server reads no raw body as a batch of two."""
+    """The server does not read a raw body as a batch of two."""
     reply = target.send(TWO_ITEMS.message(model), fresh=True)
     output = reply.answer.output(model.role.outputs[0].name) if reply.succeeded else None
     # One item in the answer: the server dropped the second.
@@ -280,6 +283,6 @@ def empty_body(target: Target, model: Model) -> str:
         return "one empty string"
     actual = f"{escape_text(output.datatype, 20)} {format_shape(output.shape)}"
     if not is_right_alone(target, _make_empty_tensor(model), "written"):
-        raise BlockedError(f"the server writes such an output wrong in other answers as well: {actual}")
+        raise BlockedError(f"the server writes such an output wrong in answers to other requests as well: {actual}")
     expected = "no elements, an empty string, or a refusal with a 4xx status"
     raise UnmetError(expected, actual, reply, requirement="RAW-ONE-VARIABLE")

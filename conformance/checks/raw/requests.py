@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.checks.raw.raw_answers import (
     FLOATS,
-    NOTHING_TAKEN,
+    NO_RAW_ANSWER,
     NUMBERS,
     STRINGS,
     VARIABLE_NUMBERS,
@@ -90,11 +90,13 @@ ENCODED = (
     Row("own-64-kib", (None, "large"), fit=replace(FLOATS, is_variable=True)),
 )
 def body_is_binary_tensor_data(
-    target: Target, model: Model, shape: Sequence[int] | None, own: Change | str | None = None
+    target: Target, model: Model, shape: Sequence[int] | None, own_change: Change | str | None = None
 ) -> None:
     """The server reads a raw body as little-endian elements of native size, row by row."""
-    if own is not None:
-        expect_own_values(target, model, (lambda _: make_large_inputs(model)) if isinstance(own, str) else own)
+    if own_change is not None:
+        expect_own_values(
+            target, model, (lambda _: make_large_inputs(model)) if isinstance(own_change, str) else own_change
+        )
         return
     tensor = make_sample(model, shape)
     expect_agreement(target, model, send_raw(target, model, tensor), tensor)
@@ -114,22 +116,23 @@ TYPES = (("as-json", JSON), ("without-content-type", None))
     *[Row(f"own-{name}", (content_type, True), fit=ONE_INPUT) for name, content_type in TYPES],
 )
 def request_of_another_type_is_served(
-    target: Target, model: Model, content_type: str | None, own: bool = False
+    target: Target, model: Model, content_type: str | None, is_deployed: bool = False
 ) -> None:
     """The server accepts a raw request with Content-Type application/json, or without any."""
-    if own:
+    if is_deployed:
         first, tensor = expect_own_served(target, model)
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
         expect(reply).answered()
         with block_if(
-            lambda: is_wrong(lambda: expect_correct_outputs(target, model, first, tensor)), "so it is without"
+            lambda: is_wrong(lambda: expect_correct_outputs(target, model, first, tensor)),
+            "the answer to the raw request with its usual Content-Type is also wrong",
         ):
             expect_correct_outputs(target, model, reply, tensor)
         return
     tensor = model.tensor(VALUES)
     message = model.raw(bytes(tensor.to_bytes()))
     reply = target.infer(message.with_header("Content-Type", content_type))
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply).answered()
     expect_agreement(target, model, reply, tensor)
 
@@ -146,13 +149,13 @@ def request_of_another_type_is_served(
     Row("documented", role="documented_raw"),
     Row("own", (True,), fit=ONE_INPUT),
 )
-def model_of_one_input_is_served(target: Target, model: Model, own: bool = False) -> None:
+def model_of_one_input_is_served(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server answers a raw request to a model with one input."""
-    if own:
+    if is_deployed:
         expect_own_served(target, model)
         return
     reply = send_raw(target, model, make_sample(model))
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply).answered()
 
 
@@ -191,7 +194,7 @@ def _expect_first_output_shape(target: Target, model: Model, shape: Sequence[int
     """Expect the first output to have the input's shape, and the correct values, which RAW-ENCODING judges."""
     tensor = make_sample(model, shape)
     reply = send_raw(target, model, tensor)
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply).answered()
     output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
@@ -231,15 +234,20 @@ CONTENTS = (
     Row("own-nul", (None, b"a\x00b\x00"), fit=STRINGS),
     Row("own-256-bytes", (None, b"x" * 256), fit=STRINGS),
 )
-def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes | None, own: bytes = b"") -> None:
+def bytes_of_one_element_are_served(
+    target: Target, model: Model, content: bytes | None, own_content: bytes = b""
+) -> None:
     """The server passes the body of a raw request to a BYTES input of shape [1] unchanged."""
     if content is None:
-        expect_own_values(target, model, lambda tensors: fill_strings(tensors, [own]) if own else list(tensors))
+        expect_own_values(
+            target, model, lambda tensors: fill_strings(tensors, [own_content]) if own_content else list(tensors)
+        )
     else:
         _expect_bytes_served(target, model, content)
 
 
 def _expect_bytes_served(target: Target, model: Model, content: bytes) -> None:
+    """Expect the correct answer to a raw request with a length prefix before the content."""
     # With a prefix, the body is right for both interpretations of RAW-BYTES-BODY: one element, or prefix and content.
     prefixed = len(content).to_bytes(4, "little") + content
     readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
@@ -254,10 +262,10 @@ def _expect_bytes_served(target: Target, model: Model, content: bytes) -> None:
     ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
 )
 def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> str:
-    """The server reads a raw BYTES body as the element itself, or as a length and the element."""
+    """The server reads a raw BYTES body as the element itself, or as a length prefix and the element."""
     reply = target.infer(model.raw(body))
     if is_refused(target, model, reply):
-        return "refused: a length is wanted in front"
+        return "refused: the server requires a length prefix"
     whole = model.tensor([body], (1,))
     if not is_met(lambda: expect_agreement(target, model, reply, whole)):
         read = model.tensor([body[PREFIX:]], (1,))
@@ -280,32 +288,33 @@ ANSWERS = (
 
 
 def _expect_raw_answered(target: Target, model: Model) -> Reply:
-    """Send a raw request that every server with support for raw requests accepts; expect an answer."""
+    """Expect an answer to a raw request with a sample input of the model."""
     reply = target.infer(model.raw(bytes(make_sample(model).to_bytes())))
-    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NO_RAW_ANSWER):
         expect(reply, "RAW-BYTES" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE-INPUT").answered()
     return reply
 
 
 @check("raw.every-output-is-binary", answers="RAW-OUTPUTS")
 @rows(*ANSWERS)
-def every_output_is_binary(target: Target, model: Model, own: bool = False) -> None:
+def every_output_is_binary(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server returns every output of the model as binary data to a raw request."""
-    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
+    reply = expect_own_served(target, model)[0] if is_deployed else _expect_raw_answered(target, model)
     expect(reply).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
 @check("raw.answer-is-framed-like-others", answers=("RAW-OUTPUTS", *FRAMING, "BIN-ORDER-O"))
 @rows(*ANSWERS)
-def answer_is_framed_like_others(target: Target, model: Model, own: bool = False) -> None:
+def answer_is_framed_like_others(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server frames the answer to a raw request like any binary answer."""
-    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
+    reply = expect_own_served(target, model)[0] if is_deployed else _expect_raw_answered(target, model)
     expect_framed(reply)
-    if not own:
+    if not is_deployed:
         _expect_data_in_order(reply, model)
 
 
 def _expect_data_in_order(reply: Reply, model: Model) -> None:
+    """Expect binary data in the order of the outputs in the JSON; report only data in reverse order."""
     data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([make_sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]
@@ -313,5 +322,9 @@ def _expect_data_in_order(reply: Reply, model: Model) -> None:
         names = [name for name in reply.answer.names() if name in data]
         expected = f"the binary data of {' before those of '.join(names)}, as in the JSON"
         raise UnmetError(
-            expected, "the same in reverse", reply, requirement="BIN-ORDER-O", offset=reply.answer.json_end
+            expected,
+            "these binary data in reverse order",
+            reply,
+            requirement="BIN-ORDER-O",
+            offset=reply.answer.json_end,
         )

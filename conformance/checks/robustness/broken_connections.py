@@ -1,4 +1,4 @@
-"""Connections that end inside a request, are reset, idle or stalled, or whose client does not read the answers."""
+"""Connections that end inside a request, are reset, idle or stalled, or whose clients do not read the answers."""
 
 from __future__ import annotations
 
@@ -23,31 +23,36 @@ from conformance.transport.hostile_sending import ConnectionEnd, Octets
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 
-# --- requests that end before their end -------------------------------------------------------------------------------
+# --- requests that end too early --------------------------------------------------------------------------------------
 
 # The part of a message that is sent.
 CutRequest = Callable[[Target, Message], bytes]
 
 
 def _overstate_length(target: Target, message: Message) -> bytes:
+    """Return a request whose Content-Length is ten bytes more than its body."""
     return make_head(target, message, b"Content-Length: %d" % (len(message.body) + 10)) + message.body
 
 
 def _omit_last_chunk(target: Target, message: Message) -> bytes:
+    """Return a chunked request without its last, empty chunk."""
     size = b"%X" % len(message.body)
     return make_head(target, message, CHUNKED) + size + CRLF + message.body + CRLF
 
 
 def _cut_inside_chunk(target: Target, message: Message) -> bytes:
+    """Return a chunked request that ends ten bytes before the end of its chunk."""
     size = b"%X" % (len(message.body) + 10)
     return make_head(target, message, CHUNKED) + size + CRLF + message.body
 
 
 def _drop_last_bytes(count: int) -> CutRequest:
+    """Return a function that renders a request without its last `count` bytes."""
     return lambda target, message: target.render_octets(message)[:-count]
 
 
 def _cut_inside_head(target: Target, message: Message) -> bytes:
+    """Return the head of a request without the empty line at its end."""
     return target.render_octets(message).partition(CRLF * 2)[0]
 
 
@@ -83,11 +88,11 @@ RESET_COUNT = 20
     ("inside-the-body", 0.95),
     ("before-the-answer", 1.0),
 )
-def reset_harms_nobody(target: Target, model: Model, part: float) -> None:
+def reset_harms_nobody(target: Target, model: Model, sent_fraction: float) -> None:
     """Twenty clients that reset their connections disturb no other client."""
     message = make_plain_request(model)
     octets = target.render_octets(message)
-    cut = Octets(octets[: int(len(octets) * part)], "reset", end=ConnectionEnd.RESET)
+    cut = Octets(octets[: int(len(octets) * sent_fraction)], "reset", end=ConnectionEnd.RESET)
     with expect_still_serving(target, model):
         for _ in range(RESET_COUNT):
             target.send_octets(message, cut)
@@ -127,7 +132,7 @@ def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: Rende
     """Idle and slow clients do not delay other clients.
 
     Raises:
-        NotApplicable: the server answers that it cannot process so many requests at a time.
+        NotApplicable: the server answers that it is busy.
     """
     with expect_still_serving(target, model), target.hold_connections([render(target, model)] * count):
         for salt in range(4, 7):
@@ -135,5 +140,5 @@ def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: Rende
                 expect_served(target, model, salt)
             except UnmetError as unmet:
                 if render is _render_partial_body and is_busy(unmet):
-                    raise NotApplicableError(f"fewer than {count} requests at a time are taken") from None
+                    raise NotApplicableError(f"the server does not accept {count} requests at a time") from None
                 raise

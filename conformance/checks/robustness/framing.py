@@ -10,7 +10,7 @@ from conformance.checks.robustness.hostile_requests import (
     KIB,
     LAST_CHUNK,
     expect_declined,
-    expect_no_second,
+    expect_no_second_answer,
     expect_settled,
     expect_still_serving,
     is_declined,
@@ -53,11 +53,11 @@ def large_head_is_refused(
 
 @check("robustness.long-target-is-refused", answers="ROBUST-HEAD", role="identity_int32", infers=False)
 @rows(make_row("1-MiB-of-path", b"/"), make_row("1-MiB-of-query", b"?"))
-def long_target_is_refused(target: Target, model: Model, name: str, mark: bytes) -> None:
+def long_target_is_refused(target: Target, model: Model, name: str, separator: bytes) -> None:
     """The server refuses a request line of a megabyte, or closes the connection."""
     message = make_plain_request(model)
     line, _, rest = target.render_octets(message).partition(b" HTTP/")
-    octets = Octets(line + mark, f"a request line with {name}", b"x" * KIB, KIB, b" HTTP/" + rest)
+    octets = Octets(line + separator, f"a request line with {name}", b"x" * KIB, KIB, b" HTTP/" + rest)
     with expect_still_serving(target, model):
         expect_declined(target.send_octets(message, octets)[0], f"a request line with {name}")
 
@@ -69,10 +69,12 @@ MakeFramingLines = Callable[[int, int], tuple[bytes, ...]]
 
 
 def _format_length(text: str) -> MakeFramingLines:
+    """Return a function that writes Content-Length; `text` is a template with `own` and `behind`."""
     return lambda own, behind: (f"Content-Length: {text.format(own=own, behind=own + behind)}".encode(),)
 
 
-def _put_before_length(*lines: bytes) -> MakeFramingLines:
+def _put_lines_before_length(*lines: bytes) -> MakeFramingLines:
+    """Return a function that writes these header lines before a correct Content-Length."""
     return lambda own, _: (*lines, b"Content-Length: %d" % own)
 
 
@@ -88,19 +90,19 @@ def _put_before_length(*lines: bytes) -> MakeFramingLines:
     make_row("length-of-two-numbers", _format_length("{own} {behind}")),
     make_row("length-right-in-64-bits", lambda own, _: (b"Content-Length: %d" % (2**64 + own),)),
     make_row("length-in-hexadecimal", lambda own, _: (b"Content-Length: 0x%x" % own,)),
-    make_row("unknown-transfer-coding", _put_before_length(b"Transfer-Encoding: xchunked")),
-    make_row("chunked-not-last", _put_before_length(b"Transfer-Encoding: chunked, identity")),
-    make_row("blank-before-the-colon", _put_before_length(b"Transfer-Encoding : chunked")),
-    make_row("folded-header", _put_before_length(b"Transfer-Encoding:", b" chunked")),
+    make_row("unknown-transfer-coding", _put_lines_before_length(b"Transfer-Encoding: xchunked")),
+    make_row("chunked-not-last", _put_lines_before_length(b"Transfer-Encoding: chunked, identity")),
+    make_row("blank-before-the-colon", _put_lines_before_length(b"Transfer-Encoding : chunked")),
+    make_row("folded-header", _put_lines_before_length(b"Transfer-Encoding:", b" chunked")),
 )
 def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: MakeFramingLines) -> None:
     """The server refuses a request whose end is ambiguous, and everything after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, *lines(len(message.body), len(behind)))
-    octets = Octets(head, f"{name}, and a request behind it", tail=message.body + behind, max_answers=2)
+    octets = Octets(head, f"{name}, and a request after it", tail=message.body + behind, max_answers=2)
     with expect_still_serving(target, model):
         replies = target.send_octets(message, octets)
-        expect_no_second(replies, f"a request with {name}")
+        expect_no_second_answer(replies, f"a request with {name}")
         expect_declined(replies[0], f"a request with {name}")
 
 
@@ -115,10 +117,10 @@ def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> N
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, CHUNKED, b"Connection: keep-alive", version=b"1.0")
     octets = Octets(
-        head, "chunks in HTTP/1.0, and a request behind", tail=wrap_in_chunk(message.body) + behind, max_answers=2
+        head, "chunks in HTTP/1.0, and a request after it", tail=wrap_in_chunk(message.body) + behind, max_answers=2
     )
     with expect_still_serving(target, model):
-        expect_no_second(target.send_octets(message, octets), "chunks in HTTP/1.0")
+        expect_no_second_answer(target.send_octets(message, octets), "a request with chunks in HTTP/1.0")
 
 
 def _make_head_with_two_lengths(target: Target, message: Message, length: int) -> bytes:
@@ -133,12 +135,13 @@ def _hide_in_second_chunk(target: Target, message: Message, inside: bytes) -> by
 
 
 def _hide_in_get(target: Target, message: Message, inside: bytes) -> bytes:  # noqa: ARG001
+    """Return a GET request whose body is another request."""
     return target.render_octets(Message("/v2", method="GET").with_body(inside))
 
 
 @check("robustness.request-in-a-body-is-not-carried-out", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
 @rows(
-    Row("in-a-chunk-behind-the-length", ("chunks beside a length", _hide_in_second_chunk)),
+    Row("in-a-chunk-behind-the-length", ("a request with chunks and Content-Length", _hide_in_second_chunk)),
     Row("in-the-body-of-a-get", ("a GET with a body", _hide_in_get)),
 )
 def request_in_a_body_is_not_carried_out(
@@ -167,9 +170,9 @@ def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     sent = _make_head_with_two_lengths(target, message, len(message.body)) + wrap_in_chunk(message.body) + behind
     with expect_still_serving(target, model):
         replies = target.send_octets(
-            message, Octets(sent, "chunks beside a length, and a request behind", max_answers=2)
+            message, Octets(sent, "chunks and Content-Length, and a request after it", max_answers=2)
         )
-        expect_no_second(replies, "a request with chunks beside a length")
+        expect_no_second_answer(replies, "a request with chunks and Content-Length")
 
 
 # --- chunks -----------------------------------------------------------------------------------------------------------
@@ -184,15 +187,15 @@ def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     make_row("right-in-the-last-of-1000-digits", 16**999),
 )
 def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: int) -> None:
-    """The server refuses a chunk size beyond all memory, or closes the connection; it drops no digit."""
+    """The server refuses a chunk size that no memory can hold, or closes the connection; it never drops digits."""
     message = make_plain_request(model)
     size = more if more in (2**64 - 1, 2**63) else more + len(message.body)
     tail = wrap_in_chunk(message.body, b"%X" % size)
-    octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
+    octets = Octets(make_head(target, message, CHUNKED), f"a chunk size ({name})", tail=tail)
     with expect_still_serving(target, model):
         reply = target.send_octets(message, octets)[0]
         if not (size < 2**33 and reply.has_failed(FailureKind.TIMEOUT)):  # a server may wait for a body below 8 GiB
-            expect_declined(reply, f"a chunk of a size {name}")
+            expect_declined(reply, f"a chunk size ({name})")
 
 
 @check("robustness.chunk-size-is-a-number", answers="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
@@ -206,9 +209,9 @@ def chunk_size_is_a_number(target: Target, model: Model, name: str, text: str) -
     """The server refuses a chunk size that is not hexadecimal, or closes the connection."""
     message = make_plain_request(model)
     tail = wrap_in_chunk(message.body, text.format(len(message.body)).encode())
-    octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
+    octets = Octets(make_head(target, message, CHUNKED), f"a chunk size ({name})", tail=tail)
     with expect_still_serving(target, model):
-        expect_declined(target.send_octets(message, octets)[0], f"a chunk of a size {name}")
+        expect_declined(target.send_octets(message, octets)[0], f"a chunk size ({name})")
 
 
 @check(
@@ -251,5 +254,7 @@ def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     with expect_still_serving(target, model):
         reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
         if not is_declined(reply):
-            with block_if(is_wrong_without_trailer, "the request is also answered wrongly in chunks without a trailer"):
+            with block_if(
+                is_wrong_without_trailer, "the answer to the request in chunks without a trailer is also wrong"
+            ):
                 expect(reply).tensors(expected)

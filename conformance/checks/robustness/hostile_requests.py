@@ -32,11 +32,11 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
     """Expect the server to answer a plain request before and after the requests in the `with` block.
 
     Raises:
-        Unmet: the server does not answer afterwards, or cannot be reached any more.
-        Blocked: the server does not answer the plain request before.
-        TargetLost: the server could not be reached before.
+        Unmet: the server does not answer the plain request after the block, or cannot be reached any more.
+        Blocked: the server does not answer the plain request before the block.
+        TargetLost: the server could not be reached before the block.
     """
-    _expect_ready(target, model)
+    _expect_served_before(target, model)
     try:
         yield
         for salt in (2, 3):  # a server may crash only after the first answer
@@ -45,10 +45,11 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
         last = Reply(target.exchanges[-1])
         actual = f"the server died: {lost}" if lost.has_died else str(lost)
         target.reset_silence()
-        raise UnmetError("a server that goes on answering", actual, last) from lost
+        raise UnmetError("a server that still answers after the hostile request", actual, last) from lost
 
 
-def _expect_ready(target: Peer, model: Model) -> None:
+def _expect_served_before(target: Peer, model: Model) -> None:
+    """Expect the server to answer a plain request, with retries after timeouts and lost connections."""
     for tries_left in reversed(range(MAX_TRIES)):
         try:
             _expect_served_soon(target, model, 1)
@@ -59,7 +60,9 @@ def _expect_ready(target: Peer, model: Model) -> None:
                 raise
         except UnmetError as unmet:
             if not (tries_left and unmet.reply and unmet.reply.has_failed(FailureKind.TIMEOUT)):
-                raise BlockedError(f"a plain request is not answered before: {unmet.actual}", unmet) from None
+                raise BlockedError(
+                    f"a plain request is not answered before the hostile request: {unmet.actual}", unmet
+                ) from None
         else:
             return
 
@@ -72,7 +75,7 @@ def expect_served(target: Peer, model: Model, salt: int) -> None:
         expect(reply).tensors(model.expected(tensors))
     except UnmetError as unmet:
         unmet.requirement = None
-        unmet.expected = f"a plain request answered beside it, or behind it: {unmet.expected}"
+        unmet.expected = f"a correct answer to a plain request during or after the hostile request: {unmet.expected}"
         raise
 
 
@@ -98,24 +101,24 @@ def is_declined(reply: Reply) -> bool:
     return reply.has_failed(*CLOSED_KINDS) or (reply.status or 0) >= 400
 
 
-def expect_declined(reply: Reply, what: str) -> None:
+def expect_declined(reply: Reply, request: str) -> None:
     """Expect the server to refuse a request or to close the connection."""
     if not is_declined(reply):
-        raise UnmetError(f"a refusal of {what}, or the end of the connection", escape_text(reply.outcome()), reply)
+        raise UnmetError(f"a refusal of {request}, or the end of the connection", escape_text(reply.outcome()), reply)
 
 
-def expect_settled(reply: Reply, what: str) -> None:
+def expect_settled(reply: Reply, request: str) -> None:
     """Expect an answer or a refusal in time, or a closed connection; the content of the answer is not judged."""
     if reply.has_failed(*WAITING_KINDS):
         raise UnmetError(
-            f"an answer to {what}, a refusal, or the end of the connection", escape_text(reply.outcome()), reply
+            f"an answer to {request}, a refusal, or the end of the connection", escape_text(reply.outcome()), reply
         )
 
 
-def expect_no_second(replies: Sequence[Reply], what: str) -> None:
-    """Expect the server not to read the bytes after a request as another request."""
+def expect_no_second_answer(replies: Sequence[Reply], request: str) -> None:
+    """Expect the server not to answer the bytes after a request as if they were another request."""
     if len(replies) > 1 and (replies[1].status or 400) < 400:
-        raise UnmetError(f"no answer to the bytes after {what}", escape_text(replies[1].outcome()), replies[1])
+        raise UnmetError(f"no answer to the bytes after {request}", escape_text(replies[1].outcome()), replies[1])
 
 
 # --- requests as octets -----------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def _change_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
 
 
 def _edit_document(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
-    """Return a builder of a plain request with a changed document."""
+    """Return a builder of a plain request whose JSON document is changed by `edit`."""
 
     def change(body: bytes) -> bytes:
         document = json.loads(body)
@@ -60,11 +60,11 @@ def _update_first_input(**members: Any) -> MessageBuilder:
 def _repeat_entries(member: str) -> MessageBuilder:
     """Return a builder of a request that repeats its first input, or an output, many times under different names."""
 
-    def edit(document: dict[str, Any]) -> None:
+    def repeat_entry(document: dict[str, Any]) -> None:
         entry = document["inputs"][0] if member == "inputs" else {}
         document[member] = [entry | {"name": f"N{k}"} for k in range(MANY)]
 
-    return _edit_document(edit)
+    return _edit_document(repeat_entry)
 
 
 ROWS = (
@@ -99,10 +99,10 @@ ROWS = (
 
 @check("robustness.large-document-is-answered-or-refused", answers="ROBUST-LARGE", role="identity_int32", infers=False)
 @rows(*ROWS)
-def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
+def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, build_message: MessageBuilder) -> None:
     """The server answers or refuses a request with very deep or long JSON in time, or closes the connection."""
     with expect_still_serving(target, model):
-        expect_settled(target.send(make(model), fresh=True), name)
+        expect_settled(target.send(build_message(model), fresh=True), name)
 
 
 # --- over gRPC ---------------------------------------------------------------------------------------------------------
@@ -116,19 +116,23 @@ def _edit_call(edit: Callable[[Pb], None]) -> MessageBuilder:
 
 
 def _set_raw_data(octets: bytes) -> Callable[[Pb], None]:
-    def edit(call: Pb) -> None:
+    """Return a function that replaces the first raw entry of a call."""
+
+    def replace_raw_entry(call: Pb) -> None:
         call.raw_input_contents[0] = octets
         call.inputs[0].shape[:] = [len(octets) // 4]
 
-    return edit
+    return replace_raw_entry
 
 
 def _add_many(field: str) -> Callable[[Pb], None]:
-    def edit(call: Pb) -> None:
+    """Return a function that adds many entries to a field of a call."""
+
+    def add_entries(call: Pb) -> None:
         for number in range(MANY):
             getattr(call, field).add(name=f"N{number}")
 
-    return edit
+    return add_entries
 
 
 def _add_raw_entries(call: Pb) -> None:
@@ -159,13 +163,13 @@ def _set_long_shape(call: Pb) -> None:
         dangerous=True,
     ),
 )
-def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
+def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, build_message: MessageBuilder) -> None:
     """The server answers or refuses a very deep or long message in time, or closes the connection."""
     with expect_still_serving(target, model):
-        expect_settled(target.send(make(model), fresh=True), name)
+        expect_settled(target.send(build_message(model), fresh=True), name)
 
 
-# --- small bodies that unpack to large ones ---------------------------------------------------------------------------
+# --- small bodies that decompress to large ones -----------------------------------------------------------------------
 
 GZIP = 16 + zlib.MAX_WBITS
 BLANKS, ARRAYS = b" " * MIB, b"[]," * (MIB // 3)
@@ -175,13 +179,13 @@ def _compress_repeated(start: bytes, filling: bytes, times: int, end: bytes = b"
     """Return `start`, `filling` repeated `times`, and `end` as gzip data, without holding the content in memory."""
     packer = zlib.compressobj(1, zlib.DEFLATED, GZIP)
 
-    def parts() -> Iterator[bytes]:
+    def compress_parts() -> Iterator[bytes]:
         yield packer.compress(start)
         for _ in range(times):
             yield packer.compress(filling)
         yield packer.compress(end) + packer.flush()
 
-    return b"".join(parts())
+    return b"".join(compress_parts())
 
 
 @check("robustness.bomb-is-answered-or-refused", answers="ROBUST-BOMB", role="identity_int32", infers=False)
@@ -205,10 +209,10 @@ def bomb_is_answered_or_refused(
     coding = ", ".join(["gzip"] * codings)
     bomb = Message(message.path, (*message.headers, ("Content-Encoding", coding)), packed)
     with expect_still_serving(target, model):
-        expect_settled(target.send(bomb, fresh=True), f"{len(packed)} bytes that are {name}")
+        expect_settled(target.send(bomb, fresh=True), f"{len(packed)} bytes that decompress to {name}")
 
 
-# --- bodies in another coding than they name --------------------------------------------------------------------------
+# --- bodies that are not in their stated coding -----------------------------------------------------------------------
 
 ELEMENT_COUNT = 200  # elements
 
@@ -219,8 +223,9 @@ def _compress_raw_deflate(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush()
 
 
-def _cut_compressed(code: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    return lambda body: code(body)[:-20]
+def _cut_compressed(compress: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """Return a function that compresses a body and drops the last 20 bytes."""
+    return lambda body: compress(body)[:-20]
 
 
 # name -> the stated content coding, and the actual encoder of the body
@@ -235,6 +240,7 @@ FALSE_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def _make_rows(name: str) -> tuple[Row, Row]:
+    """Return rows with a wrongly coded body: of JSON, and of a raw request."""
     return (
         Row(f"{name}-json", (name, False), role="identity_int32"),
         Row(f"{name}-raw", (name, True), role="identity_uint8", needs=RAW),
@@ -244,11 +250,11 @@ def _make_rows(name: str) -> tuple[Row, Row]:
 @check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
 @rows(*[row for name in FALSE_CODINGS for row in _make_rows(name)])
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
-    """The server refuses a body that is not in its stated coding, or reads the body that the client meant."""
-    coding, spoil = FALSE_CODINGS[name]
+    """The server refuses a body that is not in its stated coding, or reads the tensors that the client encoded."""
+    coding, encode = FALSE_CODINGS[name]
     tensors = model.build_salted_inputs(ELEMENT_COUNT, 2)
     message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()
     with expect_still_serving(target, model):
-        reply = target.send(message.with_body(spoil(message.body)).with_header("Content-Encoding", coding), fresh=True)
+        reply = target.send(message.with_body(encode(message.body)).with_header("Content-Encoding", coding), fresh=True)
         if not is_declined(reply):
             expect(reply).tensors(model.expected(tensors))

@@ -44,10 +44,12 @@ EMPTY = {
 def _set_shape(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
     """Return a builder of a request with an input of this shape and no elements."""
 
-    def edit(document: dict[str, Any]) -> None:
+    def set_shape(document: dict[str, Any]) -> None:
         document["inputs"][0]["shape"] = list(shape)
 
-    return lambda model: model.request(_make_empty_inputs(model), send="binary" if binary else "json").encode_with(edit)
+    return lambda model: model.request(_make_empty_inputs(model), send="binary" if binary else "json").encode_with(
+        set_shape
+    )
 
 
 def _make_empty_inputs(model: Model) -> list[Any]:
@@ -81,10 +83,10 @@ COUNTS: tuple[tuple[str, int | str, bool], ...] = (
 def _set_call_shape(shape: Sequence[int]) -> MessageBuilder:
     """Return a builder of a call with an input of this shape and an empty raw entry."""
 
-    def edit(call: Any) -> None:
+    def set_shape(call: Any) -> None:
         call.inputs[0].shape[:] = shape
 
-    return lambda model: make_infer_message(model.request(_make_empty_inputs(model)), edit)
+    return lambda model: make_infer_message(model.request(_make_empty_inputs(model)), set_shape)
 
 
 def _call_for_classes(count: int) -> MessageBuilder:
@@ -118,10 +120,12 @@ def _call_for_classes(count: int) -> MessageBuilder:
     make_row("inference-header-of-minus-0", _set_inference_header("-0"), role="identity_int32", needs=BINARY),
     make_row("inference-header-of-4000-digits", _set_inference_header("9" * 4000), role="identity_int32", needs=BINARY),
 )
-def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
+def number_beyond_all_is_answered_or_refused(
+    target: Peer, model: Model, name: str, build_message: MessageBuilder
+) -> None:
     """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes the connection."""
     with expect_still_serving(target, model):
-        expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
+        expect_settled(target.send(build_message(model), fresh=True), f"a request with {name}")
 
 
 @check(
@@ -147,11 +151,11 @@ def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: s
     ],
 )
 def number_beyond_all_is_answered_or_refused_over_grpc(
-    target: Peer, model: Model, name: str, make: MessageBuilder
+    target: Peer, model: Model, name: str, build_message: MessageBuilder
 ) -> None:
-    """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes the connection."""
+    """Over gRPC, the server answers or refuses a number beyond 31, 32 or 62 bits in time, or closes the connection."""
     with expect_still_serving(target, model):
-        expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
+        expect_settled(target.send(build_message(model), fresh=True), f"a request with {name}")
 
 
 # --- names of models --------------------------------------------------------------------------------------------------
