@@ -151,9 +151,9 @@ def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[
 
 
 def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
-    """Expect that neither output has the number of classes that was requested for the other.
+    """Expect each output to have its own number of classes.
 
-    Another check judges all other wrong numbers.
+    Failures are the same number for both outputs and exchanged numbers; another check judges other wrong numbers.
     """
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):

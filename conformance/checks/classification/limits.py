@@ -124,7 +124,10 @@ REFUSALS: tuple[Refusal, ...] = (
 
 
 def _make_count_setter(**field: object) -> Edit:
-    """Return a function that sets the parameter `classification` of a gRPC call to `field`, or clears its value."""
+    """Return a function that sets the parameter `classification` of a gRPC call to `field`, such as int64_param=-1.
+
+    Without `field`, the parameter has no value.
+    """
 
     def set_parameter(request: Pb) -> None:
         parameter = request.outputs[0].parameters["classification"]
@@ -330,7 +333,7 @@ def _put_parameter_outside_parameters(document: dict[str, Any], name: str) -> No
     Row("beside-the-parameters", (_put_parameter_outside_parameters,), fit=_SCORED_IN_JSON),
 )
 def parameter_at_another_place_classifies_nothing(target: Target, model: Model, put_parameter: DocumentEdit) -> str:
-    """The server ignores or refuses a misplaced parameter `classification`, or classifies as it says."""
+    """The server ignores or refuses a misplaced parameter `classification`, or obeys it correctly."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     plain = model.request(tensors, send="json")
@@ -344,7 +347,7 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
         classified = target.infer(model.request(tensors, send="json", outputs=[RequestedOutput(name, **CLASSES)]))
         same = Tensor(output.name, output.datatype, output.array.shape, output.array)
         if is_met(lambda: expect(classified).tensors([same])):
-            return "the server also classifies by the misplaced parameter"
+            return "classified by the misplaced parameter"
 
     def is_wrong_without_parameter() -> bool:
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors([right]))

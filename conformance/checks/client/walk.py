@@ -53,7 +53,7 @@ MAX_HANGS = 2  # trials that may time out while a step is shrunk
 
 @dataclass(slots=True)
 class ClientWalker:
-    """Has a client make the inferences of the steps of one row.
+    """Makes a client perform the inferences of one row's steps.
 
     Attributes:
         hangs: the number of trials in which an inference timed out.
@@ -71,7 +71,7 @@ class ClientWalker:
 
         Raises:
             NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
-            Blocked: an inference was not sent, and neither is a simple one in the same form.
+            Blocked: the client does not send an inference, nor a simple inference in the same encoding.
             Unmet: a request or a result is wrong.
         """
         name = f"walk-{self.row}-{salt}"
@@ -113,13 +113,13 @@ class ClientWalker:
             expect_outputs(observation, through_json=True, unread=unread)
 
     def reads_plain_answers(self, step: Step) -> bool:
-        """Say whether the client reads each output of a step if a simple answer has only that output."""
+        """Say whether the client reads each output of a step from a simple answer that has no other output."""
         name = f"walk-{self.row}-plain"
         inference = make_inference(step, name)
         return all(is_plain_answer_read(self.client, inference, (one,)) for one in make_outputs(step, name))
 
     def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Take the last step of the sequence with a refreshed client; return the failure of the step, or None."""
+        """Take the last step of the sequence with a reconnected client; return the failure of the step, or None."""
         if self.hangs >= MAX_HANGS:
             return None
         self.client = self.client.reconnect()
@@ -140,8 +140,8 @@ def judge_step(walker: ClientWalker, step: Step) -> None:
     If a single value causes a failure, the step is repeated without this value, to find further failures.
 
     Raises:
-        NotApplicable: the client cannot make any such inference.
-        Blocked: an inference was not sent.
+        NotApplicable: the client can make neither the inferences of the step nor simpler ones.
+        Blocked: the client does not send an inference.
         Unmet: a request or a result is wrong; of several failures, that of a MUST takes precedence.
     """
     failures: list[UnmetError] = []
@@ -169,9 +169,9 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
 
     Raises:
         NotApplicable: the client can make none of these steps.
-        Blocked: an inference was not sent.
+        Blocked: the client does not send an inference.
     """
-    reason = NotApplicableError("the client cannot make an inference with these options")
+    reason = NotApplicableError("the client cannot make an inference with the options of this step")
     for candidate in list_possible_steps(step, walker.axes):
         try:
             walker.take_step(candidate, 0)
@@ -199,7 +199,7 @@ def list_remaining_values(step: Step, axes: Axes) -> Step:
 
 
 def _find_requirement(walker: ClientWalker, found: MinimalFailure, remaining: Step) -> str | None:
-    """Return the broken requirement; None if the client cannot read the outputs in simple answers either."""
+    """Return the requirement that the client breaks; None if it also misreads the outputs in simple answers."""
     requirement = find_requirement(found, remaining)
     is_plain = requirement not in (CLASSES, FORM) or walker.reads_plain_answers(found.step)
     return requirement if is_plain else None

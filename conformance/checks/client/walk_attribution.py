@@ -1,7 +1,7 @@
 """Finds the requirement that a failed step of the walk for clients violates, from the axes that are not neutral.
 
 A wrong request shows which requirement it violates. If a client misreads an answer, the axis farthest from the tensors
-decides.
+determines the requirement: the connection before the JSON, the JSON before the encoding.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
     Returns None if no axis points to a requirement; the caller then reports the first requirement of the check.
 
     Args:
-        found: the shrunk failure.
+        found: the shrunk failure. It has the requirement `UNKNOWN` if the client returned an error for an answer with
+            unknown members.
         remaining: the axes of the failing step that are not neutral.
-
-    A failure has the requirement `UNKNOWN` if the client returned an error for an answer with unknown members.
     """
     named = found.unmet.requirement
     if named == OWN:

@@ -1,7 +1,7 @@
 """The axes of the walk for clients: the inference, the style of the answer, and earlier and concurrent inferences.
 
-An axis is a property of an exchange, and a step is one exchange: it has a value for each axis. The first value of an
-axis is neutral. The documents allow every answer.
+An axis is a property of an exchange. A step is one exchange, with a value for each axis. The first value of an axis is
+neutral. The documents permit every answer that the axes describe.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _SINGLE = DATATYPES[:1]
 
 
 def is_invalid(step: Step) -> bool:
-    """Say whether values of a step exclude each other: the exchange would be illegal, or repeat another step."""
+    """Say whether values of a step exclude each other: the exchange would be invalid, or the same as another step."""
     return _is_invalid_request(step) or _is_invalid_answer(step)
 
 
@@ -120,9 +120,9 @@ def _is_invalid_answer(step: Step) -> bool:
     )
 
 
-def is_excluded_pair(a: str, v: str, b: str, w: str) -> bool:
-    """Say whether two values, each passed as axis and value, exclude each other."""
-    return is_invalid({a: v, b: w})
+def is_excluded_pair(axis: str, value: str, other_axis: str, other_value: str) -> bool:
+    """Say whether the values of two axes exclude each other."""
+    return is_invalid({axis: value, other_axis: other_value})
 
 
 def build_steps(axes: AxisValues) -> list[Step]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.checks.client.deliveries import BLANKS, add_own_parameters, add_unknown_members, put_outputs_first
+from conformance.checks.client.deliveries import BLANKS, add_custom_parameters, add_unknown_members, put_outputs_first
 from conformance.checks.client.deliveries import put_size_last as put_sizes_last
 from conformance.checks.support.client_rows import derive_model_name, make_script, make_tensor
 from conformance.checks.support.covering import Step
@@ -90,7 +90,7 @@ _ESCAPES = {
     "every": (write_escaped, write_escaped),
 }
 _EDITS = {
-    "parameters": add_own_parameters,
+    "parameters": add_custom_parameters,
     "unknown": add_unknown_members,
     "outputs-first": put_outputs_first,
     "size-last": put_sizes_last,
@@ -171,7 +171,7 @@ def make_earlier_inference(step: Step, name: str, neutral: Step) -> tuple[Infere
         if axis in step:
             plain[axis] = step[axis]
     if kind == "other-form":
-        plain = {**plain, **_choose_other_forms(step)}
+        plain = {**plain, **_choose_other_encodings(step)}
     if kind == "larger":
         plain["shape"] = "900"
     inference = make_inference(plain, f"{name}-before")
@@ -184,8 +184,8 @@ def make_earlier_inference(step: Step, name: str, neutral: Step) -> tuple[Infere
     return inference, make_script(outputs, replace(make_style(plain), delivery=delivery))
 
 
-def _choose_other_forms(step: Step) -> Step:
-    """Return forms for the earlier inference that differ from those of the step; FP16 becomes INT32."""
+def _choose_other_encodings(step: Step) -> Step:
+    """Return values for the earlier inference that differ from the step: other encodings, or INT32 in place of FP16."""
     if "FP16" in step["datatypes"]:
         return {"datatypes": "INT32"} if "contents" in step else {"datatypes": "INT32", "send": "json", "want": "json"}
     if "contents" in step:
