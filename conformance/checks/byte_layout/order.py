@@ -181,7 +181,7 @@ def drawn_shapes_are_written(target: Target, model: Model) -> None:
 
 
 def _explore_shapes(target: Target, model: Model, side: Side) -> None:
-    """Expect correct outputs for tensors of generated shapes, with the inputs or the outputs (`side`) as binary data."""
+    """Expect correct outputs for generated shapes, with the inputs or the outputs (`side`) as binary data."""
     from conformance.roles import tensor_strategies  # imports hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

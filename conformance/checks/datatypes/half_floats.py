@@ -58,7 +58,7 @@ def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
-    """The server returns every bit of FP16 elements, from binary data to binary data."""
+    """The server changes no bit of FP16 elements, if inputs and outputs are binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
     try:
         expect_side(target, model, tensors, "both")
@@ -71,16 +71,18 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
 
 
 def _is_right_in_smaller_tensors(target: Target, model: Model, tensor: Tensor) -> bool:
-    """Say whether the server returns the elements unchanged in smaller tensors."""
+    """Say whether the server returns the elements unchanged if they are sent in smaller tensors."""
     parts = [tensor.array[start : start + PART_ELEMENTS] for start in range(0, tensor.elements, PART_ELEMENTS)]
     return all(is_side_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
 
 def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
-    """Say whether the server casts the elements to FP32 correctly, as binary data or, if finite and nonzero, in JSON.
+    """Say whether the server casts the elements to FP32 correctly.
+
+    The FP32 outputs are binary data. If they are wrong, the finite, nonzero elements are cast again, with JSON outputs.
 
     Raises:
-        Blocked: FP32 elements with these values are wrong as well, and JSON can carry none of the values.
+        Blocked: JSON can carry none of the elements, and the server returns FP32 elements with the same values wrongly.
     """
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is None or is_side_right(target, casting, [tensor], "both"):
@@ -125,13 +127,13 @@ def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, 
     """Expect the correct result of a cast between a 16-bit float and FP32.
 
     Raises:
-        Blocked: the same FP32 elements are wrong without a cast as well.
+        Blocked: FP32 elements with the same values are wrong without a cast as well.
     """
     with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_WRONG_TOO):
         expect_survival(target, model, [tensor], side)
 
 
-FP32_WRONG_TOO = "the same values as FP32 elements are also wrong"
+FP32_WRONG_TOO = "FP32 elements with the same values are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
@@ -145,7 +147,10 @@ _FP16 = frozenset({"FP16"})
 
 
 def _build_fp16_json_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
-    """Return a valid request to a deployed model, but with its FP16 inputs, or its FP16 outputs, as JSON."""
+    """Return a valid request to a deployed model, except that its FP16 tensors are JSON.
+
+    These are the inputs if `send` is "json", else the outputs.
+    """
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
     outputs = [
