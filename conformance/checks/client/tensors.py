@@ -274,7 +274,7 @@ def sends_few_elements(client: Client, inferences: Sequence[Inference], requirem
         expect_tensor_sent(client, inference, requirements)
 
 
-# --- values that JSON cannot represent ------------------------------------------------------------------------------------
+# --- values that JSON cannot represent --------------------------------------------------------------------------------
 
 NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])

@@ -75,7 +75,10 @@ def generated_tensors_survive(target: Target, model: Model) -> None:
 
 
 def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -> None:
-    """Expect correct outputs, with binary data on one side; attribute a failure to the dimension order if that is wrong."""
+    """Expect correct outputs, with the inputs or the outputs (`side`) as binary data.
+
+    A failure that is due to the order of dimensions is attributed to that order.
+    """
     try:
         expect_survival(target, model, [tensor], side)
     except UnmetError as unmet:

@@ -65,7 +65,7 @@ def _list_refusal_rows() -> Iterator[Row]:
     ]
 )
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
-    """The server answers a valid request after a refusal just as before."""
+    """The server answers a valid request after a refusal as it did before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _find_answered_request(target, other)
     _find_answered_request(
@@ -88,7 +88,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
 
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
-    """Return the first valid request that the server answers, with its reply; the last one if it refuses all."""
+    """Return the first valid request that the server answers, with the reply; the last request if it refuses all."""
     for request in target.build_good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
@@ -136,14 +136,14 @@ MANY_ELEMENTS, INDENT = 30_000, b",\n" + b" " * 140  # more than 4.5 MB of JSON,
 
 
 def _send_megabytes_of_json(model: Model) -> Message:
-    """Return a JSON request of more than 4.5 MB, with each element on an indented line of its own."""
+    """Return a JSON request of more than 4.5 MB, with each element on a separate, indented line."""
     elements = range(2**30, 2**30 + MANY_ELEMENTS)
     message = model.request([model.tensor(elements, (MANY_ELEMENTS,))], send="json").message()
     return message.with_body(message.body.replace(b",", INDENT))
 
 
 def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = ()) -> Row:
-    """Return a row that runs only when dangerous requests are allowed."""
+    """Return a row that runs only if the user allows dangerous requests."""
     return Row(identity, (make,), role=role, needs=needs, dangerous=True)
 
 

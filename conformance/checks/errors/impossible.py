@@ -45,11 +45,11 @@ def _delete_last_input(request: Pb) -> None:
     del request.inputs[-1]
 
 
-def _set_first_datatype(name: str) -> Edit:
-    def edit(request: Pb) -> None:
-        request.inputs[0].datatype = name
+def _make_datatype_setter(datatype: str) -> Edit:
+    def set_datatype(request: Pb) -> None:
+        request.inputs[0].datatype = datatype
 
-    return edit
+    return set_datatype
 
 
 def _add_unknown_input(request: Pb) -> None:
@@ -102,7 +102,7 @@ _FAULTY_CALLS: tuple[Refusal, ...] = (
         unknown=True,
     ),
     make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _change_input_to_floats),
-    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _set_first_datatype("INT33")),
+    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _make_datatype_setter("INT33")),
     make_faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
     make_faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
     make_faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
@@ -168,7 +168,7 @@ def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) ->
 @check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
 @rows(*make_refusal_rows([one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_OVER_GRPC], "OIP-SIGNATURE/grpc"))
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """The server refuses an input that the model's metadata do not declare, or declare otherwise."""
+    """The server refuses an input that the model's metadata do not declare, or declare differently."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 

@@ -26,18 +26,18 @@ NO_MODEL = "no_model_of_this_name"
 SPECIAL_CHARACTERS = "no%d+{0}${x}%s"
 
 
-def edit_request(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
-    """Return a builder of a valid JSON request whose document is then changed by `edit`."""
-    return lambda model: model.request(send="json").encode_with(edit)
+def edit_request(change: Callable[[dict[str, Any]], object]) -> MessageBuilder:
+    """Return a builder of a JSON request: a valid document, modified by `change`."""
+    return lambda model: model.request(send="json").encode_with(change)
 
 
 def edit_first_input(**members: Any) -> MessageBuilder:
-    """Return a builder of a valid JSON request, with these members of its first input replaced."""
+    """Return a builder of a JSON request that is valid except for these members of its first input."""
     return edit_request(lambda document: document["inputs"][0].update(members))
 
 
 def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
-    """Return a builder of a valid JSON request whose text is then changed."""
+    """Return a builder of a JSON request: a valid text, modified by `change`."""
 
     def build(model: Model) -> Message:
         message = model.request(send="json").message()
@@ -62,7 +62,10 @@ def request_unknown_metadata(_: Model) -> Message:
 
 
 def list_first_output_with(*names: str) -> MessageBuilder:
-    """Return a builder of a JSON request that lists the first output and `names`; without names, that output twice."""
+    """Return a builder of a JSON request that lists the first output and then `names`.
+
+    Without `names`, the request lists the first output twice.
+    """
 
     def build(model: Model) -> Message:
         first = model.role.outputs[0].name
@@ -92,12 +95,12 @@ def write_datatype_in_lower_case(model: Model) -> Message:
 
 
 def send_other_datatype(datatype: str, values: Sequence[Any]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another datatype, with matching data."""
+    """Return a builder of a binary request whose input has another datatype than the model's, with matching data."""
     return lambda model: model.request([Tensor.from_values(model.role.inputs[0].name, datatype, values)]).message()
 
 
 def reshape_input(shape: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another shape, with matching data."""
+    """Return a builder of a binary request whose input has another shape than the model's, with matching data."""
 
     def build(model: Model) -> Message:
         spec = model.role.inputs[0]
@@ -140,7 +143,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 def _build_refusal(
     entry: FaultyRequest, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
 ) -> Refusal:
-    """Return the `Refusal` of an entry; `tensors` returns the inputs that a server reads if it accepts the request."""
+    """Return the `Refusal` of a faulty request; `tensors` returns the inputs that a lenient server reads."""
     fault, make, role = entry
     return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
 
@@ -206,12 +209,12 @@ CONTRADICTING: tuple[FaultyRequest, ...] = (
 )
 
 
-def send_binary_with_shape(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request with data for `shape`, whose JSON states the shape `written`."""
+def send_binary_with_shape(shape: Sequence[int], stated: Sequence[int]) -> MessageBuilder:
+    """Return a builder of a binary request with data for `shape`, whose JSON has the shape `stated`."""
 
     def build(model: Model) -> Message:
         request = model.request(fill_with_numbers(shape)(model))
-        return request.encode_with(lambda document: document["inputs"][0].update(shape=list(written)))
+        return request.encode_with(lambda document: document["inputs"][0].update(shape=list(stated)))
 
     return build
 
@@ -244,13 +247,13 @@ NESTED_OTHERWISE: tuple[tuple[str, str, tuple[int, ...], Sequence[Any]], ...] = 
 )
 
 
-def remove_member(member: str, place: int = 0) -> MessageBuilder:
-    """Return a builder of a JSON request that lacks a member of one of its inputs."""
-    return edit_request(lambda document: document["inputs"][place].pop(member))
+def remove_member(member: str, index: int = 0) -> MessageBuilder:
+    """Return a builder of a JSON request in which the input at `index` lacks a member."""
+    return edit_request(lambda document: document["inputs"][index].pop(member))
 
 
 def list_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
-    """Return a builder of a JSON request with these objects as its outputs."""
+    """Return a builder of a JSON request with these objects as its requested outputs."""
     return edit_request(lambda document: document.update(outputs=list(outputs)))
 
 

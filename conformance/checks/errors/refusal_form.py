@@ -34,12 +34,15 @@ from conformance.wire.request import Message
 THIS_AREA = "errors"
 
 
-def _list_refusals_of_other_areas(attribute: str) -> Iterator[tuple[str, Refusal]]:
-    """Yield each refusal of the other areas once, with its area; modules list refusals in a constant `attribute`."""
+def _list_refusals_of_other_areas(constant: str) -> Iterator[tuple[str, Refusal]]:
+    """Yield the area and the refusal, for each refusal that modules of other areas list in this constant.
+
+    A refusal that several modules list is yielded once.
+    """
     seen: set[int] = set()
     for area, package in checks.PACKAGES.items():
         for module in checks.import_modules(package) if area not in (THIS_AREA, *checks.CLIENT_AREAS) else ():
-            for refusal in getattr(module, attribute, ()):
+            for refusal in getattr(module, constant, ()):
                 if id(refusal) not in seen:
                     seen.add(id(refusal))
                     yield area, refusal
@@ -52,7 +55,7 @@ _REFUSAL_BY_ROW = {
 
 
 def _choose_first_refusals(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
-    """Return the ids of rows for deployed models: for each value of `key`, the first refusal of these areas."""
+    """Return the first row id of these areas for each result of `key`, among rows that fit deployed models."""
     fitting = [one for one, refusal in _REFUSAL_BY_ROW.items() if refusal.fit and one.partition("-")[0] in areas]
     return set({key(identity): identity for identity in reversed(fitting)}.values())
 
@@ -139,7 +142,7 @@ def _is_error_object(reply: Reply) -> bool:
     ]
 )
 def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """The server refuses with INVALID_ARGUMENT; any error status fits an unknown name or an unreadable call."""
+    """The server refuses with INVALID_ARGUMENT; an unknown name or an unreadable call, with any error status."""
     reply = target.send(refusal.message(model), fresh=True)
     if reply.succeeded:
         return
@@ -170,7 +173,7 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
     wanted = replace(good, method=method, path=path.format(model=model.path))
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
     if reply.succeeded:
-        raise NotApplicableError(f"the server answers {method} of {wanted.path}")
+        raise NotApplicableError(f"the server answers {method} {wanted.path} without an error")
     expect_error_object(reply, "OIP-ERROR-ELSEWHERE")
 
 
@@ -203,7 +206,9 @@ def version_beyond_64_bits_is_refused(target: Target, model: Model, operation: s
     """The server refuses a version that no model has (20 digits, letters, -1) with a 4xx status."""
     listed = list_versions(target, model)
     if not listed or version in listed:
-        raise NotApplicableError(f"the metadata of {model.name} list {'this version' if listed else 'no versions'}")
+        raise NotApplicableError(
+            f"the metadata of {model.name} list {f'version {version}' if listed else 'no versions'}"
+        )
     named = replace(model, version=version)
     message = named.request(send="json").message() if operation == "inference" else Message(named.path, method="GET")
     expect_client_error(expect_refusal(target, model, message, "a version that does not exist"))
@@ -220,8 +225,11 @@ def unlisted_version_is_refused(target: Target, model: Model, operation: str, sp
     listed = list_versions(target, model)
     own = next(iter(listed), "")
     version = _find_answering_version(target, model) if operation == ANSWERING else spelling.format(own)
-    if not listed or version in ("", *listed):
-        raise NotApplicableError(f"the metadata of {model.name} list {'this version' if listed else 'no versions'}")
+    if listed and not version:
+        raise NotApplicableError(f"the answer of {model.name} has no version that a path can contain")
+    if not listed or version in listed:
+        known = f"version {escape_text(version)}" if listed else "no versions"
+        raise NotApplicableError(f"the metadata of {model.name} list {known}")
     named = replace(model, version=version)
     message = Message(named.path, method="GET") if operation == "metadata" else named.request(send="json").message()
     expect_refusal(target, model, message, "a version that does not exist")
