@@ -318,10 +318,14 @@ def make_no_outputs_row() -> Row:
 
 
 ALWAYS: HeaderUse = "always"
-UNASKED_FORM = "CLIENT-READS-FORM-UNASKED"
+UNREQUESTED_FORM = "CLIENT-READS-FORM-UNASKED"
 CONTENT_TYPE = "CLIENT-READS-CONTENT-TYPE"
 # Content types that do not fit the encoding of the outputs.
-CROSSED_TYPES: Sequence[tuple[Form, str]] = (("binary", JSON), ("json", OCTET_STREAM), ("binary", "text/plain"))
+MISMATCHED_CONTENT_TYPES: Sequence[tuple[Form, str]] = (
+    ("binary", JSON),
+    ("json", OCTET_STREAM),
+    ("binary", "text/plain"),
+)
 
 
 def make_content_type_row(form: Form, content_type: str) -> Row:
@@ -335,15 +339,15 @@ FORM_ROWS = (
     make_form_row("json-before-binary", ("json", "binary", "binary"), Style()),
     make_form_row("binary-before-json", ("binary", "binary", "json"), Style()),
     make_form_row("json-with-header", ("json", "json"), Style(header=ALWAYS)),
-    make_form_row("json-instead-of-binary", ("binary", "binary"), Style(form="json"), unread=UNASKED_FORM),
+    make_form_row("json-instead-of-binary", ("binary", "binary"), Style(form="json"), unread=UNREQUESTED_FORM),
     make_form_row(
-        "json-instead-with-header", ("binary", "binary"), Style(form="json", header=ALWAYS), unread=UNASKED_FORM
+        "json-instead-with-header", ("binary", "binary"), Style(form="json", header=ALWAYS), unread=UNREQUESTED_FORM
     ),
     make_form_row("all-empty-with-header", ("binary", "binary"), Style(), (0,)),
     make_form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,), "CLIENT-READS-EMPTY"),
     make_form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
     make_no_outputs_row(),
-    *[make_content_type_row(form, kind) for form, kind in CROSSED_TYPES],
+    *[make_content_type_row(form, kind) for form, kind in MISMATCHED_CONTENT_TYPES],
     make_form_row(
         "json-with-header-as-octet-stream",
         ("json", "json"),

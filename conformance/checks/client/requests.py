@@ -39,12 +39,12 @@ SEVERAL_INPUTS = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)
 # Names that some languages treat as numbers, and sort before all other names.
 NUMBERED_INPUTS = (("b", "INT32", (3,)), ("10", "BYTES", (2,)), ("2", "FP64", (2,)))
 # Names of models that have to be encoded in a URL; some have more bytes than characters.
-NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
+MODEL_NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
 # A version is a string: it need not be a number, and a client has to encode it in the URL like a name.
 VERSIONS = {
     "version": "7",
     "version-with-a-letter": "v10",
-    **{f"version-{name}": NAMES[name] for name in ("two-words", "per-cent", "question-mark")},
+    **{f"version-{name}": MODEL_NAMES[name] for name in ("two-words", "per-cent", "question-mark")},
 }
 
 
@@ -151,7 +151,7 @@ def make_path_rows() -> Iterator[Row]:
     """Yield rows with different model names, and with different versions."""
     post = "CLIENT-SENDS-POST"
     yield make_row_for_requirements("plain", make_small_inference("path-plain", "json"), post)
-    for name, model in NAMES.items():
+    for name, model in MODEL_NAMES.items():
         yield make_row_for_requirements(name, replace(make_small_inference(f"path-{name}", "json"), model=model), post)
     for name, version in VERSIONS.items():
         yield make_row_for_requirements(name, make_small_inference(f"path-{name}", "json", version=version), post)

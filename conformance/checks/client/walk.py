@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from conformance.checks.client.tensors import require_sendable
 from conformance.checks.client.walk_attribution import CLASSES, FORM, UNKNOWN, find_requirement
 from conformance.checks.client.walk_axes import (
-    BESIDE,
+    CONCURRENT_COUNTS,
     GRPC_AXES,
     GRPC_SHRINKING,
     HTTP_AXES,
     HTTP_SHRINKING,
-    OPTIONAL,
+    OPTIONAL_AXES,
     AxisValues,
     build_steps,
 )
@@ -77,10 +77,10 @@ class ClientWalker:
         name = f"walk-{self.row}-{salt}"
         if step["before"] != self.axes.neutral["before"]:
             wait_until_closed(self.client.infer(*make_earlier_inference(step, name, self.axes.neutral)))
-        observations = self._infer(step, name)
+        observations = self._make_inferences(step, name)
         if step["before"] == "closed" and not all(one.requests for one in observations):
             # The client may notice the close only now; rows of CLIENT-GOES-ON judge whether it notices in time.
-            observations = self._infer(step, name)
+            observations = self._make_inferences(step, name)
         for one in observations:
             require_sendable(self.client, one)
             with block_if_unsent(self.client, one):
@@ -88,8 +88,8 @@ class ClientWalker:
         for one in observations:
             self._expect_read(one, step)
 
-    def _infer(self, step: Step, name: str) -> list[Observation]:
-        count = BESIDE[step["beside"]]
+    def _make_inferences(self, step: Step, name: str) -> list[Observation]:
+        count = CONCURRENT_COUNTS[step["beside"]]
         names = [f"{name}-{k}" for k in range(count)]
         inferences = [make_inference(step, one) for one in names]
         by_model = {one.model: own for one, own in zip(inferences, names, strict=True)}
@@ -157,10 +157,10 @@ def judge_step(walker: ClientWalker, step: Step) -> None:
         again = None if walker.axes.is_invalid(step) else walker.try_step([(step, len(failures))])
         unmet = None if again is None else (step, again)
     if failures:
-        raise min(failures, key=_is_advice)
+        raise min(failures, key=_violates_no_must)
 
 
-def _is_advice(unmet: UnmetError) -> bool:
+def _violates_no_must(unmet: UnmetError) -> bool:
     return ledger.get_requirement(unmet.requirement or VALUES).level is not Level.MUST
 
 
@@ -187,7 +187,7 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
 def list_possible_steps(step: Step, axes: Axes) -> Iterator[Step]:
     """Yield a step, then valid variants with one optional axis set to neutral, then with two, three and more axes."""
     yield step
-    special = [axis for axis in OPTIONAL if axis in axes.neutral and step[axis] != axes.neutral[axis]]
+    special = [axis for axis in OPTIONAL_AXES if axis in axes.neutral and step[axis] != axes.neutral[axis]]
     candidates = [{**step, axis: axes.neutral[axis]} for axis in special]
     candidates += [{**step, **{axis: axes.neutral[axis] for axis in special[:k]}} for k in range(2, len(special) + 1)]
     yield from (candidate for candidate in candidates if not axes.is_invalid(candidate))

@@ -275,7 +275,7 @@ AFTER_JSON: Mapping[str, HttpScript] = {
     "reset-in-the-head": make_truncated_script(PLACES["in-the-head"], Ending.RESET),
 }
 MAX_CLOSING_S = 2.0  # longer than the peer waits for the client to notice the end of a connection
-LEARNING_S = 0.1
+EXTRA_CLOSING_WAIT_S = 0.1
 # Seconds between the end of a connection and the next inference, which is tried again after a pause if no request came:
 # on a busy machine a client may notice the end later than the peer waits for that.
 CLOSING_PAUSES_S = (0.0, 1.5)
@@ -322,7 +322,7 @@ def wait_until_closed(observation: Observation) -> None:
     for one in observation.requests:
         if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
             one.answer.closed.wait(MAX_CLOSING_S)
-            time.sleep(LEARNING_S)
+            time.sleep(EXTRA_CLOSING_WAIT_S)
 
 
 @check("client.goes-on-after-errors", answers=GOES_ON)

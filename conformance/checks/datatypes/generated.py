@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.datatypes.half_floats import FP32_WRONG_TOO, is_fp32_right, is_half_float_read_right
+from conformance.checks.datatypes.half_floats import FP32_ALSO_WRONG, is_fp32_right, is_half_float_read_right
 from conformance.checks.support.binary_sides import (
     Side,
     expect_both_sides,
@@ -106,7 +106,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
     requirement = _list_written_requirements(model.role.name)[-1]
     if model.role.compute == "cast":
         half_floats = tensor.array
-        with block_if(lambda: not is_fp32_right(target, half_floats), FP32_WRONG_TOO):
+        with block_if(lambda: not is_fp32_right(target, half_floats), FP32_ALSO_WRONG):
             expect_side(target, model, [tensor], "both")
     elif model.role.compute != "identity":
         expect_side(target, model, [tensor], "both")

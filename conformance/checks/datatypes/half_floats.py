@@ -91,7 +91,7 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
     if numbers.size:
         return is_side_right(target, casting, [casting.tensor(numbers)], "read")
     if not is_fp32_right(target, tensor.array):
-        raise BlockedError(FP32_WRONG_TOO, unmet)
+        raise BlockedError(FP32_ALSO_WRONG, unmet)
     return False
 
 
@@ -129,11 +129,11 @@ def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, 
     Raises:
         Blocked: FP32 elements with the same values are wrong without a cast as well.
     """
-    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_WRONG_TOO):
+    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_ALSO_WRONG):
         expect_survival(target, model, [tensor], side)
 
 
-FP32_WRONG_TOO = "FP32 elements with the same values are also wrong"
+FP32_ALSO_WRONG = "FP32 elements with the same values are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:

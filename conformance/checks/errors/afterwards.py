@@ -37,7 +37,8 @@ _FIRST_BY_REQUIREMENT_OVER_GRPC: Mapping[str, Refusal] = {
 }
 
 
-MAX_OF_A_KIND = 1  # refusals of this area that share requirement and role: a server detects them at the same stage
+# Refusals of this area that share requirement and role: a server detects them at the same stage.
+MAX_REFUSALS_OF_A_KIND = 1
 
 
 def _list_refusal_rows() -> Iterator[Row]:
@@ -48,7 +49,7 @@ def _list_refusal_rows() -> Iterator[Row]:
     kinds: Counter[tuple[str, str | None]] = Counter()
     for identity, refusal in REFUSALS_BY_ROW.items():
         kinds[refusal.requirement, refusal.role] += refusal in REFUSALS
-        is_early = refusal in REFUSALS and kinds[refusal.requirement, refusal.role] <= MAX_OF_A_KIND
+        is_early = refusal in REFUSALS and kinds[refusal.requirement, refusal.role] <= MAX_REFUSALS_OF_A_KIND
         is_for_role = is_early or identity in {_FIRST_BY_REQUIREMENT[refusal.requirement], *ONE_PER_AREA}
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:

@@ -139,12 +139,14 @@ def write_dimensions_as_strings(model: Model) -> Message:
     return request.encode_with(lambda document: document["inputs"][0].update(shape=shape))
 
 
-ITEMS = Fit(min_rank=2, is_json=True)
+_SEVERAL_DIMENSIONS = Fit(min_rank=2, is_json=True)
 _SOME_INTEGERS = Fit(some_input=frozenset(INTEGERS), is_json=True)
-OWN: tuple[Refusal, ...] = (
+DEPLOYED_MODEL_REFUSALS: tuple[Refusal, ...] = (
     Refusal("last-element-missing", "OIP-REFUSAL", None, change_data(lambda data, _: data[:-1]), fit=JSON),
-    Refusal("last-item-missing", "OIP-REFUSAL", None, change_data(lambda data, item: data[:-item]), fit=ITEMS),
-    Refusal("last-nested-element-missing", "OIP-REFUSAL", None, shorten_innermost_array, fit=ITEMS),
+    Refusal(
+        "last-item-missing", "OIP-REFUSAL", None, change_data(lambda data, item: data[:-item]), fit=_SEVERAL_DIMENSIONS
+    ),
+    Refusal("last-nested-element-missing", "OIP-REFUSAL", None, shorten_innermost_array, fit=_SEVERAL_DIMENSIONS),
     Refusal("one-item-too-many", "OIP-REFUSAL", None, change_data(lambda data, item: data + data[-item:]), fit=JSON),
     Refusal(
         "word-for-the-first-number",

@@ -66,19 +66,23 @@ _ONE_PER_STAGE = {
     for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
 }
 # Refusals for deployed models: the faults above, and of the others one for each requirement, or for each area.
-SENT_TO_DEPLOYED = _ONE_PER_STAGE | _choose_first_refusals(lambda identity: _REFUSAL_BY_ROW[identity].requirement)
+SENT_TO_DEPLOYED_MODELS = _ONE_PER_STAGE | _choose_first_refusals(
+    lambda identity: _REFUSAL_BY_ROW[identity].requirement
+)
 ONE_PER_AREA = _ONE_PER_STAGE | _choose_first_refusals(
     lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA}
 )
 REFUSALS_BY_ROW = {
-    identity: refusal for identity, refusal in _REFUSAL_BY_ROW.items() if refusal.role or identity in SENT_TO_DEPLOYED
+    identity: refusal
+    for identity, refusal in _REFUSAL_BY_ROW.items()
+    if refusal.role or identity in SENT_TO_DEPLOYED_MODELS
 }
 
 EVERY_GRPC_REFUSAL = (
     *[refusal for _, refusal in _list_refusals_of_other_areas("REFUSALS_OVER_GRPC")],
     *REFUSALS_OVER_GRPC,
 )
-GRPC_SENT_TO_DEPLOYED = list(
+GRPC_SENT_TO_DEPLOYED_MODELS = list(
     {one.requirement: one for one in reversed(EVERY_GRPC_REFUSAL) if one.fit is not None}.values()
 )
 
@@ -93,7 +97,7 @@ GRPC_SENT_TO_DEPLOYED = list(
         Row(
             *(identity, (refusal.message,), refusal.role),
             needs=refusal.extensions,
-            fit=refusal.fit if identity in SENT_TO_DEPLOYED else None,
+            fit=refusal.fit if identity in SENT_TO_DEPLOYED_MODELS else None,
         )
         for identity, refusal in REFUSALS_BY_ROW.items()
     ]
@@ -136,7 +140,7 @@ def _is_error_object(reply: Reply) -> bool:
         Row(
             *(refusal.fault, (refusal,), refusal.role),
             needs=refusal.extensions,
-            fit=refusal.fit if refusal in GRPC_SENT_TO_DEPLOYED else None,
+            fit=refusal.fit if refusal in GRPC_SENT_TO_DEPLOYED_MODELS else None,
         )
         for refusal in EVERY_GRPC_REFUSAL
     ]
@@ -181,7 +185,7 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 
 UNLISTED, BEYOND_64_BITS = "87654", str(2**64)
 ANSWERING = "inference-by-the-version-that-answers"
-NO_NUMBERS: Mapping[str, str] = {"a-word": "no-such-version", "minus-one": "-1", "a-letter": "v"}
+MALFORMED_VERSIONS: Mapping[str, str] = {"a-word": "no-such-version", "minus-one": "-1", "a-letter": "v"}
 # Spellings that equal the version if a server parses versions as numbers; versions are strings.
 SPELLINGS: Mapping[str, str] = {
     "a-zero-in-front": "0{}",
@@ -200,7 +204,11 @@ SPELLINGS: Mapping[str, str] = {
 )
 @rows(
     *[(of, of, BEYOND_64_BITS) for of in ("inference", "metadata")],
-    *[(f"{of}-of-{name}", of, version) for of in ("inference", "metadata") for name, version in NO_NUMBERS.items()],
+    *[
+        (f"{of}-of-{name}", of, version)
+        for of in ("inference", "metadata")
+        for name, version in MALFORMED_VERSIONS.items()
+    ],
 )
 def version_beyond_64_bits_is_refused(target: Target, model: Model, operation: str, version: str) -> None:
     """The server refuses a version that no model has (20 digits, letters, -1) with a 4xx status."""
