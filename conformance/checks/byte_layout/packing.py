@@ -202,7 +202,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
         and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
     ]
     if not found:
-        raise NotApplicableError(f"no output of {model.name} repeats the bytes of its input")
+        raise NotApplicableError(f"no output of {model.name} contains the bytes of its input")
     for right in found:
         reply = request_single_output(target, model, tensors, right.name)
         with excuse_nondeterminism(target, found):

@@ -202,7 +202,7 @@ def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
 
 
 def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Collection[str]) -> None:
-    """Expect the server to refuse classes of a deployed model's output of these datatypes, or to rank them correctly.
+    """Expect a refusal, or correctly ranked classes, for a deployed model's output of these datatypes.
 
     Raises:
         NotApplicable: the output has no elements, or differs between two equal requests.
@@ -219,16 +219,16 @@ def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Col
     if is_refused(target, model, reply):
         return
     case = ClassifiedAnswer(target, model, tuple(tensors), "json", right.name, count, reply, right)
-    if reply.is_over_grpc and all(_is_ranked_right(*item) for item in case.split_items(right.array.byteswap())):
+    if reply.is_over_grpc and all(_are_classes_right(*item) for item in case.split_items(right.array.byteswap())):
         raise BlockedError("the server returns raw contents in big-endian order")
     for listed, scores in case.split_items():
-        if not _is_ranked_right(listed, scores):
+        if not _are_classes_right(listed, scores):
             raise UnmetError(
                 f"a refusal, or {describe_classes(rank_classes(scores, len(listed)))}", describe_classes(listed), reply
             )
 
 
-def _is_ranked_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+def _are_classes_right(listed: Sequence[ClassText], scores: Scores) -> bool:
     """Say whether classes have the order and the values of these scores."""
     return class_texts.is_in_order(listed, scores) and class_texts.has_right_values(listed, scores)
 
@@ -272,7 +272,7 @@ def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], 
     if is_refused(target, model, reply):  # the reason does not matter
         return
     listed = _read_classes_with_attribution(reply, find_scored_output(model))
-    if not _is_ranked_right(listed, scores) and not _has_same_classes_in_fp32(target, listed, values):
+    if not _are_classes_right(listed, scores) and not _has_same_classes_in_fp32(target, listed, values):
         _block_if_misread(target, tensor)
         raise UnmetError(
             f"a refusal, or {describe_classes(rank_classes(scores, len(values)))}", describe_classes(listed), reply

@@ -62,7 +62,7 @@ def convert_to_grpc_row(row: Row) -> Row:
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
 
-def expect_read(client: Client, inference: Inference, script: Script) -> None:
+def expect_outputs_read(client: Client, inference: Inference, script: Script) -> None:
     """Expect the client to return the outputs of the answer.
 
     An error on typed contents over gRPC violates CLIENT-READS-FORM.
@@ -127,7 +127,7 @@ def make_corner_value_rows() -> Iterator[Row]:
 @rows(*map(convert_to_grpc_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the elements of an output of any datatype."""
-    expect_read(client, inference, script)
+    expect_outputs_read(client, inference, script)
 
 
 @check("client.reads-every-shape", answers="CLIENT-READS-VALUES")
@@ -136,7 +136,7 @@ def reads_every_datatype(client: Client, inference: Inference, script: Script) -
 @rows(*[convert_to_grpc_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the shape of an output of any rank, empty or not."""
-    expect_read(client, inference, script)
+    expect_outputs_read(client, inference, script)
 
 
 @check("client.reads-few-elements", answers="CLIENT-READS-VALUES")
@@ -146,7 +146,7 @@ def reads_every_shape(client: Client, inference: Inference, script: Script) -> N
 def reads_few_elements(client: Client, cases: Sequence[tuple[Inference, Script]]) -> None:
     """The client gives its caller an output of one, two or no elements unchanged."""
     for inference, script in cases:
-        expect_read(client, inference, script)
+        expect_outputs_read(client, inference, script)
 
 
 @check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
@@ -421,7 +421,7 @@ def make_optional_member_rows() -> Iterator[Row]:
 @rows(*make_optional_member_rows())
 def needs_no_optional_member(client: Client, inference: Inference, script: Script) -> None:
     """The client reads an answer without optional members, and with empty ones."""
-    expect_read(client, inference, script)
+    expect_outputs_read(client, inference, script)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def states_the_content_type(client: Client, inference: Inference, requirements: 
     expect_request_sent(client, inference, requirements)
 
 
-def make_path_rows() -> Iterator[Row]:
+def make_model_path_rows() -> Iterator[Row]:
     """Yield rows with different model names, and with different versions."""
     post = "CLIENT-SENDS-POST"
     yield make_row_for_requirements("plain", make_small_inference("path-plain", "json"), post)
@@ -158,15 +158,15 @@ def make_path_rows() -> Iterator[Row]:
 
 
 @check("client.posts-to-the-model", answers="CLIENT-SENDS-POST")
-@rows(*make_path_rows())
+@rows(*make_model_path_rows())
 @check("client-grpc.names-the-model", answers="CLIENT-SENDS-POST/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_path_rows()))
+@rows(*map(to_raw_grpc_row, make_model_path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a request to the model and the version that its caller names."""
     expect_request_sent(client, inference, requirements, not_received="CLIENT-SENDS-POST")
 
 
-def make_coding_rows() -> Iterator[Row]:
+def make_compressed_request_rows() -> Iterator[Row]:
     """Yield rows with compressed requests."""
     for coding in ("gzip", "deflate"):
         for form in FORMS:
@@ -177,7 +177,7 @@ def make_coding_rows() -> Iterator[Row]:
 
 
 @check("client.applies-the-coding-it-announces", answers="CLIENT-SENDS-CODING")
-@rows(*make_coding_rows())
+@rows(*make_compressed_request_rows())
 def applies_the_coding_it_announces(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client states the coding of a compressed request; the inference header counts the uncompressed JSON."""
     expect_request_sent(client, inference, requirements)

@@ -99,7 +99,7 @@ def make_string_rows() -> Iterator[Row]:
         yield make_tensor_row(f"{group}-{form}", replace(one, name="IN0"), form)
 
 
-def make_large_rows() -> Iterator[Row]:
+def make_large_input_rows() -> Iterator[Row]:
     """Yield rows with inputs of about 1 MiB."""
     for datatype, count in (("UINT8", 2**20), ("BOOL", 2**20), ("FP16", 2**19), ("FP32", 2**18), ("INT64", 2**17)):
         name = f"{datatype}-1-MiB"
@@ -128,7 +128,7 @@ def require_sendable(client: Client, observation: Observation) -> None:
         NotApplicable: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
     """
     error = observation.result.error
-    is_carried = all(can_be_json(client, one) for one in observation.inference.inputs)
+    is_carried = all(can_be_sent_as_json(client, one) for one in observation.inference.inputs)
     if observation.requests or error is None or is_carried:
         return
     plain = make_small_inference(f"{observation.inference.model}-plain", "binary")
@@ -136,7 +136,7 @@ def require_sendable(client: Client, observation: Observation) -> None:
         raise NotApplicableError(f"the client sends no binary data: {escape_text(error)}")
 
 
-def can_be_json(client: Client, one: Tensor) -> bool:
+def can_be_sent_as_json(client: Client, one: Tensor) -> bool:
     """Say whether JSON, or typed contents over gRPC, can carry a tensor."""
     known = lookup(one.datatype)
     if client.is_over_grpc:
@@ -201,9 +201,9 @@ def sends_any_bytes(client: Client, inference: Inference, requirements: Sequence
 
 
 @check("client.sends-large-tensors", answers="CLIENT-SENDS-VALUES")
-@rows(*make_large_rows())
+@rows(*make_large_input_rows())
 @check("client-grpc.sends-large-tensors", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_large_rows()))
+@rows(*map(to_grpc_row, make_large_input_rows()))
 def sends_large_tensors(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of 1 MiB completely."""
     expect_tensor_sent(client, inference, requirements)
@@ -221,7 +221,7 @@ def make_bool_rows() -> Iterator[Row]:
         yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(BOOL_VALUES))], form))
 
 
-def make_empty_rows() -> Iterator[Row]:
+def make_empty_input_rows() -> Iterator[Row]:
     """Yield rows with an empty input before, between and after other inputs."""
     for place in range(3):
         name = f"empty-input-{place}"
@@ -241,9 +241,9 @@ def sends_both_truths(client: Client, inference: Inference, requirements: Sequen
 
 
 @check("client.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES")
-@rows(*make_empty_rows())
+@rows(*make_empty_input_rows())
 @check("client-grpc.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_empty_rows()))
+@rows(*map(to_grpc_row, make_empty_input_rows()))
 def sends_empty_inputs_among_others(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends an empty input beside others; over gRPC, raw contents have an entry for it."""
     expect_correct_requests(client.infer(inference, make_small_script(inference)), requirements)

@@ -1,4 +1,4 @@
-"""How clients handle errors, wrong answers and incomplete answers, and the inference after these."""
+"""How clients handle errors, wrong answers and incomplete answers, and how they make the next inference."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
 def _expect_half_floats_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
     """Expect 16-bit floats to return unchanged.
 
-    If the server reads them correctly for a cast, a failure violates the requirement `written`.
+    If a cast shows that the server reads the floats correctly, a failure violates the requirement `written`.
     """
     try:
         expect_side(target, model, [tensor], "both")

@@ -45,14 +45,14 @@ EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, inclu
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary FP16 input as IEEE 754 binary16."""
-    _expect_half_read(target, model, bits, in_json)
+    _expect_half_floats_read(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary FP16 output as IEEE 754 binary16."""
-    _expect_half_written(target, model, bits, in_json)
+    _expect_half_floats_written(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
@@ -99,31 +99,31 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
 @rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary BF16 input as the upper half of FP32."""
-    _expect_half_read(target, model, bits, in_json)
+    _expect_half_floats_read(target, model, bits, in_json)
 
 
 @check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
 @rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary BF16 output as the upper half of FP32."""
-    _expect_half_written(target, model, bits, in_json)
+    _expect_half_floats_written(target, model, bits, in_json)
 
 
-def _expect_half_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+def _expect_half_floats_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """Expect the correct FP32 outputs for 16-bit floats with these bits."""
     tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
-    _expect_half_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
+    _expect_half_float_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
 
 
-def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+def _expect_half_floats_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """Expect the correct 16-bit floats for FP32 inputs with the same values."""
     halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         tensor = model.tensor(halves.astype("<f4"))
-    _expect_half_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
+    _expect_half_float_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
 
 
-def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
+def _expect_half_float_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
     """Expect the correct result of a cast between a 16-bit float and FP32.
 
     Raises:

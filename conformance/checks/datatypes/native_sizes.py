@@ -159,7 +159,7 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
     require_json(model)
     plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
     if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
-        raise BlockedError("the server refuses every request whose inference header is the length of its body")
+        raise BlockedError("the server refuses every request whose inference header is the length of the body")
     if shape is None:
         tensors = make_empty_inputs(target, model)
         with block_if(

@@ -30,7 +30,7 @@ EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0])}
 OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
-def _make_empty_rows() -> Iterator[Row]:
+def _make_empty_input_rows() -> Iterator[Row]:
     for datatype in EMPTY_DATATYPES:
         yield Row(f"{datatype}-empty", ("empty", [0]), role=get_identity_role(datatype))
     for role, shapes in EMPTY_SHAPES.items():
@@ -45,7 +45,7 @@ def _make_empty_rows() -> Iterator[Row]:
 @rows(
     *EQUAL_ROWS,
     *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")],
-    *_make_empty_rows(),
+    *_make_empty_input_rows(),
     OWN_ROW,
     OWN_FRACTIONS_ROW,
 )

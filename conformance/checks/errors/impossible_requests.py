@@ -32,7 +32,7 @@ def edit_request(change: Callable[[dict[str, Any]], object]) -> MessageBuilder:
 
 
 def edit_first_input(**members: Any) -> MessageBuilder:
-    """Return a builder of a JSON request that is valid except for these members of its first input."""
+    """Return a builder of a JSON request: a valid request, with `members` set in its first input."""
     return edit_request(lambda document: document["inputs"][0].update(members))
 
 
@@ -61,7 +61,7 @@ def request_unknown_metadata(_: Model) -> Message:
     return Message(f"/v2/models/{NO_MODEL}", method="GET")
 
 
-def list_first_output_with(*names: str) -> MessageBuilder:
+def request_first_output_with(*names: str) -> MessageBuilder:
     """Return a builder of a JSON request that lists the first output and then `names`.
 
     Without `names`, the request lists the first output twice.
@@ -75,7 +75,7 @@ def list_first_output_with(*names: str) -> MessageBuilder:
     return build
 
 
-def add_input(model: Model) -> Message:
+def add_unknown_input(model: Model) -> Message:
     """Return a valid JSON request with an additional input that the model does not have."""
     name = "NO_SUCH_INPUT" if any(spec.name == "C" for spec in model.role.inputs) else "C"
     further = {"name": name}
@@ -163,7 +163,7 @@ IMPOSSIBLE_REQUESTS: tuple[FaultyRequest, ...] = (
         edit_request(lambda document: document.update(outputs=[{"name": "NO_SUCH_OUTPUT"}])),
         "identity_int32",
     ),
-    ("unknown-output-beside-a-known-one", list_first_output_with("PRODUCT"), "add_sub"),
+    ("unknown-output-beside-a-known-one", request_first_output_with("PRODUCT"), "add_sub"),
     ("empty-body", edit_text(lambda _: b""), "multi"),
     ("no-json", edit_text(lambda _: b"inputs"), "identity_int32"),
     ("json-cut-short", edit_text(lambda body: body[:-1]), "identity_int32"),
@@ -206,7 +206,7 @@ METADATA_CONFLICTS: tuple[FaultyRequest, ...] = (
     ("binary-dimensions-exchanged", reshape_input([3, 2]), "fixed"),
     ("binary-elements-too-many", reshape_input([3, 3]), "fixed"),
     ("batch-dimension-missing", edit_first_input(shape=[3], data=[1, 2, 3]), "batching"),
-    ("input-that-the-model-does-not-have", add_input, "add_sub"),
+    ("input-that-the-model-does-not-have", add_unknown_input, "add_sub"),
     ("unknown-input-with-signs", add_input_with_special_characters, "add_sub"),
 )
 
@@ -254,7 +254,7 @@ def remove_member(member: str, index: int = 0) -> MessageBuilder:
     return edit_request(lambda document: document["inputs"][index].pop(member))
 
 
-def list_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
+def request_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
     """Return a builder of a JSON request with these objects as its requested outputs."""
     return edit_request(lambda document: document.update(outputs=list(outputs)))
 
@@ -279,12 +279,12 @@ INCOMPLETE_REQUESTS: tuple[FaultyRequest, ...] = (
     ("shape-of-a-fraction", edit_first_input(shape=[3.5]), "identity_int32"),
     ("shape-of-true", edit_first_input(shape=[True], data=[7]), "identity_int32"),
     ("shape-of-null", edit_first_input(shape=[None]), "identity_int32"),
-    ("output-without-name", list_outputs({}), "identity_int32"),
-    ("second-output-without-name", list_outputs({"name": "SUM"}, {}), "add_sub"),
+    ("output-without-name", request_outputs({}), "identity_int32"),
+    ("second-output-without-name", request_outputs({"name": "SUM"}, {}), "add_sub"),
 )
 REPEATED_TENSORS: tuple[FaultyRequest, ...] = (
-    ("output-twice", list_first_output_with(), "identity_int32"),
-    ("one-of-two-outputs-twice", list_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
+    ("output-twice", request_first_output_with(), "identity_int32"),
+    ("one-of-two-outputs-twice", request_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
     (
         "input-twice",
         edit_request(lambda document: document["inputs"].append(document["inputs"][0])),

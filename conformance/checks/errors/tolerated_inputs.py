@@ -40,7 +40,7 @@ class MismatchedRequest(Protocol):
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
         """Return the control request and its correct outputs.
 
-        The control request has the same values, but conforms to the metadata.
+        The control request has the values of the mismatched request, but conforms to the metadata.
         """
 
 
@@ -232,8 +232,8 @@ def _are_values_equal(found: Sequence[object], right: Sequence[object], toleranc
 RepeatedRequestBuilder = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
-def _list_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
-    """Return a builder of a request that lists these pairs of output and `binary_data`; outputs may be listed twice."""
+def _request_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
+    """Return a builder of a request for these outputs, each with its `binary_data`; an output may be listed twice."""
 
     def build(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = {name for name, _ in listed}
@@ -249,7 +249,7 @@ def _repeat_first_output(binary: object) -> RepeatedRequestBuilder:
 
     def build(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = [spec.name for spec in model.role.outputs]
-        return _list_outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
+        return _request_outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
 
     return build
 
@@ -268,16 +268,18 @@ def _repeat_first_input(send: Form) -> RepeatedRequestBuilder:
 
 @check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
 @rows(
-    Row("output-in-json", (_list_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"),
+    Row(
+        "output-in-json", (_request_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"
+    ),
     Row(
         "binary-output",
-        (_list_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),),
+        (_request_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),),
         role="add_sub",
         needs=BINARY,
     ),
     Row(
         "output-in-two-forms",
-        (_list_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
+        (_request_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
         role="multi",
         needs=BINARY,
     ),
@@ -296,19 +298,19 @@ def repeated_tensor_alters_none(target: Target, model: Model, build: RepeatedReq
         return "refused"
 
     def is_wrong_without_repeats() -> bool:
-        plain = _remove_repeats(request) if model.is_own_oracle else model.request(want="binary")
+        plain = _remove_repeated_tensors(request) if model.is_own_oracle else model.request(want="binary")
         expected = candidates[0] if model.is_own_oracle else model.expected(model.sample())
         once = target.send(plain.message(), fresh=True)
         return not is_met(lambda: _expect_outputs_right(once, expected))
 
-    wrong = [unmet for expected in candidates if (unmet := _find_first_error(reply, expected))]
+    wrong = [unmet for expected in candidates if (unmet := _find_first_wrong_output(reply, expected))]
     with block_if(is_wrong_without_repeats, "the answer is also wrong if the request names each tensor only once"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"
 
 
-def _remove_repeats(request: InferRequest) -> InferRequest:
+def _remove_repeated_tensors(request: InferRequest) -> InferRequest:
     """Return the request without repeated tensors; the first tensor of each name stays."""
     inputs = {item.tensor.name: item for item in reversed(request.inputs)}
     outputs = {output.name: output for output in reversed(request.outputs or ())}
@@ -319,8 +321,8 @@ def _remove_repeats(request: InferRequest) -> InferRequest:
     )
 
 
-def _find_first_error(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error for the first wrong output; None if all outputs are as expected."""
+def _find_first_wrong_output(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+    """Return the failure of the first wrong output; None if all outputs are as expected."""
     try:
         _expect_outputs_right(reply, expected)
     except UnmetError as unmet:
