@@ -34,7 +34,7 @@ def sample_inputs(model: Model) -> Sequence[Tensor]:
 def change_data(
     change: Callable[[list[Any], int], list[Any]], datatypes: frozenset[str] = frozenset()
 ) -> MessageBuilder:
-    """Return a builder of a JSON request that is valid except for the data, but not the shape, of one input.
+    """Return a builder of a JSON request that is valid except for the data of one input, which keeps its shape.
 
     `change` receives the elements, and the number of elements in one item along the first dimension. The changed
     input is the first input, or the first input of these `datatypes`.
