@@ -1,8 +1,8 @@
 """The suite: a package of check modules for each area. `support` explains how to write a check.
 
 The suite collects every function under `@check` in these modules. A package may define `ORDER`, the order of its
-modules in runs and reports; unlisted modules come last. The first part of a check's id is its area. The module of the
-check is in the package of that area; a check that runs over HTTP and gRPC has two ids, and one module for both.
+modules in runs and reports; unlisted modules come last. The first part of a check's id is its area, and
+the check is in the package of that area. A check that runs over HTTP and gRPC has two ids, but only one module.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ AREAS = tuple(area for area in PACKAGES if area not in (ROBUSTNESS, *CLIENT_AREA
 
 
 class SuiteError(UserError):
-    """The suite itself is broken: ids or names of checks are not unique."""
+    """The suite itself is invalid: two checks or rows have the same id or name."""
 
 
 def import_modules(package: str) -> Iterator[ModuleType]:
@@ -63,7 +63,7 @@ def import_modules(package: str) -> Iterator[ModuleType]:
 
 @cache
 def load_every_check(*, of_clients: bool) -> tuple[Check, ...]:
-    """Return every check of servers, or of clients, by package and in source order.
+    """Return every check of servers, or of clients, sorted by package and source order.
 
     Raises:
         SuiteError: two checks, or two rows of a check, have the same id.
@@ -93,16 +93,18 @@ def expect_unique_ids(checks: Iterable[Check]) -> None:
     for check in checks:
         body = f"{check.body.__module__}.{check.name}"
         if check.id in names:
-            raise SuiteError(f"the suite is broken: two checks have the id {check.id}: {names[check.id]} and {body}")
+            raise SuiteError(f"the suite is invalid: two checks have the id {check.id}: {names[check.id]} and {body}")
         names[check.id] = body
         other = functions.setdefault((check.area, check.name), check.id)
         if other != check.id:
-            raise SuiteError(f"the suite is broken: {other} and {check.id} are both called {check.name}, in {body}")
+            raise SuiteError(
+                f"the suite is invalid: the functions of {other} and {check.id} are both called {check.name}, in {body}"
+            )
         ids: set[str] = set()
         for row in check.rows:
             if row.id in ids:
                 raise SuiteError(
-                    f"the suite is broken: two rows are called {format_label(check.id, row.id)}, in {body}"
+                    f"the suite is invalid: two rows are called {format_label(check.id, row.id)}, in {body}"
                 )
             ids.add(row.id)
 
@@ -121,8 +123,8 @@ def load() -> tuple[Check, ...]:
     return tuple(check for area in AREAS for check in list_area_checks(area))
 
 
-def map_checks_by_requirement() -> dict[str, list[str]]:
-    """Return ledger id -> ids of the checks that judge it, in the order of the suite."""
+def list_checks_by_requirement() -> dict[str, list[str]]:
+    """Return requirement -> ids of the checks that judge it, in the order of the suite."""
     answers: dict[str, list[str]] = {}
     for check in load():
         for requirement in {r: None for row in check.rows for r in check.requirements(row)}:

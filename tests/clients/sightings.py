@@ -150,7 +150,7 @@ class SharedPeer:
     def __enter__(self) -> Self:
         """Open the peer, which waits shortly for a client to notice that a connection has ended."""
         self.patches.enter_context(patch.object(http_peer, "MAX_CLIENT_CLOSE_S", SHORT_NOTICE_S))
-        self.patches.enter_context(patch.object(wrong_answers, "LEARNING_S", SHORT_NOTICE_S))
+        self.patches.enter_context(patch.object(wrong_answers, "EXTRA_CLOSING_WAIT_S", SHORT_NOTICE_S))
         self.peer.__enter__()
         return self
 

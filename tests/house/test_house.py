@@ -82,7 +82,10 @@ ONE = Check("state.one", ("OIP-ALIVE",), None, (Row("a"), Row("b")), claims)
     ("made", "names"),
     [
         ([ONE, replace(ONE, id="state.other", body=claims_more), replace(ONE, id="grpc.one")], ""),
-        ([ONE, replace(ONE, id="state.other")], "state.one and state.other are both called claims, in "),
+        (
+            [ONE, replace(ONE, id="state.other")],
+            "the functions of state.one and state.other are both called claims, in ",
+        ),
         ([replace(ONE, rows=(*ONE.rows, Row("a")))], "two rows are called state.one [a], in "),
         ([replace(ONE, rows=(Row(""), Row("")))], "two rows are called state.one, in "),
         ([ONE, replace(ONE, id="state.other", body=claims_more), ONE], "two checks have the id state.one: "),
@@ -92,7 +95,7 @@ def test_what_cannot_be_told_apart_is_refused_by_name(made: list[Check], names: 
     if not names:
         checks.expect_unique_ids(made)
         return
-    with pytest.raises(checks.SuiteError, match=re.escape(f"the suite is broken: {names}")) as raised:
+    with pytest.raises(checks.SuiteError, match=re.escape(f"the suite is invalid: {names}")) as raised:
         checks.expect_unique_ids(made)
     assert f"{__name__}.claims" in str(raised.value)
 

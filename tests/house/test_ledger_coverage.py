@@ -7,18 +7,18 @@ import re
 from pathlib import Path
 
 from conformance import checks
-from conformance.checks import map_checks_by_requirement
+from conformance.checks import list_checks_by_requirement
 from conformance.pages import requirement_facts
 from conformance.spec import ledger
 from conformance.spec.ledger import Level, Party
 
 
 def test_checks_cite_known_requirements() -> None:
-    assert sorted(set(map_checks_by_requirement()) - set(ledger.load())) == []
+    assert sorted(set(list_checks_by_requirement()) - set(ledger.load())) == []
 
 
 def test_every_must_has_a_check() -> None:
-    answered = map_checks_by_requirement()
+    answered = list_checks_by_requirement()
     musts = [entry.id for entry in ledger.load_for_party(Party.SERVER) if entry.level is Level.MUST]
     assert [requirement_id for requirement_id in musts if not answered.get(requirement_id)] == []
 

@@ -54,7 +54,7 @@ MAX_ROWS = 4  # of a claim; those behind the first that applies are judged on fe
 WALKED = {"OIP-OUTPUTS-LISTED": "binary", "CLS-BATCH": "classes"}
 # Models that are right and not ordinary: how many rows are met at the least, and a reason why others say nothing.
 ODD_ONES = (
-    (unusual_models.COUNTER, 160, "counter has no other deterministic output"),
+    (unusual_models.COUNTER, 160, "counter has no deterministic output besides the classified one"),
     (unusual_models.BY_PLACE, 160, "the model assigns inputs by position, not by name, in plain JSON as well"),
     (unusual_models.NAN, 130, "JSON cannot represent Y"),
     (unusual_models.OCTETS, 80, "JSON cannot represent any output of octets"),

@@ -132,7 +132,7 @@ def test_two_rows_of_one_id_are_refused_before_anything_is_judged(
     (tmp_path / "broken.py").write_text(BROKEN.format(area="state", module="connections"), encoding="utf-8")
     run = judge_afresh(tmp_path, "-p", "broken", f"--target-url={small}", *options)
     where = "conformance.checks.state.connections.twice"
-    said = f"ERROR: the suite is broken: two rows are called state.twice [a], in {where}"
+    said = f"ERROR: the suite is invalid: two rows are called state.twice [a], in {where}"
     assert (run.returncode, run.stderr.strip()) == (4, said)
 
 

@@ -44,7 +44,10 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 
 
 def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Message]:
-    """Return a builder of a request with one BYTES input of this shape and hexadecimal data; its sizes match."""
+    """Return a builder of a request with one BYTES input of this shape and this hexadecimal data.
+
+    `binary_data_size` matches the data.
+    """
 
     def build(model: Model) -> Message:
         octets = bytes.fromhex(data)
@@ -57,13 +60,13 @@ def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Mes
 
 
 def _annotate_as_bytes(framed: Message, input_name: str) -> Message:
-    """Return the message; the span of the input, built as UINT8, is labelled BYTES for the byte display in reports."""
+    """Return the message with the input, which was built as UINT8, labelled BYTES for the byte display in reports."""
     spans = framed.spans
     annotated = [(name, "BYTES" if name == input_name else kind, start, end) for name, kind, start, end in spans]
     return replace(framed, spans=tuple(annotated))
 
 
-def reach_into_next_tensor(multi: Model) -> Message:
+def make_overreaching_request(multi: Model) -> Message:
     """Return a request with a BYTES element whose length prefix reaches into the next tensor."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.from_values("IN_BYTES", "BYTES", [b"ab"])
@@ -78,7 +81,7 @@ REFUSALS: tuple[Refusal, ...] = (
         Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", make_misframed_request(shape, data))
         for fault, shape, data in MISFRAMED
     ],
-    Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", reach_into_next_tensor),
+    Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", make_overreaching_request),
     Refusal(
         "fewer-elements-than-rows",
         "BIN-BYTES-MISFRAMED",
@@ -93,9 +96,9 @@ REFUSALS: tuple[Refusal, ...] = (
 PREFIX_BYTES = strings.PREFIX.size  # bytes of a length prefix
 
 
-def _replace_last_length(data: bytes, last: int, length: int) -> bytes:
-    """Return the binary data with another length prefix for the last element, which starts at offset `last`."""
-    return data[:last] + length.to_bytes(PREFIX_BYTES, "little") + data[last + PREFIX_BYTES :]
+def _replace_last_length(data: bytes, offset: int, length: int) -> bytes:
+    """Return the binary data with another length prefix for its last element, which starts at `offset`."""
+    return data[:offset] + length.to_bytes(PREFIX_BYTES, "little") + data[offset + PREFIX_BYTES :]
 
 
 # fault -> a change of the binary data of a BYTES input; it receives the offset of the last element
@@ -110,9 +113,10 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 
 
 def make_misframed_deployed_request(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
-    """Return a builder of a valid request to a deployed model, but with wrong length prefixes in its first BYTES input.
+    """Return a builder of a request to a deployed model, valid except for length prefixes in its first BYTES input.
 
-    `change` receives the binary data and the offset of the last element; `binary_data_size` matches its result.
+    `change` receives the binary data and the offset of the last element; `binary_data_size` matches
+    the data that `change` returns.
     """
 
     def build(model: Model) -> Message:

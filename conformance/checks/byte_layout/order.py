@@ -59,11 +59,11 @@ ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=rol
     Row("own", ((), ()), fit=Fit(some_input=WIDE)),
 )
 def inputs_are_little_endian(
-    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
+    target: Target, model: Model, values: Sequence[float], symmetric_values: Sequence[float]
 ) -> None:
     """The server reads elements of a binary input as little-endian."""
     if values:
-        _expect_little_endian(target, model, values, in_either_order, "read")
+        _expect_little_endian(target, model, values, symmetric_values, "read")
     else:
         tensors = find_alterable_inputs(model, changed_tensors.fill_byte_order_neutral)
         alike, plain = changed_tensors.fill_with_one_element(tensors), changed_tensors.fill_byte_order_neutral(tensors)
@@ -78,20 +78,20 @@ def inputs_are_little_endian(
     Row("own", ((), ()), fit=Fit(outputs=WIDE)),
 )
 def outputs_are_little_endian(
-    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
+    target: Target, model: Model, values: Sequence[float], symmetric_values: Sequence[float]
 ) -> None:
     """The server writes elements of a binary output as little-endian."""
     if values:
-        _expect_little_endian(target, model, values, in_either_order, "written")
+        _expect_little_endian(target, model, values, symmetric_values, "written")
     else:
         expect_written(target, model, model.sample(), np.ndarray.byteswap, datatypes=WIDE)
 
 
 def _expect_little_endian(
-    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float], side: Side
+    target: Target, model: Model, values: Sequence[float], symmetric_values: Sequence[float], side: Side
 ) -> None:
-    """Expect correct outputs; the row is blocked if values that are equal in either byte order fail as well."""
-    same = model.tensor(in_either_order or make_symmetric_inputs(model)[0].array[:1])
+    """Expect correct outputs; the row is blocked if values with the same bytes in both orders fail as well."""
+    same = model.tensor(symmetric_values or make_symmetric_inputs(model)[0].array[:1])
     expect_special_side(target, model, [model.tensor(values)], side, [same])
 
 
@@ -181,7 +181,7 @@ def drawn_shapes_are_written(target: Target, model: Model) -> None:
 
 
 def _explore_shapes(target: Target, model: Model, side: Side) -> None:
-    """Expect correct outputs for tensors of drawn shapes, with the inputs or the outputs (`side`) as binary data."""
+    """Expect correct outputs for generated shapes, with the inputs or the outputs (`side`) as binary data."""
     from conformance.roles import tensor_strategies  # imports hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

@@ -73,12 +73,12 @@ def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) ->
 
 
 def _build_symmetric_tensor(model: Model, shape: Sequence[int]) -> Tensor:
-    """Return a tensor that equals its transpose, of positive integers that are equal in either byte order."""
+    """Return a tensor that equals its transpose, of positive integers whose bytes are the same in both orders."""
     unit = {"INT8": 1, "INT16": 0x0101, "INT32": 0x010100}[model.role.inputs[0].datatype]
     return model.tensor((3 * np.indices(shape).sum(axis=0) + 35) * unit, shape)
 
 
-# FP32 elements that are equal in either byte order.
+# FP32 elements whose bytes are the same in both orders.
 SYMMETRIC_FLOATS = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
 
 
@@ -108,14 +108,14 @@ def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int],
 @check("bytes.input-tensors-are-packed", answers="BIN-PACKED-I", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
-    """The server reads a wider tensor directly after an odd number of bytes."""
+    """The server expects no padding between a short BOOL input and the FP32 input after it."""
     _expect_fp32_after_bools(target, multi, count, "read")
 
 
 @check("bytes.output-tensors-are-packed", answers="BIN-PACKED-O", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
-    """The server writes a wider tensor directly after an odd number of bytes."""
+    """The server writes no padding between a short BOOL output and the FP32 output after it."""
     _expect_fp32_after_bools(target, multi, count, "written")
 
 
@@ -123,7 +123,7 @@ def _expect_fp32_after_bools(target: Target, multi: Model, count: int, side: Sid
     """Expect the correct FP32 tensor after `count` BOOL elements, in declared order; ignore the other tensors.
 
     Raises:
-        Blocked: the tensor is wrong after eight BOOL elements as well.
+        Blocked: the FP32 tensor is wrong after eight BOOL elements as well.
     """
 
     def is_wrong_after_eight() -> bool:
@@ -161,7 +161,7 @@ OWN_STRINGS = "own-strings"
     Row(OWN_STRINGS, (OWN_STRINGS,), fit=TEXTS),
 )
 def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
-    """The server reads binary data directly after the JSON, whatever the bytes look like."""
+    """The server reads binary data directly after the JSON, even if the bytes resemble JSON or HTTP."""
     if isinstance(octets, bytes):
         expect_side(target, model, [model.tensor(list(octets))], "read")
         return
@@ -179,7 +179,7 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
     *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in ("closing-braces", "line-end")],
 )
 def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
-    """The server writes binary data directly after the JSON and changes no byte of them."""
+    """The server writes binary data directly after the JSON, and changes none of the bytes."""
     if isinstance(octets, bytes):
         tensors = [model.tensor(list(octets))]
         reply = target.infer(model.request(tensors, send="json", want="binary"))
@@ -202,7 +202,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
         and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
     ]
     if not found:
-        raise NotApplicableError(f"no output of {model.name} repeats the bytes of its input")
+        raise NotApplicableError(f"no output of {model.name} contains the bytes of its input")
     for right in found:
         reply = request_single_output(target, model, tensors, right.name)
         with excuse_nondeterminism(target, found):
@@ -233,13 +233,13 @@ def nothing_follows_the_last_tensor(
 
 
 def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
-    """Return requests for all outputs of a deployed model: binary data, then one JSON output at the end.
+    """Return the outputs to request from a deployed model: all as binary data, except for a JSON output at the end.
 
     Raises:
-        NotApplicable: the datatypes of all outputs have no JSON form.
+        NotApplicable: JSON can carry none of the outputs.
     """
     names = [spec.name for spec in model.role.outputs]
     last = next((name for name in reversed(names) if name not in model.binary_outputs), None)
     if last is None:
-        raise NotApplicableError(f"no output of {model.name} has a JSON form")
+        raise NotApplicableError(f"JSON can carry no output of {model.name}")
     return [*[RequestedOutput(name, True) for name in names if name != last], RequestedOutput(last, False)]

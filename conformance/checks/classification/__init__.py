@@ -1,3 +1,3 @@
-"""Classification: an output is returned as its highest elements, each a string `value:index[:label]`."""
+"""Classification: a server returns the highest elements of an output, each as a string `value:index[:label]`."""
 
 ORDER = ("forms", "limits", "texts", "counts", "shapes", "ranking")

@@ -55,7 +55,7 @@ _PARAMETER_ROWS = (
 @check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
 @rows(*repeat_in_both_forms(*_PARAMETER_ROWS), OWN)
 def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
-    """The server returns an output with the parameter `classification` as classes."""
+    """The server returns classes for a requested output that has the parameter `classification`."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
 
@@ -85,7 +85,7 @@ _OWN_LIST_ROWS = (
 def parameter_is_taken_in_any_place(
     target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
-    """The server classifies whichever requested output has the parameter `classification`."""
+    """The server classifies the output with the parameter `classification`, anywhere in the list of outputs."""
     count, name = (2, name) if name else (1, find_scored_output(model))
     listed = list_output_names(model, name, is_first=listed) if isinstance(listed, bool) else listed
     outputs = [
@@ -132,7 +132,9 @@ def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] |
 
 
 def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return different numbers of classes for two outputs of a deployed model that are not ranked row by row.
+    """Return output -> number of classes, for two outputs of a deployed model that are not ranked row by row.
+
+    The two numbers differ.
 
     Raises:
         NotApplicable: the model does not have two such outputs.
@@ -144,14 +146,14 @@ def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[
     ]
     *_, one, other = [None, None, *sorted(right, key=lambda tensor: tensor.elements)]
     if one is None or other is None or other.elements < 2:
-        raise NotApplicableError(f"{model.name} does not have two outputs whose number of classes is known")
+        raise NotApplicableError(f"{model.name} does not have two outputs for which the number of classes is certain")
     return {one.name: 1, other.name: min(3, other.elements)}
 
 
 def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
-    """Expect each output to have its own number of classes: not the same number for both, and not exchanged.
+    """Expect each output to have its own number of classes.
 
-    Another check judges other wrong numbers.
+    Failures are the same number for both outputs and exchanged numbers; another check judges other wrong numbers.
     """
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):

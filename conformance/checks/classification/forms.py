@@ -54,7 +54,7 @@ from conformance.wire.tensor import Tensor
 def other_outputs_stay(
     target: Target, model: Model, plain: str | None, order: Sequence[str] | bool, binary: Any
 ) -> None:
-    """The server does not change an output that comes with a classified one."""
+    """The server returns an unclassified output unchanged if it classifies another output."""
     if isinstance(order, bool):
         _expect_other_outputs_unchanged(target, model, is_first=order, binary=binary)
         return
@@ -73,7 +73,7 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
     names = list_output_names(model, chosen, is_first=is_first)
     steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
-        raise NotApplicableError(f"{model.name} has no other deterministic output")
+        raise NotApplicableError(f"{model.name} has no deterministic output besides the classified one")
     listed = {name: model.build_plain_output(name) for name in names}
     listed[chosen] = RequestedOutput(chosen, classification=1)
     if binary is True:
@@ -109,7 +109,7 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
 def _expect_unclassified_output(
     target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
-    """Expect a correct unclassified output, or the one that the server returns to a request without classification."""
+    """Expect an unclassified output to be correct, or the same as in the answer to a request without classification."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
     (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
@@ -167,7 +167,7 @@ def binary_data_is_obeyed(
     wanted = [RequestedOutput(name, binary, count)]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     if expect(reply, PARAMETER_REQUIREMENT).output(name).binary != binary:
-        if _has_requested_form_unclassified(target, model, tensors, binary, for_all):
+        if _has_requested_encoding_unclassified(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does this with every output: checks of the parameter judge it
@@ -176,10 +176,10 @@ def binary_data_is_obeyed(
         expect_texts(reply, name, right, is_near=model.is_own_oracle)
 
 
-def _has_requested_form_unclassified(
+def _has_requested_encoding_unclassified(
     target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any
 ) -> bool:
-    """Say whether the server returns the same output, unclassified, as JSON or binary data as requested."""
+    """Say whether the server returns the same output in the requested encoding if it is not classified."""
     wanted = [RequestedOutput(find_scored_output(model), binary)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     output = reply.answer.output(find_scored_output(model))
@@ -201,7 +201,7 @@ def _has_requested_form_unclassified(
 def other_outputs_stay_over_grpc(
     target: GrpcTarget, model: Model, plain: str | None, order: Sequence[str] | bool, send: Form
 ) -> None:
-    """The server does not change an output that comes with a classified one."""
+    """The server returns an unclassified output unchanged if it classifies another output."""
     if isinstance(order, bool):
         chosen, count = find_scored_output(model), 1
         names = list_output_names(model, chosen, is_first=order)
@@ -214,7 +214,7 @@ def other_outputs_stay_over_grpc(
     reply = ask(target, model, tensors, *outputs, send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names and tensor.name != chosen]
     if not right:
-        raise NotApplicableError(f"{model.name} has no other deterministic output")
+        raise NotApplicableError(f"{model.name} has no deterministic output besides the classified one")
 
     def is_wrong_unclassified() -> bool:
         usual = ask(target, model, tensors, *map(RequestedOutput, names), send=send)

@@ -123,21 +123,24 @@ REFUSALS: tuple[Refusal, ...] = (
 )
 
 
-def _set_count_parameter(**field: object) -> Edit:
-    """Return an edit of a gRPC call that sets the parameter `classification` to `FIELD=VALUE`, or to no value."""
+def _make_count_setter(**field: object) -> Edit:
+    """Return a function that sets the parameter `classification` of a gRPC call to `field`, such as int64_param=-1.
 
-    def edit(request: Pb) -> None:
+    Without `field`, the parameter has no value.
+    """
+
+    def set_parameter(request: Pb) -> None:
         parameter = request.outputs[0].parameters["classification"]
         parameter.Clear()
         for kind, value in field.items():
             setattr(parameter, kind, value)
 
-    return edit
+    return set_parameter
 
 
 def _build_parameter_refusal(fault: str, fit: Fit | None = None, **field: object) -> Refusal:
     """Return the `Refusal` of a gRPC call whose parameter `classification` has a wrong type or value."""
-    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _set_count_parameter(**field), classes=2, fit=fit)
+    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _make_count_setter(**field), classes=2, fit=fit)
 
 
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
@@ -175,7 +178,7 @@ _SHORT_FLOAT_ROWS = (
 @check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
 @rows(*_SHORT_FLOAT_ROWS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
-    """The server classifies scores of 16 bits correctly, or refuses."""
+    """The server classifies scores of 16 bits correctly, or refuses to classify them."""
     if values is None:
         _expect_deployed_right_or_refused(target, model, BINARY_ONLY)
     else:
@@ -199,7 +202,7 @@ def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
 
 
 def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Collection[str]) -> None:
-    """Expect the server to refuse classes of a deployed model's output of these datatypes, or to rank them correctly.
+    """Expect a refusal, or correctly ranked classes, for a deployed model's output of these datatypes.
 
     Raises:
         NotApplicable: the output has no elements, or differs between two equal requests.
@@ -207,24 +210,26 @@ def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Col
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
     if right is None:
-        raise NotApplicableError(f"{model.name} has no such deterministic output with elements")
+        raise NotApplicableError(
+            f"{model.name} has no deterministic {' or '.join(sorted(datatypes))} output with elements"
+        )
     count = model.limit_classes(right, None)
     wanted = [RequestedOutput(right.name, classification=count)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted))
     if is_refused(target, model, reply):
         return
     case = ClassifiedAnswer(target, model, tuple(tensors), "json", right.name, count, reply, right)
-    if reply.is_over_grpc and all(_is_ranked_right(*item) for item in case.split_items(right.array.byteswap())):
+    if reply.is_over_grpc and all(_are_classes_right(*item) for item in case.split_items(right.array.byteswap())):
         raise BlockedError("the server returns raw contents in big-endian order")
     for listed, scores in case.split_items():
-        if not _is_ranked_right(listed, scores):
+        if not _are_classes_right(listed, scores):
             raise UnmetError(
                 f"a refusal, or {describe_classes(rank_classes(scores, len(listed)))}", describe_classes(listed), reply
             )
 
 
-def _is_ranked_right(listed: Sequence[ClassText], scores: Scores) -> bool:
-    """Say whether classes have the expected order and values."""
+def _are_classes_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+    """Say whether classes have the order and the values of these scores."""
     return class_texts.is_in_order(listed, scores) and class_texts.has_right_values(listed, scores)
 
 
@@ -252,8 +257,8 @@ def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
     return is_met(lambda: expect_correct_outputs(reply, casting, [tensor]))
 
 
-def _read_attributed_classes(reply: Reply, name: str) -> list[ClassText]:
-    """Return the classes of an output; if they are unreadable, report the requirement that the output breaks."""
+def _read_classes_with_attribution(reply: Reply, name: str) -> list[ClassText]:
+    """Return the classes of an output; report unreadable classes under the requirement that the output breaks."""
     with attribute_to(attribution.attribute_unreadable_output(reply, name)):
         return read_classes(reply, name)
 
@@ -266,8 +271,8 @@ def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], 
     reply = target.infer(model.request([tensor], send=send, outputs=wanted))
     if is_refused(target, model, reply):  # the reason does not matter
         return
-    listed = _read_attributed_classes(reply, find_scored_output(model))
-    if not _is_ranked_right(listed, scores) and not _has_same_classes_in_fp32(target, listed, values):
+    listed = _read_classes_with_attribution(reply, find_scored_output(model))
+    if not _are_classes_right(listed, scores) and not _has_same_classes_in_fp32(target, listed, values):
         _block_if_misread(target, tensor)
         raise UnmetError(
             f"a refusal, or {describe_classes(rank_classes(scores, len(values)))}", describe_classes(listed), reply
@@ -286,7 +291,7 @@ _NAN_SCORES = {
 @check("grpc.nan-somewhere", answers="CLS-NAN/grpc", role="scores", over=(GRPC,))
 @rows(*[Row(name, (values,)) for name, values in _NAN_SCORES.items()])
 def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
-    """The server places a NaN score anywhere in the ranking, or refuses."""
+    """The server places a NaN score anywhere in the ranking, or refuses the request."""
     wanted = [RequestedOutput("SCORES", classification=4)]
     reply = target.infer(model.request([model.tensor(values)], send="binary", outputs=wanted))
     if is_refused(target, model, reply):
@@ -316,7 +321,7 @@ def _put_parameter_on_input(document: dict[str, Any], _: str) -> None:
     parameters.update(CLASSES)
 
 
-def _put_parameter_beside_parameters(document: dict[str, Any], name: str) -> None:
+def _put_parameter_outside_parameters(document: dict[str, Any], name: str) -> None:
     document.update(outputs=[{"name": name, **CLASSES}])
 
 
@@ -325,14 +330,14 @@ def _put_parameter_beside_parameters(document: dict[str, Any], name: str) -> Non
     Row("on-the-request", (_put_parameter_on_request,), fit=_SCORED_IN_JSON),
     ("on-the-request-of-a-listed-output", _put_parameter_on_request_with_outputs),
     ("on-an-input", _put_parameter_on_input),
-    Row("beside-the-parameters", (_put_parameter_beside_parameters,), fit=_SCORED_IN_JSON),
+    Row("beside-the-parameters", (_put_parameter_outside_parameters,), fit=_SCORED_IN_JSON),
 )
-def parameter_at_another_place_classifies_nothing(target: Target, model: Model, edit: DocumentEdit) -> str:
-    """A misplaced parameter `classification` changes nothing, classifies correctly, or is refused."""
+def parameter_at_another_place_classifies_nothing(target: Target, model: Model, put_parameter: DocumentEdit) -> str:
+    """The server ignores or refuses a misplaced parameter `classification`, or obeys it correctly."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     plain = model.request(tensors, send="json")
-    reply = target.send(plain.encode_with(lambda document: edit(document, name)), fresh=True)
+    reply = target.send(plain.encode_with(lambda document: put_parameter(document, name)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     if is_met(lambda: expect(reply).tensors([right])):
@@ -342,11 +347,11 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
         classified = target.infer(model.request(tensors, send="json", outputs=[RequestedOutput(name, **CLASSES)]))
         same = Tensor(output.name, output.datatype, output.array.shape, output.array)
         if is_met(lambda: expect(classified).tensors([same])):
-            return "taken as a parameter of the server's own"
+            return "classified by the misplaced parameter"
 
     def is_wrong_without_parameter() -> bool:
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors([right]))
 
-    with block_if(is_wrong_without_parameter, "the output is also wrong without that parameter"):
+    with block_if(is_wrong_without_parameter, "the output is also wrong without the misplaced parameter"):
         expect(reply).tensors([right])
     return "passed over"

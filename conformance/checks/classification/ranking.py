@@ -160,7 +160,7 @@ def highest_come_first(
     send: Form = "json",
     find: Callable[[Model], Sequence[Tensor]] | None = None,
 ) -> None:
-    """The server returns the highest scores, highest first, in the order of their datatype."""
+    """The server returns the highest scores, highest first; it compares them as values of their datatype."""
     tensors = find(model) if find else None
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
@@ -191,7 +191,7 @@ _TIE_ROWS = (
 def ties_in_any_order(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
-    """The server repeats no index among equal scores, and the values never increase."""
+    """The server may list equal scores in any order, but repeats no index and lists no higher score later."""
     tensors = None if values else find_tied_inputs(model)
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.expect_rule(apply_to_items(class_texts.is_ordered_without_repeats))

@@ -151,7 +151,7 @@ def _expect_deployed_values(target: Target, model: Model) -> None:
 
     Raises:
         NotApplicable: the classified output does not contain FP32 or FP64 elements.
-        Blocked: the output is wrong as binary data.
+        Blocked: the output is also wrong as unclassified binary data.
     """
     tensors = fill_fractions(model.sample())
     case = ClassifiedAnswer.ask(target, model, tensors=tensors)
@@ -160,7 +160,7 @@ def _expect_deployed_values(target: Target, model: Model) -> None:
     reply = request_single_output(target, model, tensors, case.name)
     output = reply.answer.output(case.name)
     if output is None or output.array is None or find_difference(case.right, output, reply.body):
-        raise BlockedError(f"{case.name} is wrong as binary data")
+        raise BlockedError(f"{case.name} is also wrong as unclassified binary data")
     for listed, scores in case.split_items(output.array):
         if not class_texts.has_close_values(listed, scores):
             right = describe_classes(rank_classes(scores, len(listed)))

@@ -56,14 +56,17 @@ def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | 
     return Row(name, (inference, script), answers=("CLIENT-READS-VALUES",))
 
 
-def convert_to_call_row(row: Row) -> Row:
-    """Return the row for gRPC. A JSON row gets typed contents, and then also judges CLIENT-READS-FORM."""
+def convert_to_grpc_row(row: Row) -> Row:
+    """Return the row for gRPC. A JSON row gets typed contents, and also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
 
-def expect_read(client: Client, inference: Inference, script: Script) -> None:
-    """Expect the client to return the outputs. An error on typed contents over gRPC violates CLIENT-READS-FORM."""
+def expect_outputs_read(client: Client, inference: Inference, script: Script) -> None:
+    """Expect the client to return the outputs of the answer.
+
+    An error on typed contents over gRPC violates CLIENT-READS-FORM.
+    """
     observation = client.infer(inference, script)
     expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
@@ -121,35 +124,35 @@ def make_corner_value_rows() -> Iterator[Row]:
 @check("client.reads-every-datatype", answers="CLIENT-READS-VALUES")
 @rows(*make_datatype_rows())
 @check("client-grpc.reads-every-datatype", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(convert_to_call_row, make_datatype_rows()))
+@rows(*map(convert_to_grpc_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the elements of an output of any datatype."""
-    expect_read(client, inference, script)
+    expect_outputs_read(client, inference, script)
 
 
 @check("client.reads-every-shape", answers="CLIENT-READS-VALUES")
 @rows(*make_shape_rows())
 @check("client-grpc.reads-every-shape", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*[convert_to_call_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
+@rows(*[convert_to_grpc_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the shape of an output of any rank, empty or not."""
-    expect_read(client, inference, script)
+    expect_outputs_read(client, inference, script)
 
 
 @check("client.reads-few-elements", answers="CLIENT-READS-VALUES")
 @rows(*make_element_count_rows())
 @check("client-grpc.reads-few-elements", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*make_element_count_rows(convert_to_call_row))
+@rows(*make_element_count_rows(convert_to_grpc_row))
 def reads_few_elements(client: Client, cases: Sequence[tuple[Inference, Script]]) -> None:
-    """The client gives its caller an output of one, two or no elements like any other."""
+    """The client gives its caller an output of one, two or no elements unchanged."""
     for inference, script in cases:
-        expect_read(client, inference, script)
+        expect_outputs_read(client, inference, script)
 
 
 @check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
 @rows(*make_corner_value_rows())
 @check("client-grpc.reads-corner-values", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(convert_to_call_row, make_corner_value_rows()))
+@rows(*map(convert_to_grpc_row, make_corner_value_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
@@ -241,7 +244,7 @@ def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: 
 
 
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
-    """Say whether the JSON outputs of an HTTP answer are all ASCII and contain NUL."""
+    """Say whether an HTTP answer has BYTES outputs in JSON that are all ASCII and contain NUL."""
     texts = b"".join(text for one in outputs if one.datatype == "BYTES" for text in one.array.flat)
     return not client.is_over_grpc and is_json(inference) and b"\0" in texts and texts.isascii()
 
@@ -253,9 +256,9 @@ SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "F
 NUMBERED_OUTPUTS = (("b", "INT32", (3,)), ("10", "BYTES", (2,)), ("2", "FP64", (2,)))
 
 
-def make_several_outputs(row: str, named: Sequence[tuple[str, str, tuple[int, ...]]] = SEVERAL_OUTPUTS) -> Tensors:
-    """Return three outputs of different sizes."""
-    return tuple(make_tensor(row, *one) for one in named)
+def make_three_outputs(row: str, specs: Sequence[tuple[str, str, tuple[int, ...]]] = SEVERAL_OUTPUTS) -> Tensors:
+    """Return three outputs of different sizes; `specs` are their names, datatypes and shapes."""
+    return tuple(make_tensor(row, *spec) for spec in specs)
 
 
 def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
@@ -272,10 +275,10 @@ def make_order_rows() -> Iterator[Row]:
     for named, order in product((SEVERAL_OUTPUTS, NUMBERED_OUTPUTS), permutations(range(3))):
         requested = tuple(RequestedOutput(name, "binary") for name, _, _ in named)
         name = "-".join(str(place) if named is SEVERAL_OUTPUTS else named[place][0] for place in order)
-        script = make_script(make_several_outputs(name, named), *make_ordered_styles(order))
+        script = make_script(make_three_outputs(name, named), *make_ordered_styles(order))
         inference = make_small_inference(f"order-{name}", outputs=requested)
         yield Row(name, (inference, script), answers=("CLIENT-READS-ORDER",))
-    script = make_script(make_several_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))
+    script = make_script(make_three_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))
     inference = make_small_inference("order-unlisted", all_outputs="binary")
     yield Row("unlisted-2-0-1", (inference, script), answers=("CLIENT-READS-ORDER",))
 
@@ -296,7 +299,7 @@ def reads_in_the_answers_order(client: Client, inference: Inference, script: Scr
 def make_form_row(
     name: str, forms: Sequence[Form], style: Style, shape: tuple[int, ...] = (2,), unread: str = "CLIENT-READS-FORM"
 ) -> Row:
-    """Return a row with outputs requested in `forms`, and this style of answer.
+    """Return a row with one output requested in each encoding of `forms`, and an answer in this style.
 
     If the client returns an error, the row reports the requirement `unread`.
     """
@@ -315,14 +318,18 @@ def make_no_outputs_row() -> Row:
 
 
 ALWAYS: HeaderUse = "always"
-UNASKED_FORM = "CLIENT-READS-FORM-UNASKED"
+UNREQUESTED_FORM = "CLIENT-READS-FORM-UNASKED"
 CONTENT_TYPE = "CLIENT-READS-CONTENT-TYPE"
-# Content types that do not fit the form of the outputs.
-CROSSED_TYPES: Sequence[tuple[Form, str]] = (("binary", JSON), ("json", OCTET_STREAM), ("binary", "text/plain"))
+# Content types that do not fit the encoding of the outputs.
+MISMATCHED_CONTENT_TYPES: Sequence[tuple[Form, str]] = (
+    ("binary", JSON),
+    ("json", OCTET_STREAM),
+    ("binary", "text/plain"),
+)
 
 
 def make_content_type_row(form: Form, content_type: str) -> Row:
-    """Return a row whose answer has a content type that does not fit its outputs."""
+    """Return a row whose answer has a content type that does not fit the encoding of its outputs."""
     name = f"{form}-as-{content_type.rpartition('/')[2]}"
     return make_form_row(name, (form, form), Style(content_type=content_type), unread=CONTENT_TYPE)
 
@@ -332,15 +339,15 @@ FORM_ROWS = (
     make_form_row("json-before-binary", ("json", "binary", "binary"), Style()),
     make_form_row("binary-before-json", ("binary", "binary", "json"), Style()),
     make_form_row("json-with-header", ("json", "json"), Style(header=ALWAYS)),
-    make_form_row("json-instead-of-binary", ("binary", "binary"), Style(form="json"), unread=UNASKED_FORM),
+    make_form_row("json-instead-of-binary", ("binary", "binary"), Style(form="json"), unread=UNREQUESTED_FORM),
     make_form_row(
-        "json-instead-with-header", ("binary", "binary"), Style(form="json", header=ALWAYS), unread=UNASKED_FORM
+        "json-instead-with-header", ("binary", "binary"), Style(form="json", header=ALWAYS), unread=UNREQUESTED_FORM
     ),
     make_form_row("all-empty-with-header", ("binary", "binary"), Style(), (0,)),
     make_form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,), "CLIENT-READS-EMPTY"),
     make_form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
     make_no_outputs_row(),
-    *[make_content_type_row(form, kind) for form, kind in CROSSED_TYPES],
+    *[make_content_type_row(form, kind) for form, kind in MISMATCHED_CONTENT_TYPES],
     make_form_row(
         "json-with-header-as-octet-stream",
         ("json", "json"),
@@ -358,7 +365,7 @@ CALL_STYLES = {
 }
 
 
-def make_call_row(name: str, style: CallStyle) -> Row:
+def make_grpc_style_row(name: str, style: CallStyle) -> Row:
     """Return a gRPC row whose answer has several outputs in this style."""
     outputs = tuple(
         make_tensor(name, f"OUT{k}", datatype, (3,)) for k, datatype in enumerate(("INT64", "BYTES", "FP32", "BOOL"))
@@ -370,7 +377,9 @@ def make_call_row(name: str, style: CallStyle) -> Row:
 @check("client.reads-the-form-that-comes", answers="CLIENT-READS-FORM")
 @rows(*FORM_ROWS)
 @check("client-grpc.reads-the-form-that-comes", answers="CLIENT-READS-FORM/grpc", over=(GRPC,))
-@rows(*[make_call_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row()))
+@rows(
+    *[make_grpc_style_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row())
+)
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
     """The client reads outputs in the encoding in which they arrive, with or without the inference header."""
     expect_scripted_answer_read(client, inference, script, unread)
@@ -412,7 +421,7 @@ def make_optional_member_rows() -> Iterator[Row]:
 @rows(*make_optional_member_rows())
 def needs_no_optional_member(client: Client, inference: Inference, script: Script) -> None:
     """The client reads an answer without optional members, and with empty ones."""
-    expect_read(client, inference, script)
+    expect_outputs_read(client, inference, script)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------
@@ -434,17 +443,21 @@ def make_class_request_rows() -> Iterator[Row]:
         for form in (None, *FORMS):
             requested = (RequestedOutput("OUT0", form, classes=count),)
             name = f"{count}-{form or 'open'}"
-            own = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-CLASSIFICATION-PLACE")
-            yield Row(name, (make_small_inference(f"classes-{name}", "json", outputs=requested), own), answers=own)
+            requirements = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-CLASSIFICATION-PLACE")
+            yield Row(
+                name,
+                (make_small_inference(f"classes-{name}", "json", outputs=requested), requirements),
+                answers=requirements,
+            )
 
 
 @check("client.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION")
 @rows(*make_class_request_rows())
 @check("client-grpc.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
 @rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
-def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def asks_for_classes(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
-    expect_request_sent(client, inference, own, not_received="CLIENT-SENDS-OUTPUTS")
+    expect_request_sent(client, inference, requirements, not_received="CLIENT-SENDS-OUTPUTS")
 
 
 def make_class_answer_rows() -> Iterator[Row]:

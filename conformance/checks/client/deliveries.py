@@ -48,7 +48,7 @@ def add_unknown_members(document: Document) -> Document:
     return {**OWN_MEMBERS, **document, "outputs": outputs}
 
 
-def add_own_parameters(document: Document) -> Document:
+def add_custom_parameters(document: Document) -> Document:
     """Return the document with custom parameters in the answer and in each output."""
     outputs = [
         {**entry, "parameters": {**OWN_PARAMETERS, **entry.get("parameters", {})}} for entry in document["outputs"]
@@ -74,7 +74,7 @@ def put_size_last(document: Document) -> Document:
 
 
 def _put_entry_size_last(entry: Document) -> Document:
-    """Return the entry of an output with its parameters last, and `binary_data_size` last within these."""
+    """Return the entry of an output with its parameters last, and `binary_data_size` last among the parameters."""
     own = {"x_layout": "row-major", "x_strides": "[4,1]"}
     rest = {name: member for name, member in entry.items() if name != "parameters"}
     return {**rest, "parameters": {**own, **entry.get("parameters", {})}}
@@ -91,7 +91,7 @@ WRITING_STYLES: Mapping[str, Style] = {
     "numbers-with-exponents": Style(writing=JsonStyle(number=write_exponent)),
     "members-reversed": Style(writing=JsonStyle(sort=reversed)),
     "outputs-first": Style(edit=put_outputs_first),
-    "own-parameters": Style(edit=add_own_parameters),
+    "own-parameters": Style(edit=add_custom_parameters),
     "unknown-members": Style(edit=add_unknown_members),
     "size-last": Style(edit=put_size_last),
 }
@@ -139,7 +139,7 @@ def make_outputs(row: str) -> Tensors:
 def make_reading_row(name: str, form: Form, style: Style, *requirements: str, accepts: str | None = None) -> Row:
     """Return a row with a correct answer in this style, as JSON or as binary data (`form`).
 
-    The row reports wrong outputs under the first of the requirements, and an error of the client under the last.
+    The row reports wrong outputs under the first requirement, and an error of the client under the last requirement.
     """
     outputs = make_outputs(name)
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
@@ -155,7 +155,10 @@ def make_json_style_rows() -> Iterator[Row]:
 
 
 def make_delivery_rows() -> Iterator[Row]:
-    """Yield a row for each delivery of binary data, and for some of JSON; the request accepts a delivery's coding."""
+    """Yield a row for each delivery of binary data, and for some deliveries of JSON.
+
+    The request accepts the content coding of the delivery.
+    """
     for name, delivery in (*DELIVERIES.items(), *CODED_DELIVERIES.items()):
         for form in FORMS if name in DELIVERED_IN_JSON else FORMS[:1]:
             style = Style(delivery=delivery)
@@ -179,7 +182,7 @@ def reads_any_delivery(client: Client, inference: Inference, script: Script, unr
 
 
 def make_large_answer_row(form: Form, coding: str = "") -> Row:
-    """Return a row with a large answer, in chunks or compressed: 1 MiB of binary data, or 2^13 JSON elements."""
+    """Return a row with a large answer (1 MiB of binary data, or 2^13 JSON elements), in chunks or compressed."""
     name = "-".join(filter(None, ("large", form, coding)))
     count = 2**18 if form == "binary" else 2**13
     tensor = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)

@@ -39,12 +39,12 @@ SEVERAL_INPUTS = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)
 # Names that some languages treat as numbers, and sort before all other names.
 NUMBERED_INPUTS = (("b", "INT32", (3,)), ("10", "BYTES", (2,)), ("2", "FP64", (2,)))
 # Names of models that have to be encoded in a URL; some have more bytes than characters.
-NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
+MODEL_NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
 # A version is a string: it need not be a number, and a client has to encode it in the URL like a name.
 VERSIONS = {
     "version": "7",
     "version-with-a-letter": "v10",
-    **{f"version-{name}": NAMES[name] for name in ("two-words", "per-cent", "question-mark")},
+    **{f"version-{name}": MODEL_NAMES[name] for name in ("two-words", "per-cent", "question-mark")},
 }
 
 
@@ -63,7 +63,7 @@ def make_order_rows() -> Iterator[Row]:
             yield make_sending_row(name, make_several_inputs(name, order, named=named))
 
 
-def make_mixed_form_rows() -> Iterator[Row]:
+def make_mixed_encoding_rows() -> Iterator[Row]:
     """Yield rows whose request has both binary and JSON inputs."""
     for forms in (("binary", "json", "binary"), ("json", "binary", "binary"), ("binary", "binary", "json")):
         for order in ((0, 1, 2), (2, 1, 0)):
@@ -75,16 +75,16 @@ def make_mixed_form_rows() -> Iterator[Row]:
 @rows(*make_order_rows())
 @check("client-grpc.sends-inputs-in-order", answers="CLIENT-SENDS-ORDER/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_order_rows()))
-def sends_inputs_in_order(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def sends_inputs_in_order(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends the bytes of several inputs in the order of the JSON."""
-    expect_request_sent(client, inference, own)
+    expect_request_sent(client, inference, requirements)
 
 
 @check("client.sends-both-forms-at-once", answers="CLIENT-SENDS-ORDER")
-@rows(*make_mixed_form_rows())
-def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence[str]) -> None:
+@rows(*make_mixed_encoding_rows())
+def sends_both_forms_at_once(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends some inputs as binary data and others as JSON in one request."""
-    expect_request_sent(client, inference, own)
+    expect_request_sent(client, inference, requirements)
 
 
 # --- headers and members ----------------------------------------------------------------------------------------------
@@ -100,11 +100,11 @@ JSON_HEADER_REQUIREMENTS = ("CLIENT-SENDS-HEADER-ON-JSON",)
 def make_framing_rows() -> Iterator[Row]:
     """Yield rows with ASCII names and ids, and with non-ASCII ones, whose JSON has more bytes than characters."""
     for form in FORMS:
-        own = (*(BINARY_REQUIREMENTS if form == "binary" else JSON_HEADER_REQUIREMENTS), *FRAME_REQUIREMENTS)
+        requirements = (*(BINARY_REQUIREMENTS if form == "binary" else JSON_HEADER_REQUIREMENTS), *FRAME_REQUIREMENTS)
         for names, name, identity in (("ascii", "IN0", "id-1"), ("not-ascii", "größe-猫-😀", "ключ-é")):
             row = f"{names}-{form}"
             yield make_sending_row(
-                row, make_inference(row, [make_tensor(row, name, "INT32", (5,))], form, id=identity), own
+                row, make_inference(row, [make_tensor(row, name, "INT32", (5,))], form, id=identity), requirements
             )
 
 
@@ -112,9 +112,9 @@ def make_framing_rows() -> Iterator[Row]:
 @rows(*make_framing_rows())
 @check("client-grpc.frames-its-requests", answers="CLIENT-SENDS-MEMBERS/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_framing_rows()))
-def frames_its_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client's headers, lengths and JSON members agree with each other, whatever names the request has."""
-    expect_request_sent(client, inference, own)
+def frames_its_requests(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
+    """The client's headers, lengths and JSON members agree with each other, even if names and ids are not ASCII."""
+    expect_request_sent(client, inference, requirements)
 
 
 def make_row_for_requirements(name: str, inference: Inference, *requirements: str) -> Row:
@@ -122,17 +122,17 @@ def make_row_for_requirements(name: str, inference: Inference, *requirements: st
     return Row(name, (inference, requirements), answers=requirements)
 
 
-def make_one_form_row(form: Form) -> Row:
+def make_one_encoding_row(form: Form) -> Row:
     """Return a gRPC row with several inputs, all as raw contents or all as typed contents."""
     name = f"one-form-{form}"
     return make_row_for_requirements(name, make_several_inputs(name, (0, 1, 2), form), "CLIENT-SENDS-ONE-FORM")
 
 
 @check("client-grpc.uses-one-form", answers="CLIENT-SENDS-ONE-FORM", over=(GRPC,))
-@rows(*map(make_one_form_row, FORMS))
-def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> None:
+@rows(*map(make_one_encoding_row, FORMS))
+def uses_one_form(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends either raw contents or typed contents in a call."""
-    expect_request_sent(client, inference, own)
+    expect_request_sent(client, inference, requirements)
 
 
 @check("client.states-the-content-type", answers="CLIENT-SENDS-CONTENT-TYPE")
@@ -142,45 +142,45 @@ def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> N
         for form in FORMS
     ]
 )
-def states_the_content_type(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def states_the_content_type(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends binary data as octet-stream and JSON alone as JSON."""
-    expect_request_sent(client, inference, own)
+    expect_request_sent(client, inference, requirements)
 
 
-def make_path_rows() -> Iterator[Row]:
-    """Yield rows with different names of models, and with versions."""
+def make_model_path_rows() -> Iterator[Row]:
+    """Yield rows with different model names, and with different versions."""
     post = "CLIENT-SENDS-POST"
     yield make_row_for_requirements("plain", make_small_inference("path-plain", "json"), post)
-    for name, model in NAMES.items():
+    for name, model in MODEL_NAMES.items():
         yield make_row_for_requirements(name, replace(make_small_inference(f"path-{name}", "json"), model=model), post)
     for name, version in VERSIONS.items():
         yield make_row_for_requirements(name, make_small_inference(f"path-{name}", "json", version=version), post)
 
 
 @check("client.posts-to-the-model", answers="CLIENT-SENDS-POST")
-@rows(*make_path_rows())
+@rows(*make_model_path_rows())
 @check("client-grpc.names-the-model", answers="CLIENT-SENDS-POST/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_path_rows()))
-def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client sends a request to the model, and the version, that its caller names."""
-    expect_request_sent(client, inference, own, not_received="CLIENT-SENDS-POST")
+@rows(*map(to_raw_grpc_row, make_model_path_rows()))
+def posts_to_the_model(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
+    """The client sends a request to the model and the version that its caller names."""
+    expect_request_sent(client, inference, requirements, not_received="CLIENT-SENDS-POST")
 
 
-def make_coding_rows() -> Iterator[Row]:
+def make_compressed_request_rows() -> Iterator[Row]:
     """Yield rows with compressed requests."""
     for coding in ("gzip", "deflate"):
         for form in FORMS:
             row = f"{coding}-{form}"
-            own = ("CLIENT-SENDS-CODING", *(("CLIENT-SENDS-HEADER-LENGTH",) if form == "binary" else ()))
+            requirements = ("CLIENT-SENDS-CODING", *(("CLIENT-SENDS-HEADER-LENGTH",) if form == "binary" else ()))
             inference = make_inference(row, [make_tensor(row, "IN0", "INT32", (300,))], form, coding=coding)
-            yield make_sending_row(row, inference, own)
+            yield make_sending_row(row, inference, requirements)
 
 
 @check("client.applies-the-coding-it-announces", answers="CLIENT-SENDS-CODING")
-@rows(*make_coding_rows())
-def applies_the_coding_it_announces(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client announces the coding of a compressed request, and counts the JSON before compression."""
-    expect_request_sent(client, inference, own)
+@rows(*make_compressed_request_rows())
+def applies_the_coding_it_announces(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
+    """The client states the coding of a compressed request; the inference header counts the uncompressed JSON."""
+    expect_request_sent(client, inference, requirements)
 
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
@@ -208,14 +208,14 @@ FORM_OPTIONS: dict[str, dict[str, object]] = {
 
 
 def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
-    """Return a row for each entry of `options`, which describe the requested outputs."""
-    own = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
+    """Return a row for each entry of `options`: row id -> options that describe the requested outputs."""
+    requirements = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
     override = ("CLIENT-SENDS-OVERRIDE",)
     return [
         make_row_for_requirements(
             name,
             make_small_inference(f"out-{name}", "json", **requested),
-            *own,
+            *requirements,
             *(override if {"all_outputs", "outputs"} <= requested.keys() else ()),
         )
         for name, requested in options.items()
@@ -226,9 +226,9 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
 @rows(*make_output_rows({**OUTPUT_OPTIONS, **FORM_OPTIONS}))
 @check("client-grpc.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
-def asks_for_the_outputs(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def asks_for_the_outputs(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client requests the outputs, encodings and id that its caller wants."""
-    expect_request_sent(client, inference, own, not_received="CLIENT-SENDS-OUTPUTS")
+    expect_request_sent(client, inference, requirements, not_received="CLIENT-SENDS-OUTPUTS")
 
 
 # --- raw binary requests ----------------------------------------------------------------------------------------------
@@ -246,13 +246,13 @@ def make_raw_row(datatype: str, shape: tuple[int, ...]) -> Row:
 
 @check("client.sends-raw-requests", answers="CLIENT-SENDS-RAW")
 @rows(*[make_raw_row(*one) for one in RAW_TENSORS])
-def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def sends_raw_requests(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a raw request as the tensor's bytes alone, with an inference header of 0."""
-    expect_request_sent(client, inference, own)
+    expect_request_sent(client, inference, requirements)
 
 
 def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Inference]:
-    """Return inferences of varying sizes, each with its own model, that alternate between the forms."""
+    """Return inferences of varying sizes, each with its own model, that alternate between the encodings in `forms`."""
     names = [f"connection-{count}-{k}" for k in range(count)]
     tensors = [
         make_sample_tensor("IN0", "FP32", (1 + 37 * (k * k % 29),), derive_salt(name)) for k, name in enumerate(names)
@@ -301,7 +301,7 @@ def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> 
 @check("client-grpc.sends-each-request-anew", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(("40", 40, FORMS[:1]))
 def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -> None:
-    """The client leaves nothing of one request in the next, whatever its size and encoding."""
+    """The client leaves nothing of one request in the next, even if sizes and encodings differ."""
     inferences = make_alternating_inferences(count, forms)
     outputs = make_small_script(inferences[0])
     for observation in client.infer_all(inferences, outputs):
@@ -326,8 +326,8 @@ def make_concurrent_rows() -> Iterator[Row]:
 
 def make_concurrent_row(name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]) -> Row:
     """Return a row with many concurrent inferences; `elements` are the sizes of their inputs."""
-    own = ("CLIENT-SENDS-OUTPUTS", *(("CLIENT-SENDS-RAW",) if is_raw else ()), "CLIENT-SENDS-VALUES")
-    return Row(name, (name, count, form, is_raw, bursts, elements), answers=own)
+    requirements = ("CLIENT-SENDS-OUTPUTS", *(("CLIENT-SENDS-RAW",) if is_raw else ()), "CLIENT-SENDS-VALUES")
+    return Row(name, (name, count, form, is_raw, bursts, elements), answers=requirements)
 
 
 # Numbers of elements, so large that copying the inputs takes a while.
@@ -346,10 +346,10 @@ def make_concurrent_inferences(
     ]
 
 
-def make_numbered_inputs(place: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
-    """Return inputs of about these numbers of elements for inference number `place`, with values of its own."""
+def make_numbered_inputs(number: int, elements: Sequence[int]) -> tuple[Tensor, ...]:
+    """Return the inputs of an inference; their sizes are near `elements`, and their values depend on `number`."""
     return tuple(
-        Tensor.from_values(f"IN{k}", "FP32", np.arange(count + 7 * (place % 2), dtype="<f4") + 1e5 * place + k / 2)
+        Tensor.from_values(f"IN{k}", "FP32", np.arange(count + 7 * (number % 2), dtype="<f4") + 1e5 * number + k / 2)
         for k, count in enumerate(elements)
     )
 
@@ -369,20 +369,20 @@ def sends_each_of_many_at_once(
 
     A request with the tensors or the id of another caller violates CLIENT-SENDS-VALUES.
     """
-    own = ("CLIENT-SENDS-RAW",) if is_raw else ()
+    requirements = ("CLIENT-SENDS-RAW",) if is_raw else ()
     for burst in range(bursts):
         inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw, elements=elements)
         script = make_small_script(inferences[0])
         for observation in client.infer_all(inferences, script, at_once=True):
             with block_if_unsent(client, observation), attribute_to_concurrency(client, observation):
-                expect_correct_requests(observation, own)
+                expect_correct_requests(observation, requirements)
 
 
 @contextmanager
 def attribute_to_concurrency(client: Client, observation: Observation) -> Iterator[None]:
     """Report CLIENT-SENDS-VALUES for a request that is wrong only among concurrent requests.
 
-    The client sends the same inference again alone, if `is_evidence_of_mixing` says that concurrency may be the cause.
+    The client sends the same inference again alone, if concurrency may be the cause of the failure.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -395,11 +395,11 @@ def attribute_to_concurrency(client: Client, observation: Observation) -> Iterat
             lambda: expect_correct_requests(client.reconnect().infer(alone, make_small_script(alone)))
         ):
             unmet.requirement = VALUES
-            unmet.actual += "; the client sends the same request correctly when it is alone"
+            unmet.actual += "; without concurrent requests, the client sends this request correctly"
         raise
 
 
-def make_shared_name_row(form: Form) -> Row:
+def make_unusual_names_row(form: Form) -> Row:
     """Return a row with unusual input names: a common prefix, great length, or characters that JSON escapes."""
     row = f"odd-names-{form}"
     names = ("IN", "IN0", 'quote"and\\slash', "x" * 300)
@@ -408,9 +408,9 @@ def make_shared_name_row(form: Form) -> Row:
 
 
 @check("client.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES")
-@rows(*map(make_shared_name_row, FORMS))
+@rows(*map(make_unusual_names_row, FORMS))
 @check("client-grpc.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*[to_grpc_row(make_shared_name_row(form)) for form in FORMS])
-def sends_names_as_they_are(client: Client, inference: Inference, own: Sequence[str]) -> None:
+@rows(*[to_grpc_row(make_unusual_names_row(form)) for form in FORMS])
+def sends_names_as_they_are(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends input names unchanged, including long names and names that JSON escapes."""
-    expect_request_sent(client, inference, own)
+    expect_request_sent(client, inference, requirements)

@@ -39,7 +39,7 @@ VALUES, OWN, REFUSES = "CLIENT-READS-VALUES", "CLIENT-READS-OWN", "CLIENT-REFUSE
 SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
 
 
-def make_several_outputs(row: str) -> Tensors:
+def make_three_outputs(row: str) -> Tensors:
     """Return three outputs that differ in name, datatype, shape and values."""
     return tuple(make_tensor(row, *one) for one in SEVERAL_OUTPUTS)
 
@@ -59,12 +59,12 @@ def reverse_outputs(outputs: Tensors) -> Tensors:
 
 
 SEVERAL_ROWS = (
-    Row("binary", (make_three_output_inference("binary", "binary"), make_script(make_several_outputs("binary")))),
+    Row("binary", (make_three_output_inference("binary", "binary"), make_script(make_three_outputs("binary")))),
     Row(
         "json",
         (
             make_three_output_inference("json", "json"),
-            make_script(make_several_outputs("json"), grpc=CallStyle(form="typed")),
+            make_script(make_three_outputs("json"), grpc=CallStyle(form="typed")),
         ),
     ),
     Row(
@@ -72,7 +72,7 @@ SEVERAL_ROWS = (
         (
             make_three_output_inference("json-backwards", "json"),
             make_script(
-                make_several_outputs("json-backwards"),
+                make_three_outputs("json-backwards"),
                 Style(order=reverse_outputs),
                 CallStyle(form="typed", order=reverse_outputs),
             ),
@@ -92,7 +92,7 @@ def reads_several_outputs(client: Client, inference: Inference, script: Script) 
 
 
 def make_bool_rows() -> Iterator[Row]:
-    """Yield a row with both BOOL values for each form, and a row with a million BOOL elements."""
+    """Yield a row with both BOOL values for each encoding, and a row with a million BOOL elements."""
     for form in FORMS:
         name = f"truths-{form}"
         inference = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
@@ -134,7 +134,7 @@ def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> N
     """Expect each inference to return its own outputs to its caller.
 
     Raises:
-        Blocked: no inference was sent, or the client cannot read such outputs in a simple answer either.
+        Blocked: no inference was sent, or the client misreads the same outputs in a simple answer as well.
         Unmet: an inference returns other outputs or an error, or only some inferences were sent.
     """
     is_any_sent = any(observation.requests for observation in observations)
@@ -151,15 +151,15 @@ def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> N
 def make_wrong_length_row(name: str, script: HttpScript, form: Form = "binary") -> Row:
     """Return a row whose answer contains a wrong length."""
     return Row(
-        name, (make_three_output_inference(f"length-{name}", form), make_script(make_several_outputs(name), script))
+        name, (make_three_output_inference(f"length-{name}", form), make_script(make_three_outputs(name), script))
     )
 
 
-CALL_ROW = Row(
+GRPC_ROW = Row(
     "entry-too-many",
     (
         make_three_output_inference("length-calls", "binary"),
-        make_script(make_several_outputs("calls"), grpc=send_extra_entry),
+        make_script(make_three_outputs("calls"), grpc=send_extra_entry),
     ),
 )
 
@@ -170,10 +170,10 @@ CALL_ROW = Row(
     make_wrong_length_row("header-past-the-json", send_header_past_json, "json"),
 )
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(to_grpc_row(CALL_ROW))
+@rows(to_grpc_row(GRPC_ROW))
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
-    """The client reports an error for an answer whose outputs do not fill its body."""
-    expect_error(client.infer(inference, script), "the outputs of the answer do not fill its body")
+    """The client reports an error for an answer with more or less data than the answer itself states."""
+    expect_error(client.infer(inference, script), "the answer has more or less data than it states")
 
 
 # --- many inferences --------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
 
 
 def make_outputs(inference: Inference) -> Tensors:
-    """Return the outputs of the model of an inference; length and values depend on the name of the model."""
+    """Return the outputs that answer an inference; their length and values depend on the name of its model."""
     return (
         make_tensor(inference.model, "OUT0", "INT32", (1 + int(derive_model_name(inference.model)[-2:], 16) % 60,)),
     )
@@ -202,7 +202,7 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
     script = Script(make_outputs, honest.USUAL, honest_calls.USUAL, barrier)
     expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
     if not barrier.is_met:
-        raise NotApplicableError(f"the client or its adapter never had {count} inferences in flight at once")
+        raise NotApplicableError(f"the client or its adapter never had {count} concurrent inferences")
 
 
 @check("client.keeps-answers-apart-on-one-connection", answers=OWN)

@@ -46,8 +46,8 @@ BYTES_SHAPES = ((2, 3), (0,))
 CORNER_GROUPS = ("subnormal", "zeros", "infinities", "nan")
 
 
-def list_forms(datatype: str) -> Sequence[Form]:
-    """Return the forms of a datatype: binary data and JSON, but only binary data for FP16."""
+def list_encodings(datatype: str) -> Sequence[Form]:
+    """Return the encodings of a datatype: binary data and JSON, but only binary data for FP16."""
     return FORMS[:1] if datatype == "FP16" else FORMS
 
 
@@ -59,7 +59,7 @@ def make_tensor_row(name: str, one: Tensor, form: Form) -> Row:
 def make_datatype_rows() -> Iterator[Row]:
     """Yield rows for each datatype as binary data and as JSON."""
     for datatype in OIP_DATATYPES:
-        for form in list_forms(datatype):
+        for form in list_encodings(datatype):
             name = f"{datatype}-{form}"
             yield make_tensor_row(name, make_tensor(name, "IN0", datatype, (3,)), form)
 
@@ -74,7 +74,11 @@ def make_shape_rows() -> Iterator[Row]:
 
 
 def make_corner_value_rows() -> Iterator[Row]:
-    """Yield rows of corner values: integers, floats as binary data by group, and floats that JSON preserves."""
+    """Yield rows of corner values.
+
+    Integers are sent in both encodings. Each group of floats is sent as binary data, and floats that JSON can carry are
+    also sent as JSON.
+    """
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
             tensor = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
@@ -95,7 +99,7 @@ def make_string_rows() -> Iterator[Row]:
         yield make_tensor_row(f"{group}-{form}", replace(one, name="IN0"), form)
 
 
-def make_large_rows() -> Iterator[Row]:
+def make_large_input_rows() -> Iterator[Row]:
     """Yield rows with inputs of about 1 MiB."""
     for datatype, count in (("UINT8", 2**20), ("BOOL", 2**20), ("FP16", 2**19), ("FP32", 2**18), ("INT64", 2**17)):
         name = f"{datatype}-1-MiB"
@@ -105,26 +109,26 @@ def make_large_rows() -> Iterator[Row]:
     yield make_tensor_row("BYTES-1-MiB", Tensor.from_values("IN0", "BYTES", long), "binary")
 
 
-def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def expect_tensor_sent(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """Expect the client to send the tensors of an inference.
 
     Raises:
-        NotApplicable: the client sends nothing, because it sends JSON only, which cannot carry the tensor.
+        NotApplicable: the client sends only JSON, which cannot carry the tensor, so that it sends no request.
         Unmet: the request breaks a requirement, or no request was received.
     """
     observation = client.infer(inference, make_small_script(inference))
     require_sendable(client, observation)
-    expect_correct_requests(observation, own)
+    expect_correct_requests(observation, requirements)
 
 
 def require_sendable(client: Client, observation: Observation) -> None:
-    """Skip the row if the client sent nothing because it sends no binary data, and JSON cannot represent every input.
+    """Skip the row if the client sent no request, because it sends only JSON, and JSON cannot carry every input.
 
     Raises:
         NotApplicable: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
     """
     error = observation.result.error
-    is_carried = all(can_be_json(client, one) for one in observation.inference.inputs)
+    is_carried = all(can_be_sent_as_json(client, one) for one in observation.inference.inputs)
     if observation.requests or error is None or is_carried:
         return
     plain = make_small_inference(f"{observation.inference.model}-plain", "binary")
@@ -132,7 +136,7 @@ def require_sendable(client: Client, observation: Observation) -> None:
         raise NotApplicableError(f"the client sends no binary data: {escape_text(error)}")
 
 
-def can_be_json(client: Client, one: Tensor) -> bool:
+def can_be_sent_as_json(client: Client, one: Tensor) -> bool:
     """Say whether JSON, or typed contents over gRPC, can carry a tensor."""
     known = lookup(one.datatype)
     if client.is_over_grpc:
@@ -164,45 +168,45 @@ def is_sent_as_json(observation: Observation) -> bool:
 @rows(*make_datatype_rows())
 @check("client-grpc.sends-every-datatype", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_datatype_rows()))
-def sends_every_datatype(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client sends a tensor of any datatype unchanged, in the encoding that its caller wants."""
-    expect_tensor_sent(client, inference, own)
+def sends_every_datatype(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
+    """The client sends a tensor of any datatype unchanged, in the encoding that its caller requests."""
+    expect_tensor_sent(client, inference, requirements)
 
 
 @check("client.sends-every-shape", answers="CLIENT-SENDS-VALUES")
 @rows(*make_shape_rows())
 @check("client-grpc.sends-every-shape", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_shape_rows()))
-def sends_every_shape(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def sends_every_shape(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of any rank, empty or not, with its caller's shape."""
-    expect_tensor_sent(client, inference, own)
+    expect_tensor_sent(client, inference, requirements)
 
 
 @check("client.sends-corner-values", answers="CLIENT-SENDS-VALUES")
 @rows(*make_corner_value_rows())
 @check("client-grpc.sends-corner-values", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_corner_value_rows()))
-def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def sends_corner_values(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends limits, 2^53+1, subnormals, signed zeros and NaN unchanged."""
-    expect_tensor_sent(client, inference, own)
+    expect_tensor_sent(client, inference, requirements)
 
 
 @check("client.sends-any-bytes", answers="CLIENT-SENDS-VALUES")
 @rows(*make_string_rows())
 @check("client-grpc.sends-any-bytes", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_string_rows()))
-def sends_any_bytes(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def sends_any_bytes(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends BYTES elements unchanged, whether empty, with NUL, not UTF-8, or long."""
-    expect_tensor_sent(client, inference, own)
+    expect_tensor_sent(client, inference, requirements)
 
 
 @check("client.sends-large-tensors", answers="CLIENT-SENDS-VALUES")
-@rows(*make_large_rows())
+@rows(*make_large_input_rows())
 @check("client-grpc.sends-large-tensors", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_large_rows()))
-def sends_large_tensors(client: Client, inference: Inference, own: Sequence[str]) -> None:
+@rows(*map(to_grpc_row, make_large_input_rows()))
+def sends_large_tensors(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of 1 MiB completely."""
-    expect_tensor_sent(client, inference, own)
+    expect_tensor_sent(client, inference, requirements)
 
 
 # --- less common tensors ----------------------------------------------------------------------------------------------
@@ -217,7 +221,7 @@ def make_bool_rows() -> Iterator[Row]:
         yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(BOOL_VALUES))], form))
 
 
-def make_empty_rows() -> Iterator[Row]:
+def make_empty_input_rows() -> Iterator[Row]:
     """Yield rows with an empty input before, between and after other inputs."""
     for place in range(3):
         name = f"empty-input-{place}"
@@ -231,18 +235,18 @@ def make_empty_rows() -> Iterator[Row]:
 @rows(*make_bool_rows())
 @check("client-grpc.sends-both-truths", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_bool_rows()))
-def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) -> None:
+def sends_both_truths(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends true and false BOOL elements unchanged."""
-    expect_correct_requests(client.infer(inference, make_small_script(inference)), own)
+    expect_correct_requests(client.infer(inference, make_small_script(inference)), requirements)
 
 
 @check("client.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES")
-@rows(*make_empty_rows())
+@rows(*make_empty_input_rows())
 @check("client-grpc.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_empty_rows()))
-def sends_empty_inputs_among_others(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client sends an empty input beside others, and over gRPC gives it an entry."""
-    expect_correct_requests(client.infer(inference, make_small_script(inference)), own)
+@rows(*map(to_grpc_row, make_empty_input_rows()))
+def sends_empty_inputs_among_others(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
+    """The client sends an empty input beside others; over gRPC, raw contents have an entry for it."""
+    expect_correct_requests(client.infer(inference, make_small_script(inference)), requirements)
 
 
 FEW_COUNTS = (0, 1, 2)
@@ -251,7 +255,7 @@ FEW_COUNTS = (0, 1, 2)
 def make_element_count_rows() -> Iterator[Row]:
     """Yield rows for each datatype as binary data and as JSON, with tensors of few elements."""
     for datatype in OIP_DATATYPES:
-        for form in list_forms(datatype):
+        for form in list_encodings(datatype):
             name = f"few-{datatype}-{form}"
             inferences = [
                 make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in FEW_COUNTS
@@ -264,13 +268,13 @@ def make_element_count_rows() -> Iterator[Row]:
 @rows(*make_element_count_rows())
 @check("client-grpc.sends-few-elements", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_element_count_rows()))
-def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Sequence[str]) -> None:
-    """The client sends a tensor of no, one or two elements like any other."""
+def sends_few_elements(client: Client, inferences: Sequence[Inference], requirements: Sequence[str]) -> None:
+    """The client sends a tensor of no, one or two elements unchanged."""
     for inference in inferences:
-        expect_tensor_sent(client, inference, own)
+        expect_tensor_sent(client, inference, requirements)
 
 
-# --- values that JSON cannot represent ------------------------------------------------------------------------------------
+# --- values that JSON cannot represent --------------------------------------------------------------------------------
 
 NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
@@ -295,16 +299,16 @@ HALF_ROWS = tuple(
 )
 @check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, HALF_ROWS))
-def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The client refuses a value that the requested encoding cannot hold, or sends it in another encoding."""
+def sends_nothing_else_instead(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
+    """The client refuses a value that the requested encoding cannot carry, or sends it in another encoding."""
     observation = client.infer(inference, make_small_script(inference))
     if observation.requests:
-        expect_correct_requests(observation, own)
+        expect_correct_requests(observation, requirements)
 
 
 @check("client.announces-no-coding-of-the-answers", answers="CLIENT-SENDS-CODING")
 @rows(*FORMS)
 def announces_no_coding_of_the_answers(client: Client, form: Form) -> None:
-    """A client that accepts compressed answers announces no coding of its own request."""
+    """A client that accepts compressed answers does not claim that its own request is compressed."""
     inference = make_small_inference(f"accepts-{form}", form, accepts="gzip")
     expect_request_sent(client, inference, ("CLIENT-SENDS-CODING",))

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from conformance.checks.client.tensors import require_sendable
 from conformance.checks.client.walk_attribution import CLASSES, FORM, UNKNOWN, find_requirement
 from conformance.checks.client.walk_axes import (
-    BESIDE,
+    CONCURRENT_COUNTS,
     GRPC_AXES,
     GRPC_SHRINKING,
     HTTP_AXES,
     HTTP_SHRINKING,
-    OPTIONAL,
+    OPTIONAL_AXES,
     AxisValues,
     build_steps,
 )
@@ -53,7 +53,7 @@ MAX_HANGS = 2  # trials that may time out while a step is shrunk
 
 @dataclass(slots=True)
 class ClientWalker:
-    """Has a client make the inferences of the steps of one row.
+    """Makes a client perform the inferences of one row's steps.
 
     Attributes:
         hangs: the number of trials in which an inference timed out.
@@ -71,16 +71,16 @@ class ClientWalker:
 
         Raises:
             NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
-            Blocked: an inference was not sent, and neither is a simple one in the same form.
+            Blocked: the client does not send an inference, nor a simple inference in the same encoding.
             Unmet: a request or a result is wrong.
         """
         name = f"walk-{self.row}-{salt}"
         if step["before"] != self.axes.neutral["before"]:
             wait_until_closed(self.client.infer(*make_earlier_inference(step, name, self.axes.neutral)))
-        observations = self._infer(step, name)
+        observations = self._make_inferences(step, name)
         if step["before"] == "closed" and not all(one.requests for one in observations):
             # The client may notice the close only now; rows of CLIENT-GOES-ON judge whether it notices in time.
-            observations = self._infer(step, name)
+            observations = self._make_inferences(step, name)
         for one in observations:
             require_sendable(self.client, one)
             with block_if_unsent(self.client, one):
@@ -88,8 +88,8 @@ class ClientWalker:
         for one in observations:
             self._expect_read(one, step)
 
-    def _infer(self, step: Step, name: str) -> list[Observation]:
-        count = BESIDE[step["beside"]]
+    def _make_inferences(self, step: Step, name: str) -> list[Observation]:
+        count = CONCURRENT_COUNTS[step["beside"]]
         names = [f"{name}-{k}" for k in range(count)]
         inferences = [make_inference(step, one) for one in names]
         by_model = {one.model: own for one, own in zip(inferences, names, strict=True)}
@@ -113,13 +113,13 @@ class ClientWalker:
             expect_outputs(observation, through_json=True, unread=unread)
 
     def reads_plain_answers(self, step: Step) -> bool:
-        """Say whether the client reads each output of a step if a simple answer has only that output."""
+        """Say whether the client reads each output of a step from a simple answer that has no other output."""
         name = f"walk-{self.row}-plain"
         inference = make_inference(step, name)
         return all(is_plain_answer_read(self.client, inference, (one,)) for one in make_outputs(step, name))
 
     def try_step(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Take the last step of the sequence with a refreshed client; return the failure of the step, or None."""
+        """Take the last step of the sequence with a reconnected client; return the failure of the step, or None."""
         if self.hangs >= MAX_HANGS:
             return None
         self.client = self.client.reconnect()
@@ -140,8 +140,8 @@ def judge_step(walker: ClientWalker, step: Step) -> None:
     If a single value causes a failure, the step is repeated without this value, to find further failures.
 
     Raises:
-        NotApplicable: the client cannot make any such inference.
-        Blocked: an inference was not sent.
+        NotApplicable: the client can make neither the inferences of the step nor simpler ones.
+        Blocked: the client does not send an inference.
         Unmet: a request or a result is wrong; of several failures, that of a MUST takes precedence.
     """
     failures: list[UnmetError] = []
@@ -157,10 +157,10 @@ def judge_step(walker: ClientWalker, step: Step) -> None:
         again = None if walker.axes.is_invalid(step) else walker.try_step([(step, len(failures))])
         unmet = None if again is None else (step, again)
     if failures:
-        raise min(failures, key=_is_advice)
+        raise min(failures, key=_violates_no_must)
 
 
-def _is_advice(unmet: UnmetError) -> bool:
+def _violates_no_must(unmet: UnmetError) -> bool:
     return ledger.get_requirement(unmet.requirement or VALUES).level is not Level.MUST
 
 
@@ -169,9 +169,9 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
 
     Raises:
         NotApplicable: the client can make none of these steps.
-        Blocked: an inference was not sent.
+        Blocked: the client does not send an inference.
     """
-    reason = NotApplicableError("the client cannot make an inference with these options")
+    reason = NotApplicableError("the client cannot make an inference with the options of this step")
     for candidate in list_possible_steps(step, walker.axes):
         try:
             walker.take_step(candidate, 0)
@@ -187,7 +187,7 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
 def list_possible_steps(step: Step, axes: Axes) -> Iterator[Step]:
     """Yield a step, then valid variants with one optional axis set to neutral, then with two, three and more axes."""
     yield step
-    special = [axis for axis in OPTIONAL if axis in axes.neutral and step[axis] != axes.neutral[axis]]
+    special = [axis for axis in OPTIONAL_AXES if axis in axes.neutral and step[axis] != axes.neutral[axis]]
     candidates = [{**step, axis: axes.neutral[axis]} for axis in special]
     candidates += [{**step, **{axis: axes.neutral[axis] for axis in special[:k]}} for k in range(2, len(special) + 1)]
     yield from (candidate for candidate in candidates if not axes.is_invalid(candidate))
@@ -199,7 +199,7 @@ def list_remaining_values(step: Step, axes: Axes) -> Step:
 
 
 def _find_requirement(walker: ClientWalker, found: MinimalFailure, remaining: Step) -> str | None:
-    """Return the broken requirement; None if the client cannot read the outputs in simple answers either."""
+    """Return the requirement that the client breaks; None if it also misreads the outputs in simple answers."""
     requirement = find_requirement(found, remaining)
     is_plain = requirement not in (CLASSES, FORM) or walker.reads_plain_answers(found.step)
     return requirement if is_plain else None

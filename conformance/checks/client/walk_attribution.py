@@ -1,7 +1,7 @@
 """Finds the requirement that a failed step of the walk for clients violates, from the axes that are not neutral.
 
 A wrong request shows which requirement it violates. If a client misreads an answer, the axis farthest from the tensors
-decides.
+determines the requirement: the connection before the JSON, the JSON before the encoding.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ CLASSES = "CLIENT-READS-CLASSES"
 GOES_ON = "CLIENT-GOES-ON"
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 # axis -> requirement; the first of these axes that is not neutral decides.
-_OF_HTTP: Mapping[str, str] = {
+_REQUIREMENT_BY_HTTP_AXIS: Mapping[str, str] = {
     **dict.fromkeys(("connection", "accepts", "pieces", "framing", "header_case"), FRAMING),
     **dict.fromkeys(("extra", "numbers", "spaces", "escapes", "members"), JSON),
     "classes": CLASSES,
     "header": FORM,
 }
-_OF_GRPC: Mapping[str, str] = {
+_REQUIREMENT_BY_GRPC_AXIS: Mapping[str, str] = {
     **dict.fromkeys(("fields", "integers"), FORM),
     "classes": CLASSES,
     "contents": FORM,
@@ -36,10 +36,9 @@ def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
     Returns None if no axis points to a requirement; the caller then reports the first requirement of the check.
 
     Args:
-        found: the shrunk failure.
+        found: the shrunk failure. It has the requirement `UNKNOWN` if the client returned an error for an answer with
+            unknown members.
         remaining: the axes of the failing step that are not neutral.
-
-    A failure has the requirement `UNKNOWN` if the client returned an error for an answer with unknown members.
     """
     named = found.unmet.requirement
     if named == OWN:
@@ -55,7 +54,7 @@ def find_requirement(found: MinimalFailure, remaining: Step) -> str | None:
     if named and named.startswith("CLIENT-SENDS-"):
         return named
     is_call = "contents" in found.step
-    table = _OF_GRPC if is_call else _OF_HTTP
+    table = _REQUIREMENT_BY_GRPC_AXIS if is_call else _REQUIREMENT_BY_HTTP_AXIS
     for axis, requirement in table.items():
         if axis in remaining:
             return UNKNOWN if named == UNKNOWN and axis == "extra" else requirement

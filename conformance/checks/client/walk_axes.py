@@ -1,7 +1,7 @@
 """The axes of the walk for clients: the inference, the style of the answer, and earlier and concurrent inferences.
 
-An axis is a property of an exchange, and a step is one exchange: it has a value for each axis. The first value of an
-axis is neutral. The documents allow every answer.
+An axis is a property of an exchange. A step is one exchange, with a value for each axis. The first value of an axis is
+neutral. The documents permit every answer that the axes describe.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ AxisValues = Mapping[str, Sequence[str]]
 
 DATATYPES = ("INT32", "BOOL-FP64", "BYTES-UINT8", "INT64-BYTES-FP32", "UINT64-INT8", "FP16-UINT16", "INT16-UINT32")
 SHAPES = ("3", "1", "0", "2x3", "40")
-# The number of concurrent inferences.
-BESIDE: Mapping[str, int] = {"nothing": 1, "one": 2, "seven": 8}
+# Value of the axis `beside` -> the number of concurrent inferences.
+CONCURRENT_COUNTS: Mapping[str, int] = {"nothing": 1, "one": 2, "seven": 8}
 
-_REQUEST: AxisValues = {
+_REQUEST_AXES: AxisValues = {
     "datatypes": DATATYPES,
     "shape": SHAPES,
     "id": ("none", "ascii", "not-ascii", "long"),
@@ -26,7 +26,7 @@ _REQUEST: AxisValues = {
     "classes": ("none", "three"),
 }
 _CODINGS = ("none", "gzip", "deflate")
-_WRITING: AxisValues = {
+_JSON_AXES: AxisValues = {
     "members": ("usual", "reversed", "outputs-first", "size-last"),
     "escapes": ("none", "ascii", "names", "every"),
     "spaces": ("none", "blanks", "around"),
@@ -35,7 +35,7 @@ _WRITING: AxisValues = {
     "absent": ("none", "version"),
     "nesting": ("flat", "nested"),
 }
-_DELIVERY: AxisValues = {
+_DELIVERY_AXES: AxisValues = {
     "header": ("usual", "always"),
     "header_case": ("usual", "lower", "upper"),
     "framing": ("length", "one-chunk", "small-chunks", "extensions", "trailers", "until-close"),
@@ -44,18 +44,18 @@ _DELIVERY: AxisValues = {
     "connection": ("kept", "closing"),
 }
 HTTP_AXES: AxisValues = {
-    **_REQUEST,
+    **_REQUEST_AXES,
     "send": ("json", "binary", "mixed", "raw"),
     "want": ("json", "binary", "mixed", "unlisted", "all-binary"),
     "coding": _CODINGS,
     "order": ("requested", "reversed", "rotated"),
-    **_WRITING,
-    **_DELIVERY,
+    **_JSON_AXES,
+    **_DELIVERY_AXES,
     "before": ("nothing", "other-form", "larger", "error", "closed"),
-    "beside": tuple(BESIDE),
+    "beside": tuple(CONCURRENT_COUNTS),
 }
 GRPC_AXES: AxisValues = {
-    **_REQUEST,
+    **_REQUEST_AXES,
     "shape": SHAPES[:4],
     "send": ("binary", "json"),
     "want": ("listed", "unlisted"),
@@ -65,10 +65,22 @@ GRPC_AXES: AxisValues = {
     "integers": ("packed", "unpacked"),
     "fields": ("usual", "raw-first", "unknown"),
     "before": ("nothing", "other-form", "larger", "error"),
-    "beside": tuple(BESIDE),
+    "beside": tuple(CONCURRENT_COUNTS),
 }
 # Axes that a client may not support, for lack of an option in its interface.
-OPTIONAL = ("coding", "accepts", "want", "send", "classes", "version", "id", "datatypes", "beside", "shape", "before")
+OPTIONAL_AXES = (
+    "coding",
+    "accepts",
+    "want",
+    "send",
+    "classes",
+    "version",
+    "id",
+    "datatypes",
+    "beside",
+    "shape",
+    "before",
+)
 
 
 def _has_values(step: Step, **values: Sequence[str]) -> bool:
@@ -76,12 +88,12 @@ def _has_values(step: Step, **values: Sequence[str]) -> bool:
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
 
-_IN_JSON = ("json", "mixed", "unlisted")
-_SINGLE = DATATYPES[:1]
+_WITH_JSON_OUTPUTS = ("json", "mixed", "unlisted")
+_SINGLE_TENSOR = DATATYPES[:1]
 
 
 def is_invalid(step: Step) -> bool:
-    """Say whether values of a step exclude each other: the exchange would be illegal, or repeat another step."""
+    """Say whether values of a step exclude each other: the exchange would be invalid, or the same as another step."""
     return _is_invalid_request(step) or _is_invalid_answer(step)
 
 
@@ -90,13 +102,14 @@ def _is_invalid_request(step: Step) -> bool:
     is_raw = _has_values(step, send=["raw"])
     return (
         (is_half and _has_values(step, send=["json", "mixed"]))
-        or (is_half and (_has_values(step, want=_IN_JSON) or _has_values(step, contents=["typed"])))
+        or (is_half and (_has_values(step, want=_WITH_JSON_OUTPUTS) or _has_values(step, contents=["typed"])))
         or (is_raw and step.get("datatypes", "").startswith("BYTES"))
         or (is_raw and step.get("want", "unlisted") != "unlisted")
         or (is_raw and step.get("id", "none") != "none")
         or (is_raw and _has_values(step, shape=["0"]))
         or (
-            _has_values(step, send=["mixed"], datatypes=_SINGLE) or _has_values(step, want=["mixed"], datatypes=_SINGLE)
+            _has_values(step, send=["mixed"], datatypes=_SINGLE_TENSOR)
+            or _has_values(step, want=["mixed"], datatypes=_SINGLE_TENSOR)
         )
         or _has_values(step, classes=["three"], want=["unlisted", "all-binary"])
         or (is_raw and _has_values(step, classes=["three"]))
@@ -108,7 +121,7 @@ def _is_invalid_answer(step: Step) -> bool:
     return (
         (_has_values(step, framing=["until-close"]) and not has_json)
         or _has_values(step, framing=["until-close"], connection=["closing"])
-        or (_has_values(step, order=["reversed", "rotated"], datatypes=_SINGLE))
+        or (_has_values(step, order=["reversed", "rotated"], datatypes=_SINGLE_TENSOR))
         or (_has_values(step, nesting=["nested"]) and step.get("shape", "2x3") != "2x3")
         or _has_values(step, nesting=["nested"], want=["binary", "all-binary"])
         or _has_values(step, numbers=["exponents"], want=["binary", "all-binary"])
@@ -120,9 +133,9 @@ def _is_invalid_answer(step: Step) -> bool:
     )
 
 
-def is_excluded_pair(a: str, v: str, b: str, w: str) -> bool:
-    """Say whether two values, each passed as axis and value, exclude each other."""
-    return is_invalid({a: v, b: w})
+def is_excluded_pair(axis: str, value: str, other_axis: str, other_value: str) -> bool:
+    """Say whether the values of two axes exclude each other."""
+    return is_invalid({axis: value, other_axis: other_value})
 
 
 def build_steps(axes: AxisValues) -> list[Step]:
@@ -136,7 +149,7 @@ def build_shrinking_axes(axes: AxisValues, is_impossible: Callable[[Step], bool]
     nearest = ("classes", "order", "want", "contents", "send", "shape", "datatypes")
     order = [*(axis for axis in list(axes)[::-1] if axis not in nearest), *(axis for axis in nearest if axis in axes)]
     neutral = {axis: values[0] for axis, values in axes.items()}
-    smaller = {"datatypes": DATATYPES, "shape": SHAPES, "beside": tuple(BESIDE)}
+    smaller = {"datatypes": DATATYPES, "shape": SHAPES, "beside": tuple(CONCURRENT_COUNTS)}
     return Axes(order, neutral, {"beside": "nothing"}, smaller, (), is_impossible)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.checks.client.deliveries import BLANKS, add_own_parameters, add_unknown_members, put_outputs_first
+from conformance.checks.client.deliveries import BLANKS, add_custom_parameters, add_unknown_members, put_outputs_first
 from conformance.checks.client.deliveries import put_size_last as put_sizes_last
 from conformance.checks.support.client_rows import derive_model_name, make_script, make_tensor
 from conformance.checks.support.covering import Step
@@ -20,7 +20,7 @@ from conformance.wire.tensor import Tensor
 
 CLASS_TEXTS = ("17.5:2:tabby:cat", "3.25:0:größe", "-0.5:1")
 _IDS: Mapping[str, str] = {"ascii": "walk", "not-ascii": "schlüssel-猫-😀", "long": "x" * 200}
-_MIXED: tuple[Form, ...] = ("binary", "json")
+_MIXED_ENCODINGS: tuple[Form, ...] = ("binary", "json")
 CLOSE = (("Connection", "close"),)
 
 
@@ -31,7 +31,7 @@ def make_inference(step: Step, name: str) -> Inference:
     return Inference(
         derive_model_name(name),
         inputs,
-        tuple(_choose_form(step["send"], k) for k in range(len(inputs))),
+        tuple(_choose_encoding(step["send"], k) for k in range(len(inputs))),
         outputs=_list_requested_outputs(step),
         all_outputs="binary" if step["want"] == "all-binary" else None,
         id=f"{_IDS[step['id']]}-{derive_model_name(name)}" if step["id"] in _IDS else None,
@@ -55,9 +55,9 @@ def _get_shape(step: Step) -> tuple[int, ...]:
     return tuple(map(int, step["shape"].split("x")))
 
 
-def _choose_form(value: str, place: int) -> Form:
+def _choose_encoding(value: str, index: int) -> Form:
     if value == "mixed":
-        return _MIXED[place % 2]
+        return _MIXED_ENCODINGS[index % 2]
     return "json" if value == "json" else "binary"
 
 
@@ -69,7 +69,7 @@ def _list_requested_outputs(step: Step) -> tuple[RequestedOutput, ...] | None:
     return tuple(
         RequestedOutput(
             f"OUT{k}",
-            None if want == "listed" else _choose_form(want, k),
+            None if want == "listed" else _choose_encoding(want, k),
             classes=classes if k == 0 else None,
         )
         for k in range(len(step["datatypes"].split("-")))
@@ -89,8 +89,8 @@ _ESCAPES = {
     "names": (write_escaped, write_plain),
     "every": (write_escaped, write_escaped),
 }
-_EDITS = {
-    "parameters": add_own_parameters,
+_DOCUMENT_CHANGES = {
+    "parameters": add_custom_parameters,
     "unknown": add_unknown_members,
     "outputs-first": put_outputs_first,
     "size-last": put_sizes_last,
@@ -122,7 +122,7 @@ def make_style(step: Step) -> Style:
         writing = replace(writing, sort=reversed)
     return Style(
         order=lambda outputs: _reorder(outputs, step["order"]),
-        edit=lambda document: _edit_answer(document, step),
+        edit=lambda document: _modify_document(document, step),
         writing=writing,
         delivery=_make_delivery(step),
         nested=step["nesting"] == "nested",
@@ -130,12 +130,12 @@ def make_style(step: Step) -> Style:
     )
 
 
-def _edit_answer(document: Document, step: Step) -> Document:
+def _modify_document(document: Document, step: Step) -> Document:
     if step["absent"] == "version":
         document = {name: value for name, value in document.items() if name != "model_version"}
     for axis in ("extra", "members"):
-        if step[axis] in _EDITS:
-            document = _EDITS[step[axis]](document)
+        if step[axis] in _DOCUMENT_CHANGES:
+            document = _DOCUMENT_CHANGES[step[axis]](document)
     return document
 
 
@@ -171,7 +171,7 @@ def make_earlier_inference(step: Step, name: str, neutral: Step) -> tuple[Infere
         if axis in step:
             plain[axis] = step[axis]
     if kind == "other-form":
-        plain = {**plain, **_choose_other_forms(step)}
+        plain = {**plain, **_choose_other_encodings(step)}
     if kind == "larger":
         plain["shape"] = "900"
     inference = make_inference(plain, f"{name}-before")
@@ -184,8 +184,8 @@ def make_earlier_inference(step: Step, name: str, neutral: Step) -> tuple[Infere
     return inference, make_script(outputs, replace(make_style(plain), delivery=delivery))
 
 
-def _choose_other_forms(step: Step) -> Step:
-    """Return forms for the earlier inference that differ from those of the step; FP16 becomes INT32."""
+def _choose_other_encodings(step: Step) -> Step:
+    """Return values for the earlier inference that differ from the step: other encodings, or INT32 in place of FP16."""
     if "FP16" in step["datatypes"]:
         return {"datatypes": "INT32"} if "contents" in step else {"datatypes": "INT32", "send": "json", "want": "json"}
     if "contents" in step:

@@ -1,4 +1,4 @@
-"""How clients handle errors, wrong answers and incomplete answers, and the inference after these."""
+"""How clients handle errors, wrong answers and incomplete answers, and how they make the next inference."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 @check("client-grpc.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT/grpc", over=(GRPC,))
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
-    """The client's error contains the server's message, or the status where there is none."""
+    """The client's error contains the server's message, or the status if the answer has no message."""
     observation = client.infer(
         make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.build_script()
     )
@@ -111,7 +111,7 @@ def make_outputs(row: str) -> Tensors:
 
 
 def make_two_output_inference(row: str, form: Form, **options: object) -> Inference:
-    """Return an inference that requests both outputs in a form."""
+    """Return an inference that requests both outputs in the same encoding."""
     return make_small_inference(
         row, form, outputs=(RequestedOutput("OUT0", form), RequestedOutput("OUT1", form)), **options
     )
@@ -131,15 +131,15 @@ WRONG_ROWS = (
     *[make_wrong_answer_row(name, "json", script) for name, script in WRONG_JSON.items()],
     make_wrong_answer_row("coding-not-applied", "binary", FALSE_CODING, accepts="gzip"),
 )
-WRONG_CALL_ROWS = tuple(make_wrong_answer_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
+WRONG_GRPC_ROWS = tuple(make_wrong_answer_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
 
 
 @check("client.refuses-wrong-answers", answers=REFUSES)
 @rows(*WRONG_ROWS)
 @check("client-grpc.refuses-wrong-answers", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(*WRONG_CALL_ROWS)
+@rows(*WRONG_GRPC_ROWS)
 def refuses_wrong_answers(client: Client, inference: Inference, script: Script) -> None:
-    """The client reports an answer that contradicts itself as an error, in time."""
+    """The client reports an error, within its caller's time limit, for an answer that contradicts itself."""
     observation = client.infer(inference, script)
     expect_error(observation, "the answer contradicts itself")
     with attribute_to(ENDS):
@@ -203,30 +203,30 @@ RESET_PLACES = ("before-anything", "in-the-head", "in-the-json", "in-the-last-te
 
 
 def make_incomplete_rows() -> Iterator[Row]:
-    """Yield rows in which the peer closes, resets or stops using the connection at some point of the answer."""
+    """Yield rows in which the peer closes or resets the connection, or stops sending, before the answer is complete."""
     for name, place in PLACES.items():
         yield make_incomplete_row(
-            f"closed-{name}", make_truncated_script(place, Ending.CLOSE), form=choose_form_for_break(name)
+            f"closed-{name}", make_truncated_script(place, Ending.CLOSE), form=choose_encoding_for_early_end(name)
         )
     yield make_incomplete_row(
         "closed-before-the-last-chunk", make_truncated_script(cut_before_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
     )
     for name in RESET_PLACES:
         yield make_incomplete_row(
-            f"reset-{name}", make_truncated_script(PLACES[name], Ending.RESET), form=choose_form_for_break(name)
+            f"reset-{name}", make_truncated_script(PLACES[name], Ending.RESET), form=choose_encoding_for_early_end(name)
         )
     for name in SILENT_PLACES:
         yield make_incomplete_row(
             f"silent-{name}",
             make_truncated_script(PLACES[name], Ending.SILENT),
-            form=choose_form_for_break(name),
+            form=choose_encoding_for_early_end(name),
             timeout=SHORT_TIMEOUT_S,
         )
 
 
-def choose_form_for_break(place: str) -> Form:
-    """Return the form of an answer that ends early at a place: binary data within a tensor, else JSON."""
-    return "binary" if place.endswith("tensor") else "json"
+def choose_encoding_for_early_end(end: str) -> Form:
+    """Return the encoding of an answer that ends early: binary data if it ends within a tensor, else JSON."""
+    return "binary" if end.endswith("tensor") else "json"
 
 
 def make_incomplete_row(
@@ -242,7 +242,7 @@ def make_incomplete_row(
     return Row(name, (make_two_output_inference(f"end-{name}", form), script, timeout))
 
 
-def make_incomplete_call_row(name: str) -> Row:
+def make_incomplete_grpc_row(name: str) -> Row:
     """Return a row with an incomplete answer over gRPC."""
     return make_incomplete_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
 
@@ -250,7 +250,7 @@ def make_incomplete_call_row(name: str) -> Row:
 @check("client.ends-with-an-error", answers=ENDS)
 @rows(*make_incomplete_rows())
 @check("client-grpc.ends-with-an-error", answers=f"{ENDS}/grpc", over=(GRPC,))
-@rows(*map(make_incomplete_call_row, UNENDED_CALLS))
+@rows(*map(make_incomplete_grpc_row, UNENDED_CALLS))
 def ends_with_an_error(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reports an error within its caller's time limit when an answer never completes."""
     observation = client.infer(inference, script, timeout=timeout)
@@ -275,7 +275,7 @@ AFTER_JSON: Mapping[str, HttpScript] = {
     "reset-in-the-head": make_truncated_script(PLACES["in-the-head"], Ending.RESET),
 }
 MAX_CLOSING_S = 2.0  # longer than the peer waits for the client to notice the end of a connection
-LEARNING_S = 0.1
+EXTRA_CLOSING_WAIT_S = 0.1
 # Seconds between the end of a connection and the next inference, which is tried again after a pause if no request came:
 # on a busy machine a client may notice the end later than the peer waits for that.
 CLOSING_PAUSES_S = (0.0, 1.5)
@@ -295,8 +295,8 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, end_requirement: 
     return replace(row, answers=(end_requirement.replace(ENDS, GOES_ON), end_requirement))
 
 
-def infer_and_close(client: Client, inference: Inference, script: Script, timeout: float) -> Observation:
-    """Make an inference that gets an error or a broken connection; wait until the connection is closed."""
+def infer_and_wait_for_close(client: Client, inference: Inference, script: Script, timeout: float) -> Observation:
+    """Make an inference that gets a wrong or incomplete answer; then wait until the connection is closed."""
     with attribute_to(ENDS):  # a client that never returns cannot make the next inference
         failed = client.infer(inference, script, timeout=timeout)
     wait_until_closed(failed)
@@ -322,7 +322,7 @@ def wait_until_closed(observation: Observation) -> None:
     for one in observation.requests:
         if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
             one.answer.closed.wait(MAX_CLOSING_S)
-            time.sleep(LEARNING_S)
+            time.sleep(EXTRA_CLOSING_WAIT_S)
 
 
 @check("client.goes-on-after-errors", answers=GOES_ON)
@@ -340,12 +340,12 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     """The client reads the next answer correctly after an error, a wrong answer or a closed connection.
 
     Raises:
-        Blocked: no complete request was received, so that the peer sent no wrong answer.
+        Blocked: the peer received no complete request, so that it sent no wrong answer.
     """
     form = inference.get_form(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
     for pause in CLOSING_PAUSES_S:
-        failed = infer_and_close(client, inference, script, timeout)
+        failed = infer_and_wait_for_close(client, inference, script, timeout)
         if pause == CLOSING_PAUSES_S[0]:
             expect_answerable_request(failed)
         time.sleep(pause)

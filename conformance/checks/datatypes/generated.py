@@ -1,8 +1,8 @@
-"""Checks with stored tensors that Hypothesis drew once: as binary inputs, as binary outputs, and as both."""
+"""Checks with stored tensors that Hypothesis generated once: as binary inputs, as binary outputs, and as both."""
 
 from __future__ import annotations
 
-from conformance.checks.datatypes.half_floats import FP32_WRONG_TOO, is_fp32_right, is_half_float_read_right
+from conformance.checks.datatypes.half_floats import FP32_ALSO_WRONG, is_fp32_right, is_half_float_read_right
 from conformance.checks.support.binary_sides import (
     Side,
     expect_both_sides,
@@ -41,7 +41,7 @@ def _list_written_requirements(role: str) -> tuple[str, ...]:
     return _list_requirements(role, "O")
 
 
-def _list_requirements_of_both(role: str) -> tuple[str, ...]:
+def _list_requirements_of_both_sides(role: str) -> tuple[str, ...]:
     """Return the requirements on a role whose inputs and outputs are both binary data."""
     if _is_identity(role):
         return (*_list_read_requirements(role), *_list_written_requirements(role))
@@ -56,7 +56,7 @@ def _is_identity(role: str) -> bool:
 @check("datatypes.generated-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(*make_generated_rows("read", _list_read_requirements))
 def generated_inputs_are_read(target: Target, model: Model) -> None:
-    """The server correctly reads binary inputs that Hypothesis generated, as JSON outputs show."""
+    """The server correctly reads binary inputs that Hypothesis generated; its JSON outputs show the values."""
     expect_generated(model, "read", lambda tensor: _expect_one_side(target, model, tensor, "read"))
 
 
@@ -68,14 +68,17 @@ def generated_outputs_are_written(target: Target, model: Model) -> None:
 
 
 @check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
-@rows(*make_generated_rows("both", _list_requirements_of_both))
+@rows(*make_generated_rows("both", _list_requirements_of_both_sides))
 def generated_tensors_survive(target: Target, model: Model) -> None:
-    """The server returns every bit of tensors that Hypothesis generated, from binary data to binary data."""
+    """The server changes no bit of tensors that Hypothesis generated, if inputs and outputs are binary data."""
     expect_generated(model, "both", lambda tensor: _expect_both_sides(target, model, tensor))
 
 
 def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -> None:
-    """Expect correct outputs, with the inputs or the outputs as binary data; name a wrong order of dimensions."""
+    """Expect correct outputs, with the inputs or the outputs (`side`) as binary data.
+
+    A failure that is due to the order of dimensions is attributed to that order.
+    """
     try:
         expect_survival(target, model, [tensor], side)
     except UnmetError as unmet:
@@ -84,7 +87,7 @@ def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -
 
 
 def _attribute_to_dimension_order(target: Target, model: Model, tensor: Tensor, side: Side, unmet: UnmetError) -> None:
-    """Attribute a failure to the order of dimensions, if the tensor has several and no simpler cause is found.
+    """Attribute the failure of a tensor with several dimensions to their order, unless there is a simpler cause.
 
     Raises:
         Blocked: the flattened tensor fails as well, or the request fails without any binary data.
@@ -103,7 +106,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
     requirement = _list_written_requirements(model.role.name)[-1]
     if model.role.compute == "cast":
         half_floats = tensor.array
-        with block_if(lambda: not is_fp32_right(target, half_floats), FP32_WRONG_TOO):
+        with block_if(lambda: not is_fp32_right(target, half_floats), FP32_ALSO_WRONG):
             expect_side(target, model, [tensor], "both")
     elif model.role.compute != "identity":
         expect_side(target, model, [tensor], "both")
@@ -118,7 +121,10 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def _expect_half_floats_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
-    """Expect 16-bit floats to return unchanged; attribute a failure to `written` if a cast reads them correctly."""
+    """Expect 16-bit floats to return unchanged.
+
+    If a cast shows that the server reads the floats correctly, a failure violates the requirement `written`.
+    """
     try:
         expect_side(target, model, [tensor], "both")
     except UnmetError as unmet:

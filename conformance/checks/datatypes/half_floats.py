@@ -45,20 +45,20 @@ EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, inclu
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary FP16 input as IEEE 754 binary16."""
-    _expect_half_read(target, model, bits, in_json)
+    _expect_half_floats_read(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary FP16 output as IEEE 754 binary16."""
-    _expect_half_written(target, model, bits, in_json)
+    _expect_half_floats_written(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
-    """The server returns every bit of FP16 elements, from binary data to binary data."""
+    """The server changes no bit of FP16 elements, if inputs and outputs are binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
     try:
         expect_side(target, model, tensors, "both")
@@ -71,16 +71,18 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
 
 
 def _is_right_in_smaller_tensors(target: Target, model: Model, tensor: Tensor) -> bool:
-    """Say whether the server returns the elements unchanged in smaller tensors."""
+    """Say whether the server returns the elements unchanged if they are sent in smaller tensors."""
     parts = [tensor.array[start : start + PART_ELEMENTS] for start in range(0, tensor.elements, PART_ELEMENTS)]
     return all(is_side_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
 
 def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
-    """Say whether the server casts the elements to FP32 correctly, as binary data or, if finite and nonzero, in JSON.
+    """Say whether the server casts the elements to FP32 correctly.
+
+    The FP32 outputs are binary data. If they are wrong, the finite, nonzero elements are cast again, with JSON outputs.
 
     Raises:
-        Blocked: FP32 elements with these values are wrong as well, and JSON can carry none of the values.
+        Blocked: JSON can carry none of the elements, and the server returns FP32 elements with the same values wrongly.
     """
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is None or is_side_right(target, casting, [tensor], "both"):
@@ -89,7 +91,7 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
     if numbers.size:
         return is_side_right(target, casting, [casting.tensor(numbers)], "read")
     if not is_fp32_right(target, tensor.array):
-        raise BlockedError(FP32_WRONG_TOO, unmet)
+        raise BlockedError(FP32_ALSO_WRONG, unmet)
     return False
 
 
@@ -97,41 +99,41 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
 @rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary BF16 input as the upper half of FP32."""
-    _expect_half_read(target, model, bits, in_json)
+    _expect_half_floats_read(target, model, bits, in_json)
 
 
 @check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
 @rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary BF16 output as the upper half of FP32."""
-    _expect_half_written(target, model, bits, in_json)
+    _expect_half_floats_written(target, model, bits, in_json)
 
 
-def _expect_half_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+def _expect_half_floats_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """Expect the correct FP32 outputs for 16-bit floats with these bits."""
     tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
-    _expect_half_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
+    _expect_half_float_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
 
 
-def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+def _expect_half_floats_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """Expect the correct 16-bit floats for FP32 inputs with the same values."""
     halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         tensor = model.tensor(halves.astype("<f4"))
-    _expect_half_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
+    _expect_half_float_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
 
 
-def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
+def _expect_half_float_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
     """Expect the correct result of a cast between a 16-bit float and FP32.
 
     Raises:
-        Blocked: the same FP32 elements are wrong without a cast as well.
+        Blocked: FP32 elements with the same values are wrong without a cast as well.
     """
-    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_WRONG_TOO):
+    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_ALSO_WRONG):
         expect_survival(target, model, [tensor], side)
 
 
-FP32_WRONG_TOO = "the same values as FP32 elements are also wrong"
+FP32_ALSO_WRONG = "FP32 elements with the same values are also wrong"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
@@ -145,7 +147,10 @@ _FP16 = frozenset({"FP16"})
 
 
 def _build_fp16_json_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
-    """Return a valid request to a deployed model, but with its FP16 inputs, or its FP16 outputs, as JSON."""
+    """Return a valid request to a deployed model, except that its FP16 tensors are JSON.
+
+    These are the inputs if `send` is "json", else the outputs.
+    """
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
     outputs = [

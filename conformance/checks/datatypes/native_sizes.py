@@ -117,7 +117,7 @@ def corner_values_are_written(target: Target, model: Model, group: str) -> None:
     ]
 )
 def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
-    """The server returns signed zeros, infinities, NaN and extremes from binary data to binary data."""
+    """The server returns signed zeros, infinities, NaN and extremes unchanged as binary data."""
     expect_both_sides(target, model, [_build_corner_tensor(model, group)], "BIN-DATATYPES-O")
 
 
@@ -159,11 +159,11 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
     require_json(model)
     plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
     if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
-        raise BlockedError("the server refuses every request whose inference header is the length of its body")
+        raise BlockedError("the server refuses every request whose inference header is the length of the body")
     if shape is None:
         tensors = make_empty_inputs(target, model)
         with block_if(
-            lambda: not is_read_right(target, model, model.sample()), "inputs with elements are also read wrongly"
+            lambda: not is_read_right(target, model, model.sample()), "nonempty inputs are also read wrongly"
         ):
             expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
                 model.find_outputs(tensors)
@@ -188,7 +188,7 @@ def empty_outputs_are_written(target: Target, model: Model, shape: list[int] | N
 
 
 def _expect_empty_tensor_right(target: Target, model: Model, shape: Sequence[int], side: Side) -> str | None:
-    """Expect a correct answer to an empty tensor; return a note if the server also refuses it as plain JSON."""
+    """Expect a correct answer to an empty tensor; return a note if the server also refuses the tensor as JSON."""
     tensors = [model.tensor([], shape)]
     try:
         expect_side(target, model, tensors, side)
@@ -198,7 +198,7 @@ def _expect_empty_tensor_right(target: Target, model: Model, shape: Sequence[int
             raise BlockedError(reason, unmet) from None
         if not is_refused_as_json_too(target, model, tensors, unmet.reply):
             raise
-        return "refused, as in plain JSON"
+        return "refused, both as binary data and as JSON"
     return None
 
 
@@ -216,7 +216,7 @@ LARGE_OWN_ROW = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is
     Row("own-256KiB-and-one", (None, 64 * KIB + 1), fit=LARGE_OWN_ROW.fit),
 )
 def large_inputs_are_read(target: Target, model: Model, count: int | None, own_count: int = LARGE_COUNT) -> None:
-    """The server reads a large binary input completely, each element in its place."""
+    """The server reads a large binary input completely, with every element at its index."""
     if count is None:
         tensors = make_large_inputs(model, own_count)
         expect_read(target, model, tensors, misread=shift_elements(tensors))
@@ -232,7 +232,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
     LARGE_OWN_ROW,
 )
 def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
-    """The server writes a large binary output completely, each element in its place."""
+    """The server writes a large binary output completely, with every element at its index."""
     if counts is None:
         expect_written(target, model, make_large_inputs(model))
         return

@@ -36,7 +36,7 @@ OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a 
 
 
 def _find_deployed_bools(model: Model) -> Sequence[Tensor]:
-    """Return inputs of a deployed model that contain both BOOL values, if the suite draws such inputs."""
+    """Return inputs of a deployed model, with both BOOL values if a few generated candidates have them."""
     return find_alterable_inputs(
         model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT
     )
@@ -83,14 +83,17 @@ _BYTES = frozenset({"BYTES"})
 
 
 def _list_deployed_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
-    """Return rows for deployed models: one with sample inputs, and one for each group of strings."""
+    """Return rows for deployed models: one with sample inputs, and one for each group of strings.
+
+    `fit` and `fit_of_groups` choose the models of these rows.
+    """
     return [Row("own", ((), True), fit=fit)] + [
         Row(f"own-{group}", (TEXTS[group], True), fit=fit_of_groups) for group in OWN_GROUPS
     ]
 
 
 def _fill_deployed_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
-    """Return inputs of a deployed model filled with these strings; sample inputs if `elements` is empty."""
+    """Return inputs of a deployed model, filled with `elements`; its sample inputs if `elements` is empty."""
     tensors = model.build_salted_inputs(len(elements) or 1, model.salt)
     return fill_strings(tensors, elements[::-1]) if elements else tensors
 

@@ -1,4 +1,4 @@
-"""A tensor means the same as JSON and as binary data; Hypothesis draws some of the tensors."""
+"""A tensor has the same values as JSON and as binary data; Hypothesis generates some of the tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0])}
 OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
-def _make_empty_rows() -> Iterator[Row]:
+def _make_empty_input_rows() -> Iterator[Row]:
     for datatype in EMPTY_DATATYPES:
         yield Row(f"{datatype}-empty", ("empty", [0]), role=get_identity_role(datatype))
     for role, shapes in EMPTY_SHAPES.items():
@@ -45,7 +45,7 @@ def _make_empty_rows() -> Iterator[Row]:
 @rows(
     *EQUAL_ROWS,
     *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")],
-    *_make_empty_rows(),
+    *_make_empty_input_rows(),
     OWN_ROW,
     OWN_FRACTIONS_ROW,
 )
@@ -90,13 +90,13 @@ def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[T
     by_json = target.infer(model.request(tensors, send="json", nested=nested, outputs=outputs))
     by_binary = target.infer(model.request(tensors, send="binary", outputs=outputs))
     if not by_binary.succeeded:
-        return "inputs without elements are refused"
+        return "the server refuses empty binary inputs"
     expected = model.find_outputs(tensors)
     with block_if(
         lambda: not is_met(lambda: expect(by_binary).tensors(expected)), "the answer to binary inputs is also wrong"
     ):
         expect(by_json).tensors(expected, through_json=True)
-    return "inputs without elements are right in both forms"
+    return "the answers to empty inputs are right, as JSON and as binary data"
 
 
 def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
@@ -119,36 +119,44 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
 # --- drawn by Hypothesis ----------------------------------------------------------------------------------------------
 
 
-def make_drawn_rows(side: str, **more_roles: str) -> list[Row]:
-    """Return a row for each datatype, with the requirement on it; `more_roles` maps further row names to roles."""
+def make_generated_tensor_rows(side: str, **more_roles: str) -> list[Row]:
+    """Return a row for each datatype, which judges the requirement on this datatype.
+
+    Args:
+        side: "I" for requirements on inputs, "O" for outputs.
+        more_roles: row id -> role, for further rows.
+    """
     roles = {datatype: get_identity_role(datatype) for datatype in JSON_CAPABLE} | more_roles
     own = {"BOOL": "BOOL", "BYTES": "BYTES", "string_length": "BYTES"}
     return [Row(name, role=role, answers=(f"BIN-{own.get(name, 'DATATYPES')}-{side}",)) for name, role in roles.items()]
 
 
 @check("datatypes.drawn-inputs-are-read", answers="BIN-DATATYPES-I", explores=True)
-@rows(*make_drawn_rows("I", FP16="cast_fp16_fp32"))
+@rows(*make_generated_tensor_rows("I", FP16="cast_fp16_fp32"))
 def drawn_inputs_are_read(target: Target, model: Model) -> None:
-    """The server reads any binary input correctly, as JSON outputs show."""
+    """The server reads any binary input correctly; its JSON outputs show the values."""
     _explore_tensors(target, model, "read", json=True)
 
 
 @check("datatypes.drawn-outputs-are-written", answers="BIN-DATATYPES-O", explores=True)
-@rows(*make_drawn_rows("O", FP16="cast_fp32_fp16"))
+@rows(*make_generated_tensor_rows("O", FP16="cast_fp32_fp16"))
 def drawn_outputs_are_written(target: Target, model: Model) -> None:
     """The server writes any binary output correctly for JSON inputs."""
     _explore_tensors(target, model, "written", json=True)
 
 
 @check("datatypes.drawn-tensors-survive", answers="BIN-DATATYPES-I", explores=True)
-@rows(*make_drawn_rows("I", FP16="identity_fp16", string_length="string_length"))
+@rows(*make_generated_tensor_rows("I", FP16="identity_fp16", string_length="string_length"))
 def drawn_tensors_survive(target: Target, model: Model) -> None:
-    """The server returns every bit of a tensor, from binary data to binary data."""
+    """The server changes no bit of any tensor, if inputs and outputs are binary data."""
     _explore_tensors(target, model, "both", json=False)
 
 
 def _explore_tensors(target: Target, model: Model, side: Side, *, json: bool) -> None:
-    """Expect correct outputs, with one side or both as binary data, for tensors that Hypothesis draws for the model."""
+    """Expect correct outputs for tensors that Hypothesis generates, with binary data on the given side.
+
+    `json` restricts the tensors to values that JSON can carry.
+    """
     from conformance.roles import tensor_strategies  # imports hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

@@ -37,7 +37,8 @@ _FIRST_BY_REQUIREMENT_OVER_GRPC: Mapping[str, Refusal] = {
 }
 
 
-MAX_OF_A_KIND = 1  # refusals of this area that share requirement and role: a server detects them at the same stage
+# Refusals of this area that share requirement and role: a server detects them at the same stage.
+MAX_REFUSALS_OF_A_KIND = 1
 
 
 def _list_refusal_rows() -> Iterator[Row]:
@@ -48,7 +49,7 @@ def _list_refusal_rows() -> Iterator[Row]:
     kinds: Counter[tuple[str, str | None]] = Counter()
     for identity, refusal in REFUSALS_BY_ROW.items():
         kinds[refusal.requirement, refusal.role] += refusal in REFUSALS
-        is_early = refusal in REFUSALS and kinds[refusal.requirement, refusal.role] <= MAX_OF_A_KIND
+        is_early = refusal in REFUSALS and kinds[refusal.requirement, refusal.role] <= MAX_REFUSALS_OF_A_KIND
         is_for_role = is_early or identity in {_FIRST_BY_REQUIREMENT[refusal.requirement], *ONE_PER_AREA}
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
@@ -65,7 +66,7 @@ def _list_refusal_rows() -> Iterator[Row]:
     ]
 )
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
-    """The server answers a valid request after a refusal just as before."""
+    """The server answers a valid request after a refusal as it did before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _find_answered_request(target, other)
     _find_answered_request(
@@ -88,7 +89,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
 
 
 def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
-    """Return the first valid request that the server answers, with its reply; the last one if it refuses all."""
+    """Return the first valid request that the server answers, with the reply; the last request if it refuses all."""
     for request in target.build_good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
@@ -136,14 +137,14 @@ MANY_ELEMENTS, INDENT = 30_000, b",\n" + b" " * 140  # more than 4.5 MB of JSON,
 
 
 def _send_megabytes_of_json(model: Model) -> Message:
-    """Return a JSON request of more than 4.5 MB, with each element on an indented line of its own."""
+    """Return a JSON request of more than 4.5 MB, with each element on a separate, indented line."""
     elements = range(2**30, 2**30 + MANY_ELEMENTS)
     message = model.request([model.tensor(elements, (MANY_ELEMENTS,))], send="json").message()
     return message.with_body(message.body.replace(b",", INDENT))
 
 
 def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = ()) -> Row:
-    """Return a row that runs only when dangerous requests are allowed."""
+    """Return a row that runs only if the user allows dangerous requests."""
     return Row(identity, (make,), role=role, needs=needs, dangerous=True)
 
 

@@ -1,4 +1,7 @@
-"""Requests with a single fault, derived from the inputs of any deployed model; model roles do not get them."""
+"""Requests with a single fault, derived from the inputs of any deployed model.
+
+The suite does not send these requests to model roles.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,10 @@ def sample_inputs(model: Model) -> Sequence[Tensor]:
 def change_data(
     change: Callable[[list[Any], int], list[Any]], datatypes: frozenset[str] = frozenset()
 ) -> MessageBuilder:
-    """Return a builder of a JSON request that is valid except for the data of one input; its shape stays.
+    """Return a builder of a JSON request that is valid except for the data of one input, which keeps its shape.
 
-    `change` receives the elements, and the number of elements in one item along the first dimension. It is applied to
-    the first input, or to the first input of the given datatypes.
+    `change` receives the elements, and the number of elements in one item along the first dimension. The changed
+    input is the first input, or the first input of these `datatypes`.
 
     Raises:
         NotApplicable: the changed input would have no elements.
@@ -42,26 +45,26 @@ def change_data(
 
     def build(model: Model) -> Message:
         request = model.request(send="json")
-        place = _find_input_place(request, datatypes)
-        tensor = request.inputs[place].tensor
+        index = _find_input_index(request, datatypes)
+        tensor = request.inputs[index].tensor
         data = change(tensor.to_json(), prod(tensor.shape[1:]))
         if not data:
             raise NotApplicableError(f"{tensor.name} has too few elements to remove any")
-        return request.encode_with(lambda document: document["inputs"][place].update(data=data))
+        return request.encode_with(lambda document: document["inputs"][index].update(data=data))
 
     return build
 
 
-def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
+def _find_input_index(request: InferRequest, datatypes: frozenset[str]) -> int:
     """Return the index of the first input of these datatypes; 0 if `datatypes` is empty.
 
     Raises:
         NotApplicable: no input in the request has one of these datatypes.
     """
-    for place, item in enumerate(request.inputs):
+    for index, item in enumerate(request.inputs):
         if not datatypes or item.tensor.datatype in datatypes:
-            return place
-    raise NotApplicableError("the request has no input of a suitable datatype")
+            return index
+    raise NotApplicableError(f"the request has no {' or '.join(sorted(datatypes))} input")
 
 
 def exceed_integer_range(model: Model) -> Message:
@@ -70,19 +73,19 @@ def exceed_integer_range(model: Model) -> Message:
     A server that drops the high bits reads an integer that the model accepts.
     """
     request = model.request(send="json")
-    place = _find_input_place(request, frozenset(INTEGERS))
-    tensor = request.inputs[place].tensor
+    index = _find_input_index(request, frozenset(INTEGERS))
+    tensor = request.inputs[index].tensor
     first, *others = tensor.to_json()
     data = [first + 2 ** (8 * tensor.array.itemsize), *others]
-    return request.encode_with(lambda document: document["inputs"][place].update(data=data))
+    return request.encode_with(lambda document: document["inputs"][index].update(data=data))
 
 
 def widen_datatype(model: Model) -> Message:
     """Return a JSON request that is valid except that its first narrow integer input has a wider datatype."""
     request = model.request(send="json")
-    place = _find_input_place(request, _NARROW_INTEGERS)
-    datatype = WIDER[request.inputs[place].tensor.datatype]
-    return request.encode_with(lambda document: document["inputs"][place].update(datatype=datatype))
+    index = _find_input_index(request, _NARROW_INTEGERS)
+    datatype = WIDER[request.inputs[index].tensor.datatype]
+    return request.encode_with(lambda document: document["inputs"][index].update(datatype=datatype))
 
 
 def change_first_dimension(change: Callable[[int], int]) -> MessageBuilder:
@@ -100,14 +103,14 @@ def enlarge_fixed_dimension(model: Model) -> Message:
     """Return a JSON request in which the last fixed dimension of the first input is larger by one.
 
     Raises:
-        NotApplicable: the metadata give no fixed dimension.
+        NotApplicable: the metadata give no fixed dimension for the first input.
     """
     request = model.request(send="json")
     tensor, declared = request.inputs[0].tensor, model.role.inputs[0].shape
-    fixed = [place for place, size in enumerate(declared) if size > 0] if len(declared) == len(tensor.shape) else []
+    fixed = [index for index, size in enumerate(declared) if size > 0] if len(declared) == len(tensor.shape) else []
     if not fixed:
         raise NotApplicableError(f"the metadata of {model.name} give no fixed dimension for {tensor.name}")
-    shape = [size + (place == fixed[-1]) for place, size in enumerate(tensor.shape)]
+    shape = [size + (index == fixed[-1]) for index, size in enumerate(tensor.shape)]
     data = (tensor.to_json() * 2)[: prod(shape)]
     return request.encode_with(lambda document: document["inputs"][0].update(shape=shape, data=data))
 
@@ -136,12 +139,14 @@ def write_dimensions_as_strings(model: Model) -> Message:
     return request.encode_with(lambda document: document["inputs"][0].update(shape=shape))
 
 
-ITEMS = Fit(min_rank=2, is_json=True)
+_SEVERAL_DIMENSIONS = Fit(min_rank=2, is_json=True)
 _SOME_INTEGERS = Fit(some_input=frozenset(INTEGERS), is_json=True)
-OWN: tuple[Refusal, ...] = (
+DEPLOYED_MODEL_REFUSALS: tuple[Refusal, ...] = (
     Refusal("last-element-missing", "OIP-REFUSAL", None, change_data(lambda data, _: data[:-1]), fit=JSON),
-    Refusal("last-item-missing", "OIP-REFUSAL", None, change_data(lambda data, item: data[:-item]), fit=ITEMS),
-    Refusal("last-nested-element-missing", "OIP-REFUSAL", None, shorten_innermost_array, fit=ITEMS),
+    Refusal(
+        "last-item-missing", "OIP-REFUSAL", None, change_data(lambda data, item: data[:-item]), fit=_SEVERAL_DIMENSIONS
+    ),
+    Refusal("last-nested-element-missing", "OIP-REFUSAL", None, shorten_innermost_array, fit=_SEVERAL_DIMENSIONS),
     Refusal("one-item-too-many", "OIP-REFUSAL", None, change_data(lambda data, item: data + data[-item:]), fit=JSON),
     Refusal(
         "word-for-the-first-number",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from conformance.checks.errors.deployed_requests import sample_inputs
-from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS, SPECIAL_CHARACTERS
+from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, REFUSALS, SPECIAL_CHARACTERS
 from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed_contents
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
@@ -45,11 +45,11 @@ def _delete_last_input(request: Pb) -> None:
     del request.inputs[-1]
 
 
-def _set_first_datatype(name: str) -> Edit:
-    def edit(request: Pb) -> None:
-        request.inputs[0].datatype = name
+def _make_datatype_setter(datatype: str) -> Edit:
+    def set_datatype(request: Pb) -> None:
+        request.inputs[0].datatype = datatype
 
-    return edit
+    return set_datatype
 
 
 def _add_unknown_input(request: Pb) -> None:
@@ -62,7 +62,7 @@ def _change_input_to_floats(request: Pb) -> None:
     set_typed_contents("fp32_contents", 1.0, 2.0, 3.0)(request)
 
 
-MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
+MISNAMED_INPUTS_OVER_GRPC: tuple[Refusal, ...] = (
     replace(
         make_faulty_call(
             "needed-input-under-an-unknown-name",
@@ -102,7 +102,7 @@ _FAULTY_CALLS: tuple[Refusal, ...] = (
         unknown=True,
     ),
     make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _change_input_to_floats),
-    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _set_first_datatype("INT33")),
+    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _make_datatype_setter("INT33")),
     make_faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
     make_faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
     make_faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
@@ -111,7 +111,7 @@ _FAULTY_CALLS: tuple[Refusal, ...] = (
 # Faults that do not depend on a role's signature; these also go to deployed models.
 _FAULTS_OF_ANY_MODEL = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
-    *MISNAMED_OVER_GRPC,
+    *MISNAMED_INPUTS_OVER_GRPC,
     *[replace(call, fit=JSON if call.fault in _FAULTS_OF_ANY_MODEL else None) for call in _FAULTY_CALLS],
 )
 
@@ -148,9 +148,9 @@ def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) 
 
 
 @check("errors.misnamed-input-is-refused", answers=("OIP-REFUSAL", "OIP-SIGNATURE"))
-@rows(*_list_refused_or_intended_rows(MISNAMED))
+@rows(*_list_refused_or_intended_rows(MISNAMED_INPUTS))
 @check("grpc.misnamed-input-is-refused", answers=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
-@rows(*_list_refused_or_intended_rows(MISNAMED_OVER_GRPC))
+@rows(*_list_refused_or_intended_rows(MISNAMED_INPUTS_OVER_GRPC))
 def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a wrong name, or reads it as the client intends."""
     _expect_refusal_or_intended(target, model, refusal)
@@ -164,11 +164,15 @@ def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) ->
 
 
 @check("errors.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE")
-@rows(*make_refusal_rows([one for one in REFUSALS if one not in MISNAMED], "OIP-SIGNATURE"))
+@rows(*make_refusal_rows([one for one in REFUSALS if one not in MISNAMED_INPUTS], "OIP-SIGNATURE"))
 @check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
-@rows(*make_refusal_rows([one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_OVER_GRPC], "OIP-SIGNATURE/grpc"))
+@rows(
+    *make_refusal_rows(
+        [one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_INPUTS_OVER_GRPC], "OIP-SIGNATURE/grpc"
+    )
+)
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """The server refuses an input that the model's metadata do not declare, or declare otherwise."""
+    """The server refuses an input that the model's metadata do not declare, or declare differently."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 from urllib.parse import quote
 
-from conformance.checks.errors.deployed_requests import OWN, sample_inputs
+from conformance.checks.errors.deployed_requests import DEPLOYED_MODEL_REFUSALS, sample_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.extensions import BINARY
@@ -26,18 +26,18 @@ NO_MODEL = "no_model_of_this_name"
 SPECIAL_CHARACTERS = "no%d+{0}${x}%s"
 
 
-def edit_request(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
-    """Return a builder of a valid JSON request whose document is then changed by `edit`."""
-    return lambda model: model.request(send="json").encode_with(edit)
+def edit_request(change: Callable[[dict[str, Any]], object]) -> MessageBuilder:
+    """Return a builder of a JSON request: a valid document, modified by `change`."""
+    return lambda model: model.request(send="json").encode_with(change)
 
 
 def edit_first_input(**members: Any) -> MessageBuilder:
-    """Return a builder of a valid JSON request, with these members of its first input replaced."""
+    """Return a builder of a JSON request: a valid request, with `members` set in its first input."""
     return edit_request(lambda document: document["inputs"][0].update(members))
 
 
 def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
-    """Return a builder of a valid JSON request whose text is then changed."""
+    """Return a builder of a JSON request: a valid text, modified by `change`."""
 
     def build(model: Model) -> Message:
         message = model.request(send="json").message()
@@ -61,8 +61,11 @@ def request_unknown_metadata(_: Model) -> Message:
     return Message(f"/v2/models/{NO_MODEL}", method="GET")
 
 
-def list_first_output_with(*names: str) -> MessageBuilder:
-    """Return a builder of a JSON request that lists the first output and `names`; without names, that output twice."""
+def request_first_output_with(*names: str) -> MessageBuilder:
+    """Return a builder of a JSON request that lists the first output and then `names`.
+
+    Without `names`, the request lists the first output twice.
+    """
 
     def build(model: Model) -> Message:
         first = model.role.outputs[0].name
@@ -72,7 +75,7 @@ def list_first_output_with(*names: str) -> MessageBuilder:
     return build
 
 
-def add_input(model: Model) -> Message:
+def add_unknown_input(model: Model) -> Message:
     """Return a valid JSON request with an additional input that the model does not have."""
     name = "NO_SUCH_INPUT" if any(spec.name == "C" for spec in model.role.inputs) else "C"
     further = {"name": name}
@@ -92,12 +95,12 @@ def write_datatype_in_lower_case(model: Model) -> Message:
 
 
 def send_other_datatype(datatype: str, values: Sequence[Any]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another datatype, with matching data."""
+    """Return a builder of a binary request whose input has another datatype than the model's, with matching data."""
     return lambda model: model.request([Tensor.from_values(model.role.inputs[0].name, datatype, values)]).message()
 
 
 def reshape_input(shape: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another shape, with matching data."""
+    """Return a builder of a binary request whose input has another shape than the model's, with matching data."""
 
     def build(model: Model) -> Message:
         spec = model.role.inputs[0]
@@ -110,7 +113,7 @@ def reshape_input(shape: Sequence[int]) -> MessageBuilder:
 
 
 # Faults that do not depend on a role's signature; these also go to deployed models.
-FITS: Mapping[str, Fit] = {
+FIT_BY_FAULT: Mapping[str, Fit] = {
     **dict.fromkeys(
         (
             *("comma-behind-the-last-member", "text-behind-the-json", "comment-in-the-json"),
@@ -128,7 +131,7 @@ FITS: Mapping[str, Fit] = {
 }
 
 # Requests with binary data.
-NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+EXTENSIONS_BY_FAULT: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     (
         *("binary-floats-for-integers", "binary-integers-of-eight-bytes", "binary-dimensions-exchanged"),
         *("binary-elements-too-many", "binary-minus-one-for-any-number"),
@@ -140,12 +143,14 @@ NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 def _build_refusal(
     entry: FaultyRequest, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
 ) -> Refusal:
-    """Return the `Refusal` of an entry; `tensors` returns the inputs that a server reads if it accepts the request."""
+    """Return the `Refusal` of a faulty request; `tensors` returns the inputs that a lenient server reads."""
     fault, make, role = entry
-    return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
+    return Refusal(
+        fault, requirement, role, make, EXTENSIONS_BY_FAULT.get(fault, ()), tensors=tensors, fit=FIT_BY_FAULT.get(fault)
+    )
 
 
-IMPOSSIBLE: tuple[FaultyRequest, ...] = (
+IMPOSSIBLE_REQUESTS: tuple[FaultyRequest, ...] = (
     ("unknown-model", send_to_unknown_model, "identity_int32"),
     ("unknown-model-with-signs", send_to_model_with_special_characters, "identity_int32"),
     ("metadata-of-an-unknown-model", request_unknown_metadata, "identity_int32"),
@@ -158,7 +163,7 @@ IMPOSSIBLE: tuple[FaultyRequest, ...] = (
         edit_request(lambda document: document.update(outputs=[{"name": "NO_SUCH_OUTPUT"}])),
         "identity_int32",
     ),
-    ("unknown-output-beside-a-known-one", list_first_output_with("PRODUCT"), "add_sub"),
+    ("unknown-output-beside-a-known-one", request_first_output_with("PRODUCT"), "add_sub"),
     ("empty-body", edit_text(lambda _: b""), "multi"),
     ("no-json", edit_text(lambda _: b"inputs"), "identity_int32"),
     ("json-cut-short", edit_text(lambda body: body[:-1]), "identity_int32"),
@@ -173,19 +178,19 @@ IMPOSSIBLE: tuple[FaultyRequest, ...] = (
     ("nested-array-too-long", edit_first_input(shape=[2, 2], data=[[1, 2], [3, 4, 5]]), "rank2"),
 )
 # No document specifies how a server coerces a word to an integer.
-WORDS: tuple[FaultyRequest, ...] = (
+WORDS_FOR_INTEGERS: tuple[FaultyRequest, ...] = (
     ("elements-of-another-type", edit_first_input(data=["a", "b", "c"]), "identity_int32"),
     ("one-word-among-integers", edit_first_input(data=[1, "b", 3]), "identity_int32"),
 )
 # A server may assign the misnamed input to the only input that is missing.
-MISNAMED: tuple[Refusal, ...] = tuple(
-    Refusal(fault, "OIP-SIGNATURE", role, make, tensors=sample_inputs, fit=FITS.get(fault))
+MISNAMED_INPUTS: tuple[Refusal, ...] = tuple(
+    Refusal(fault, "OIP-SIGNATURE", role, make, tensors=sample_inputs, fit=FIT_BY_FAULT.get(fault))
     for fault, make, role in (
         ("input-under-an-unknown-name", edit_first_input(name="NO_SUCH_INPUT"), "identity_int32"),
         ("one-of-two-inputs-under-an-unknown-name", edit_first_input(name="C"), "add_sub"),
     )
 )
-CONTRADICTING: tuple[FaultyRequest, ...] = (
+METADATA_CONFLICTS: tuple[FaultyRequest, ...] = (
     ("floats-for-integers", edit_first_input(datatype="FP32", data=[1.5, 2.5, 3.5]), "identity_int32"),
     ("wider-integers", edit_first_input(datatype="INT64"), "identity_int32"),
     ("strings-for-integers", edit_first_input(datatype="BYTES", data=["a", "b", "c"]), "identity_int32"),
@@ -201,24 +206,24 @@ CONTRADICTING: tuple[FaultyRequest, ...] = (
     ("binary-dimensions-exchanged", reshape_input([3, 2]), "fixed"),
     ("binary-elements-too-many", reshape_input([3, 3]), "fixed"),
     ("batch-dimension-missing", edit_first_input(shape=[3], data=[1, 2, 3]), "batching"),
-    ("input-that-the-model-does-not-have", add_input, "add_sub"),
+    ("input-that-the-model-does-not-have", add_unknown_input, "add_sub"),
     ("unknown-input-with-signs", add_input_with_special_characters, "add_sub"),
 )
 
 
-def send_binary_with_shape(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request with data for `shape`, whose JSON states the shape `written`."""
+def send_binary_with_shape(shape: Sequence[int], stated: Sequence[int]) -> MessageBuilder:
+    """Return a builder of a binary request with data for `shape`, whose JSON has the shape `stated`."""
 
     def build(model: Model) -> Message:
         request = model.request(fill_with_numbers(shape)(model))
-        return request.encode_with(lambda document: document["inputs"][0].update(shape=list(written)))
+        return request.encode_with(lambda document: document["inputs"][0].update(shape=list(stated)))
 
     return build
 
 
 # Each has as many elements as a lenient server would expect (from a variable dimension of metadata, a product, a batch
 # size); the last entry is the shape that such a server would read.
-NEGATIVE: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
+NEGATIVE_DIMENSIONS: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
     ("negative-dimension", edit_first_input(shape=[-3], data=[1, 2, 3]), "identity_int32", (3,)),
     ("minus-one-for-any-number", edit_first_input(shape=[-1], data=[1, 2, 3]), "identity_int32", (3,)),
     ("two-negative-dimensions", edit_first_input(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]), "rank2", (2, 3)),
@@ -233,7 +238,7 @@ def fill_with_numbers(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor
 
 
 # Data with as many elements as the shape, nested in another way; the numbers are 1, 2, 3, ...
-NESTED_OTHERWISE: tuple[tuple[str, str, tuple[int, ...], Sequence[Any]], ...] = (
+WRONG_NESTINGS: tuple[tuple[str, str, tuple[int, ...], Sequence[Any]], ...] = (
     ("first-array-too-long", "rank2", (2, 2), [[1, 2, 3], [4]]),
     ("last-array-too-long", "rank2", (2, 2), [[1], [2, 3, 4]]),
     ("first-of-three-empty", "rank2", (3, 2), [[], [1, 2, 3], [4, 5, 6]]),
@@ -244,17 +249,17 @@ NESTED_OTHERWISE: tuple[tuple[str, str, tuple[int, ...], Sequence[Any]], ...] = 
 )
 
 
-def remove_member(member: str, place: int = 0) -> MessageBuilder:
-    """Return a builder of a JSON request that lacks a member of one of its inputs."""
-    return edit_request(lambda document: document["inputs"][place].pop(member))
+def remove_member(member: str, index: int = 0) -> MessageBuilder:
+    """Return a builder of a JSON request in which the input at `index` lacks a member."""
+    return edit_request(lambda document: document["inputs"][index].pop(member))
 
 
-def list_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
-    """Return a builder of a JSON request with these objects as its outputs."""
+def request_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
+    """Return a builder of a JSON request with these objects as its requested outputs."""
     return edit_request(lambda document: document.update(outputs=list(outputs)))
 
 
-INCOMPLETE: tuple[FaultyRequest, ...] = (
+INCOMPLETE_REQUESTS: tuple[FaultyRequest, ...] = (
     ("input-without-datatype", remove_member("datatype"), "identity_int32"),
     ("strings-without-datatype", remove_member("datatype"), "identity_bytes"),
     ("second-input-without-datatype", remove_member("datatype", 1), "add_sub"),
@@ -274,12 +279,12 @@ INCOMPLETE: tuple[FaultyRequest, ...] = (
     ("shape-of-a-fraction", edit_first_input(shape=[3.5]), "identity_int32"),
     ("shape-of-true", edit_first_input(shape=[True], data=[7]), "identity_int32"),
     ("shape-of-null", edit_first_input(shape=[None]), "identity_int32"),
-    ("output-without-name", list_outputs({}), "identity_int32"),
-    ("second-output-without-name", list_outputs({"name": "SUM"}, {}), "add_sub"),
+    ("output-without-name", request_outputs({}), "identity_int32"),
+    ("second-output-without-name", request_outputs({"name": "SUM"}, {}), "add_sub"),
 )
-REPEATED: tuple[FaultyRequest, ...] = (
-    ("output-twice", list_first_output_with(), "identity_int32"),
-    ("one-of-two-outputs-twice", list_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
+REPEATED_TENSORS: tuple[FaultyRequest, ...] = (
+    ("output-twice", request_first_output_with(), "identity_int32"),
+    ("one-of-two-outputs-twice", request_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
     (
         "input-twice",
         edit_request(lambda document: document["inputs"].append(document["inputs"][0])),
@@ -298,7 +303,7 @@ REPEATED: tuple[FaultyRequest, ...] = (
 )
 
 # Extensions of JSON that some parsers accept.
-BEYOND_JSON: tuple[FaultyRequest, ...] = (
+ALMOST_JSON: tuple[FaultyRequest, ...] = (
     ("comma-behind-the-last-member", edit_text(lambda body: body[:-1] + b",}"), "identity_int32"),
     ("text-behind-the-json", edit_text(lambda body: body + b" x"), "identity_int32"),
     ("quotes-of-the-wrong-kind", edit_text(lambda body: body.replace(b'"', b"'")), "identity_int32"),
@@ -306,14 +311,21 @@ BEYOND_JSON: tuple[FaultyRequest, ...] = (
 )
 
 REFUSALS: tuple[Refusal, ...] = (
-    *[_build_refusal(entry, "OIP-JSON-STRICT", tensors=sample_inputs) for entry in BEYOND_JSON],
-    *[_build_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE],
-    *[_build_refusal(entry, "OIP-RANGE") for entry in WORDS],
-    *MISNAMED,
-    *[_build_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
+    *[_build_refusal(entry, "OIP-JSON-STRICT", tensors=sample_inputs) for entry in ALMOST_JSON],
+    *[_build_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE_REQUESTS],
+    *[_build_refusal(entry, "OIP-RANGE") for entry in WORDS_FOR_INTEGERS],
+    *MISNAMED_INPUTS,
+    *[_build_refusal(entry, "OIP-SIGNATURE") for entry in METADATA_CONFLICTS],
     *[
-        Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, NEEDS.get(fault, ()), tensors=fill_with_numbers(shape))
-        for fault, make, role, shape in NEGATIVE
+        Refusal(
+            fault,
+            "OIP-DIMENSION-NEGATIVE",
+            role,
+            make,
+            EXTENSIONS_BY_FAULT.get(fault, ()),
+            tensors=fill_with_numbers(shape),
+        )
+        for fault, make, role, shape in NEGATIVE_DIMENSIONS
     ],
     *[
         Refusal(
@@ -324,9 +336,9 @@ REFUSALS: tuple[Refusal, ...] = (
             (),
             tensors=fill_with_numbers(shape),
         )
-        for fault, role, shape, data in NESTED_OTHERWISE
+        for fault, role, shape, data in WRONG_NESTINGS
     ],
-    *[_build_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],
-    *[_build_refusal(entry, "OIP-TWICE") for entry in REPEATED],
-    *OWN,
+    *[_build_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE_REQUESTS],
+    *[_build_refusal(entry, "OIP-TWICE") for entry in REPEATED_TENSORS],
+    *DEPLOYED_MODEL_REFUSALS,
 )

@@ -1,7 +1,7 @@
 """Refusals of requests that a server may refuse, because JSON may not be able to carry the answer.
 
-This module judges the error object; other areas judge the answers to such requests. A server that notices the problem
-late has already written a part of the answer.
+This module judges the error object; other areas judge the answers to such requests. A server may notice the problem
+only after it has written a part of the answer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ NO_UTF_8 = b"\xff\xfe"
 
 
 def _build_request(*elements: object) -> Callable[[Model], InferRequest]:
-    """Return a builder of a request with these elements as binary data, whose outputs are JSON."""
+    """Return a builder of a request with these elements as binary input and with JSON outputs."""
     return lambda model: model.request([model.tensor(list(elements))])
 
 
-def _build_request_for_many(**elements: Sequence[object]) -> Callable[[Model], InferRequest]:
-    """Return a builder of a request to a model of several inputs; `elements` maps datatypes to other elements."""
+def _build_request_of_several_inputs(**elements: Sequence[object]) -> Callable[[Model], InferRequest]:
+    """Return a builder of a request to a model with several inputs.
+
+    `elements` replaces the sample elements of inputs, by datatype.
+    """
 
     def build(model: Model) -> InferRequest:
         changed = [
@@ -50,12 +53,15 @@ def _request_classes(*elements: object) -> Callable[[Model], InferRequest]:
 @rows(
     Row("nan-first", (_build_request(NAN, 1.0, 2.0),), role="identity_fp32", needs=BINARY),
     Row("nan-last-of-many", (_build_request(*range(300), NAN),), role="identity_fp64", needs=BINARY),
-    Row("nan-in-one-of-four", (_build_request_for_many(FP32=[1.5, NAN, 2.5]),), role="multi", needs=BINARY),
+    Row("nan-in-one-of-four", (_build_request_of_several_inputs(FP32=[1.5, NAN, 2.5]),), role="multi", needs=BINARY),
     Row("infinity", (_build_request(1.0, float("inf")),), role="identity_fp64", needs=BINARY),
     Row("no-utf-8-first", (_build_request(NO_UTF_8, "a"),), role="identity_bytes", needs=BINARY),
     Row("no-utf-8-last-of-many", (_build_request(*["a"] * 300, NO_UTF_8),), role="identity_bytes", needs=BINARY),
     Row(
-        "no-utf-8-in-one-of-four", (_build_request_for_many(BYTES=[b"a", NO_UTF_8, b"c"]),), role="multi", needs=BINARY
+        "no-utf-8-in-one-of-four",
+        (_build_request_of_several_inputs(BYTES=[b"a", NO_UTF_8, b"c"]),),
+        role="multi",
+        needs=BINARY,
     ),
     Row("fp16", (_build_request(1.5, -2.0),), role="identity_fp16", needs=BINARY),
     Row("fp16-behind-a-cast", (_build_request(1.5, -2.0),), role="cast_fp32_fp16", needs=BINARY),

@@ -34,12 +34,15 @@ from conformance.wire.request import Message
 THIS_AREA = "errors"
 
 
-def _list_refusals_of_other_areas(attribute: str) -> Iterator[tuple[str, Refusal]]:
-    """Yield each refusal of the other areas once, with its area; modules list refusals in a constant `attribute`."""
+def _list_refusals_of_other_areas(constant: str) -> Iterator[tuple[str, Refusal]]:
+    """Yield the area and the refusal, for each refusal that modules of other areas list in this constant.
+
+    A refusal that several modules list is yielded once.
+    """
     seen: set[int] = set()
     for area, package in checks.PACKAGES.items():
         for module in checks.import_modules(package) if area not in (THIS_AREA, *checks.CLIENT_AREAS) else ():
-            for refusal in getattr(module, attribute, ()):
+            for refusal in getattr(module, constant, ()):
                 if id(refusal) not in seen:
                     seen.add(id(refusal))
                     yield area, refusal
@@ -52,7 +55,7 @@ _REFUSAL_BY_ROW = {
 
 
 def _choose_first_refusals(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
-    """Return the ids of rows for deployed models: for each value of `key`, the first refusal of these areas."""
+    """Return the first row id of these areas for each result of `key`, among rows that fit deployed models."""
     fitting = [one for one, refusal in _REFUSAL_BY_ROW.items() if refusal.fit and one.partition("-")[0] in areas]
     return set({key(identity): identity for identity in reversed(fitting)}.values())
 
@@ -63,19 +66,23 @@ _ONE_PER_STAGE = {
     for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
 }
 # Refusals for deployed models: the faults above, and of the others one for each requirement, or for each area.
-SENT_TO_DEPLOYED = _ONE_PER_STAGE | _choose_first_refusals(lambda identity: _REFUSAL_BY_ROW[identity].requirement)
+SENT_TO_DEPLOYED_MODELS = _ONE_PER_STAGE | _choose_first_refusals(
+    lambda identity: _REFUSAL_BY_ROW[identity].requirement
+)
 ONE_PER_AREA = _ONE_PER_STAGE | _choose_first_refusals(
     lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA}
 )
 REFUSALS_BY_ROW = {
-    identity: refusal for identity, refusal in _REFUSAL_BY_ROW.items() if refusal.role or identity in SENT_TO_DEPLOYED
+    identity: refusal
+    for identity, refusal in _REFUSAL_BY_ROW.items()
+    if refusal.role or identity in SENT_TO_DEPLOYED_MODELS
 }
 
 EVERY_GRPC_REFUSAL = (
     *[refusal for _, refusal in _list_refusals_of_other_areas("REFUSALS_OVER_GRPC")],
     *REFUSALS_OVER_GRPC,
 )
-GRPC_SENT_TO_DEPLOYED = list(
+GRPC_SENT_TO_DEPLOYED_MODELS = list(
     {one.requirement: one for one in reversed(EVERY_GRPC_REFUSAL) if one.fit is not None}.values()
 )
 
@@ -90,7 +97,7 @@ GRPC_SENT_TO_DEPLOYED = list(
         Row(
             *(identity, (refusal.message,), refusal.role),
             needs=refusal.extensions,
-            fit=refusal.fit if identity in SENT_TO_DEPLOYED else None,
+            fit=refusal.fit if identity in SENT_TO_DEPLOYED_MODELS else None,
         )
         for identity, refusal in REFUSALS_BY_ROW.items()
     ]
@@ -133,13 +140,13 @@ def _is_error_object(reply: Reply) -> bool:
         Row(
             *(refusal.fault, (refusal,), refusal.role),
             needs=refusal.extensions,
-            fit=refusal.fit if refusal in GRPC_SENT_TO_DEPLOYED else None,
+            fit=refusal.fit if refusal in GRPC_SENT_TO_DEPLOYED_MODELS else None,
         )
         for refusal in EVERY_GRPC_REFUSAL
     ]
 )
 def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """The server refuses with INVALID_ARGUMENT; any error status fits an unknown name or an unreadable call."""
+    """The server refuses with INVALID_ARGUMENT; an unknown name or an unreadable call, with any error status."""
     reply = target.send(refusal.message(model), fresh=True)
     if reply.succeeded:
         return
@@ -170,7 +177,7 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
     wanted = replace(good, method=method, path=path.format(model=model.path))
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
     if reply.succeeded:
-        raise NotApplicableError(f"the server answers {method} of {wanted.path}")
+        raise NotApplicableError(f"the server answers {method} {wanted.path} without an error")
     expect_error_object(reply, "OIP-ERROR-ELSEWHERE")
 
 
@@ -178,7 +185,7 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 
 UNLISTED, BEYOND_64_BITS = "87654", str(2**64)
 ANSWERING = "inference-by-the-version-that-answers"
-NO_NUMBERS: Mapping[str, str] = {"a-word": "no-such-version", "minus-one": "-1", "a-letter": "v"}
+MALFORMED_VERSIONS: Mapping[str, str] = {"a-word": "no-such-version", "minus-one": "-1", "a-letter": "v"}
 # Spellings that equal the version if a server parses versions as numbers; versions are strings.
 SPELLINGS: Mapping[str, str] = {
     "a-zero-in-front": "0{}",
@@ -197,13 +204,19 @@ SPELLINGS: Mapping[str, str] = {
 )
 @rows(
     *[(of, of, BEYOND_64_BITS) for of in ("inference", "metadata")],
-    *[(f"{of}-of-{name}", of, version) for of in ("inference", "metadata") for name, version in NO_NUMBERS.items()],
+    *[
+        (f"{of}-of-{name}", of, version)
+        for of in ("inference", "metadata")
+        for name, version in MALFORMED_VERSIONS.items()
+    ],
 )
 def version_beyond_64_bits_is_refused(target: Target, model: Model, operation: str, version: str) -> None:
     """The server refuses a version that no model has (20 digits, letters, -1) with a 4xx status."""
     listed = list_versions(target, model)
     if not listed or version in listed:
-        raise NotApplicableError(f"the metadata of {model.name} list {'this version' if listed else 'no versions'}")
+        raise NotApplicableError(
+            f"the metadata of {model.name} list {f'version {version}' if listed else 'no versions'}"
+        )
     named = replace(model, version=version)
     message = named.request(send="json").message() if operation == "inference" else Message(named.path, method="GET")
     expect_client_error(expect_refusal(target, model, message, "a version that does not exist"))
@@ -220,8 +233,11 @@ def unlisted_version_is_refused(target: Target, model: Model, operation: str, sp
     listed = list_versions(target, model)
     own = next(iter(listed), "")
     version = _find_answering_version(target, model) if operation == ANSWERING else spelling.format(own)
-    if not listed or version in ("", *listed):
-        raise NotApplicableError(f"the metadata of {model.name} list {'this version' if listed else 'no versions'}")
+    if listed and not version:
+        raise NotApplicableError(f"the answer of {model.name} has no version that a path can contain")
+    if not listed or version in listed:
+        known = f"version {escape_text(version)}" if listed else "no versions"
+        raise NotApplicableError(f"the metadata of {model.name} list {known}")
     named = replace(model, version=version)
     message = Message(named.path, method="GET") if operation == "metadata" else named.request(send="json").message()
     expect_refusal(target, model, message, "a version that does not exist")

@@ -35,15 +35,18 @@ class MismatchedRequest(Protocol):
     """A request with an input that contradicts the metadata."""
 
     def build_message(self, model: Model) -> Message:
-        """Return the request."""
+        """Return the request with the mismatched input."""
 
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the control request, which has the same values but conforms to the metadata, and its outputs."""
+        """Return the control request and its correct outputs.
+
+        The control request has the values of the mismatched request, but conforms to the metadata.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class CountingMismatch:
-    """A mismatched request to a role; the input has the elements 1, 2, 3, ...
+    """A request to a role, with a mismatched input whose elements are 1, 2, 3, ...
 
     Attributes:
         name: the name of the mismatched input.
@@ -60,27 +63,27 @@ class CountingMismatch:
     binary: tuple[str, ...]
 
     def build_message(self, model: Model) -> Message:
-        """Return the request; see `MismatchedRequest`."""
+        """Return the request with the mismatched input."""
         values = list(range(1, 1 + prod(self.shape)))
-        return self._build_with_input(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
+        return self._build_with_changed_input(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
 
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the control request; see `MismatchedRequest`."""
+        """Return the control request and its correct outputs."""
         spec = next(spec for spec in model.role.inputs if spec.name == self.name)
         right = Tensor.from_values(
             self.name, spec.datatype, list(range(1, 1 + prod(self.accepted_shape))), self.accepted_shape
         )
-        return self._build_with_input(model, right), model.expected(self._list_inputs(model, right))
+        return self._build_with_changed_input(model, right), model.expected(self._list_inputs(model, right))
 
-    def _list_inputs(self, model: Model, first: Tensor) -> list[Tensor]:
-        """Return all inputs of the model, the binary ones first; `first` replaces the sample input of its name."""
+    def _list_inputs(self, model: Model, changed: Tensor) -> list[Tensor]:
+        """Return all inputs of the model, binary inputs first; `changed` replaces the sample input of the same name."""
         order = [*self.binary, *[spec.name for spec in model.role.inputs if spec.name not in self.binary]]
-        others = {tensor.name: tensor for tensor in model.sample()} | {first.name: first}
+        others = {tensor.name: tensor for tensor in model.sample()} | {changed.name: changed}
         return [others[name] for name in order]
 
-    def _build_with_input(self, model: Model, first: Tensor) -> Message:
-        """Return a request in which `first` replaces the sample input of its name."""
-        return model.request(self._list_inputs(model, first), send=self.binary).message()
+    def _build_with_changed_input(self, model: Model, changed: Tensor) -> Message:
+        """Return a request in which `changed` replaces the sample input of the same name."""
+        return model.request(self._list_inputs(model, changed), send=self.binary).message()
 
 
 # floating-point datatype -> the integer datatype of the same width
@@ -89,7 +92,7 @@ INTEGER_OF_SAME_WIDTH = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
 
 @dataclass(frozen=True, slots=True)
 class RecastMismatch:
-    """A mismatched request to a deployed model: the elements of its inputs, cast to other datatypes without loss.
+    """A request to a deployed model, with inputs that are cast to other datatypes without loss.
 
     Attributes:
         datatypes: datatype of an input -> the datatype in which it is sent.
@@ -100,23 +103,23 @@ class RecastMismatch:
     is_binary: bool
 
     def build_row(self, name: str) -> Row:
-        """Return the row of a check that sends this request."""
+        """Return a row that sends this request to a deployed model."""
         fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
         return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 
     def build_message(self, model: Model) -> Message:
-        """Return the request; see `MismatchedRequest`."""
+        """Return the request with the mismatched input."""
         return self._build_request(
-            model, [self._cast_to_sent_datatype(tensor) for tensor in self._draw_tensors(model)]
+            model, [self._cast_to_sent_datatype(tensor) for tensor in self._choose_distinguishing_inputs(model)]
         ).message()
 
     def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the control request; see `MismatchedRequest`."""
-        tensors = self._draw_tensors(model)
+        """Return the control request and its correct outputs."""
+        tensors = self._choose_distinguishing_inputs(model)
         return self._build_request(model, tensors).message(), model.expected(tensors)
 
-    def _draw_tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return inputs that give other outputs if a server reads their bytes in the datatype of the model."""
+    def _choose_distinguishing_inputs(self, model: Model) -> Sequence[Tensor]:
+        """Return inputs that give other outputs if a server reads the cast bytes in the datatype of the model."""
         drawn = draw_distinguishing_inputs(
             model,
             lambda tensors: [self._misread_as_model_datatype(self._round_for_integers(tensor)) for tensor in tensors],
@@ -124,7 +127,7 @@ class RecastMismatch:
         return [self._round_for_integers(tensor) for tensor in drawn]
 
     def _build_request(self, model: Model, tensors: Sequence[Tensor]) -> InferRequest:
-        """Return a request with all inputs in the same form."""
+        """Return a request with all inputs in the same encoding."""
         return model.request(tensors, send="binary" if self.is_binary else "json")
 
     def _round_for_integers(self, tensor: Tensor) -> Tensor:
@@ -150,7 +153,7 @@ class RecastMismatch:
 
 
 def _build_row(name: str, role: str, mismatch: CountingMismatch) -> Row:
-    """Return a row that sends this request to a role."""
+    """Return a row that sends a mismatched request to a role."""
     return Row(name, (mismatch,), role=role, needs=BINARY if mismatch.binary else ())
 
 
@@ -195,7 +198,7 @@ def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, mi
 
     with block_if(is_control_wrong, "the answer is also wrong if the inputs have the declared datatype and shape"):
         _expect_values(reply, expected)
-    return "taken, with the same values"
+    return "accepted, with the same values"
 
 
 def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
@@ -229,8 +232,8 @@ def _are_values_equal(found: Sequence[object], right: Sequence[object], toleranc
 RepeatedRequestBuilder = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
-def _list_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
-    """Return a builder of a request that lists these outputs with their `binary_data`; names may repeat."""
+def _request_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
+    """Return a builder of a request for these outputs, each with its `binary_data`; an output may be listed twice."""
 
     def build(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = {name for name, _ in listed}
@@ -246,7 +249,7 @@ def _repeat_first_output(binary: object) -> RepeatedRequestBuilder:
 
     def build(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = [spec.name for spec in model.role.outputs]
-        return _list_outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
+        return _request_outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
 
     return build
 
@@ -265,16 +268,18 @@ def _repeat_first_input(send: Form) -> RepeatedRequestBuilder:
 
 @check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
 @rows(
-    Row("output-in-json", (_list_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"),
+    Row(
+        "output-in-json", (_request_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"
+    ),
     Row(
         "binary-output",
-        (_list_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),),
+        (_request_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),),
         role="add_sub",
         needs=BINARY,
     ),
     Row(
         "output-in-two-forms",
-        (_list_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
+        (_request_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
         role="multi",
         needs=BINARY,
     ),
@@ -293,19 +298,19 @@ def repeated_tensor_alters_none(target: Target, model: Model, build: RepeatedReq
         return "refused"
 
     def is_wrong_without_repeats() -> bool:
-        plain = _remove_repeats(request) if model.is_own_oracle else model.request(want="binary")
+        plain = _remove_repeated_tensors(request) if model.is_own_oracle else model.request(want="binary")
         expected = candidates[0] if model.is_own_oracle else model.expected(model.sample())
         once = target.send(plain.message(), fresh=True)
         return not is_met(lambda: _expect_outputs_right(once, expected))
 
-    wrong = [unmet for expected in candidates if (unmet := _find_first_error(reply, expected))]
+    wrong = [unmet for expected in candidates if (unmet := _find_first_wrong_output(reply, expected))]
     with block_if(is_wrong_without_repeats, "the answer is also wrong if the request names each tensor only once"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"
 
 
-def _remove_repeats(request: InferRequest) -> InferRequest:
+def _remove_repeated_tensors(request: InferRequest) -> InferRequest:
     """Return the request without repeated tensors; the first tensor of each name stays."""
     inputs = {item.tensor.name: item for item in reversed(request.inputs)}
     outputs = {output.name: output for output in reversed(request.outputs or ())}
@@ -316,8 +321,8 @@ def _remove_repeats(request: InferRequest) -> InferRequest:
     )
 
 
-def _find_first_error(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
-    """Return the error for the first wrong output; None if all outputs are as expected."""
+def _find_first_wrong_output(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+    """Return the failure of the first wrong output; None if all outputs are as expected."""
     try:
         _expect_outputs_right(reply, expected)
     except UnmetError as unmet:
