@@ -77,13 +77,13 @@ def require_no_lookup_table(model: Model) -> None:
         raise NotApplicableError(f"{model.name} may use integers as table indices")
 
 
-def list_half_binary(model: Model) -> list[RequestedOutput]:
+def list_half_binary_outputs(model: Model) -> list[RequestedOutput]:
     """Return all outputs, with every other output requested as binary data, and all that JSON cannot represent."""
     names = [spec.name for spec in model.role.outputs]
     return [RequestedOutput(name, k % 2 == 0 or name in model.binary_outputs) for k, name in enumerate(names)]
 
 
-def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
+def find_output_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
     """Return output name -> expected size in bytes; empty if the suite cannot predict the outputs."""
     try:
         return {tensor.name: tensor.size for tensor in model.expected(tensors)}
