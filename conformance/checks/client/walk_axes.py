@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from conformance.checks.support.covering import Space, Step
+from conformance.checks.support.covering import Step, StepSpace
 from conformance.checks.support.step_shrinking import Axes
 
 AxisValues = Mapping[str, Sequence[str]]
@@ -127,7 +127,7 @@ def is_excluded_pair(a: str, v: str, b: str, w: str) -> bool:
 
 def build_steps(axes: AxisValues) -> list[Step]:
     """Return the steps, one for each row of a covering array over these axes."""
-    space = Space(axes, is_excluded_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
+    space = StepSpace(axes, is_excluded_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
     return space.build_array()[0]
 
 

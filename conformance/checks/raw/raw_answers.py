@@ -11,15 +11,15 @@ from conformance.checks.support.binary_sides import is_right_alone
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     are_different,
-    fill_byte_order_neutral,
     fill_strings,
+    fill_with_byte_order_neutral_values,
     halve_strings,
 )
 from conformance.checks.support.control_sides import (
     Change,
     excuse_nondeterminism,
     find_model_with_alterable_inputs,
-    is_wrong,
+    is_expectation_unmet,
     require_distinguished_inputs,
 )
 from conformance.discovery.deployed_model import encode_raw_body
@@ -169,15 +169,17 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
     Raises:
         Blocked: plain elements, or the unchanged input, are wrong as well.
     """
-    model = find_model_with_alterable_inputs(model, fill_byte_order_neutral)
+    model = find_model_with_alterable_inputs(model, fill_with_byte_order_neutral_values)
     _, taken = _expect_served_distinguishably(target, model)
     (changed,) = change([taken])
 
     def is_wrong_unchanged() -> bool:
         """Say whether simple elements, or the input before the change, get a wrong answer."""
-        if is_wrong(lambda: _expect_plain_elements(target, model, taken)):
+        if is_expectation_unmet(lambda: _expect_plain_elements(target, model, taken)):
             return True
-        return are_different([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
+        return are_different([taken], [changed]) and is_expectation_unmet(
+            lambda: _expect_sent_right(target, model, taken)
+        )
 
     with block_if(is_wrong_unchanged, "simple elements or the unchanged input are also wrong"):
         _expect_sent_right(target, model, changed)
@@ -199,7 +201,7 @@ def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply,
 
 def _expect_plain_elements(target: Target, model: Model, tensor: Tensor) -> None:
     """Expect a correct answer for elements that are equal in any byte or dimension order; strings are ASCII."""
-    (plain,) = fill_strings(fill_byte_order_neutral([tensor]), [b"plain"])
+    (plain,) = fill_strings(fill_with_byte_order_neutral_values([tensor]), [b"plain"])
     _expect_sent_right(target, model, plain)
 
 

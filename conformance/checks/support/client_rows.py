@@ -93,7 +93,8 @@ def is_json(inference: Inference) -> bool:
 def get_unread_requirement(client: Client, inference: Inference) -> str | None:
     """Return the requirement to report if the client raises an error; None means the requirement of the row.
 
-    A gRPC client may not support typed contents: then CLIENT-READS-FORM is unmet.
+    If a gRPC client fails on an output in typed contents, it may not support typed contents: CLIENT-READS-FORM is
+    reported.
     """
     return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
 
@@ -126,9 +127,9 @@ def block_if_unread(
     """Block the row if an expectation in the `with` block fails and the client cannot read a plain answer either.
 
     The plain answers have the same outputs and no unusual features; rows of CLIENT-READS-VALUES judge such answers.
-    Each answer contains one output with `one_output_each`, or if the forms of outputs differ.
+    With `one_output_each`, or if the forms of outputs differ, each plain answer contains one output.
 
-    A failure attributed to a requirement other than `unread` is not about reading outputs, and never blocks.
+    A failure of a requirement other than `unread` is not about reading outputs, and never blocks the row.
 
     Raises:
         Blocked: the client does not read the plain answer.
@@ -157,11 +158,11 @@ def expect_request_sent(
         client: the client under test.
         inference: the inference that the client performs.
         own: the requirements that the row judges.
-        not_received: the requirement to report if a plain request arrives, but not this one.
+        not_received: the requirement to report if a plain request arrives, but the request of this inference does not.
 
     Raises:
         Blocked: the client sends no plain request in the forms of this inference.
-        Unmet: the request breaks a requirement, or only this request did not arrive.
+        Unmet: the request breaks a requirement, or does not arrive although a plain request does.
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):
@@ -170,7 +171,7 @@ def expect_request_sent(
 
 @contextmanager
 def block_if_unsent(client: Client, observation: Observation) -> Iterator[None]:
-    """Block the row if no request arrived, and the client sends no plain request in one of the forms either.
+    """Block the row if no request arrived, and the client also sends no plain request in a form of the inputs.
 
     Rows of CLIENT-SENDS-VALUES judge plain requests.
 
@@ -193,7 +194,7 @@ def _is_plain_request_sent(client: Client, observation: Observation, form: Form)
 
 
 def is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
-    """Say whether the client reads these outputs in a plain answer, all in the form of the first requested output."""
+    """Say whether the client reads these outputs in a plain answer, where all have the form of the first output."""
     named = {item.name for item in outputs}
     own = inference.outputs and tuple(item for item in inference.outputs if item.name in named)
     plain = make_control_inference(replace(inference, outputs=own))

@@ -18,14 +18,15 @@ from conformance.wire.tensor import Tensor
 
 Names = tuple[str, ...]
 
-NO_BINARY_REQUEST = "the server answers no binary request"
+NO_BINARY_REQUEST = "the server answers no request with binary data"
 
 
 def require_json(model: Model) -> None:
     """Require that JSON can carry every input and output of a deployed model.
 
     Raises:
-        NotApplicable: JSON cannot represent every tensor of the deployed model. The model of a role always passes.
+        NotApplicable: JSON cannot represent every tensor of the deployed model. This function never raises for the
+            model of a role.
     """
     if model.is_own_oracle and not model.is_json_capable:
         raise NotApplicableError(f"JSON cannot represent every tensor of {model.name}")
@@ -78,13 +79,13 @@ def require_no_lookup_table(model: Model) -> None:
 
 
 def list_half_binary_outputs(model: Model) -> list[RequestedOutput]:
-    """Return all outputs, with every other output requested as binary data, and all that JSON cannot represent."""
+    """Return all outputs; every other one, and each one that JSON cannot represent, is requested as binary data."""
     names = [spec.name for spec in model.role.outputs]
     return [RequestedOutput(name, k % 2 == 0 or name in model.binary_outputs) for k, name in enumerate(names)]
 
 
 def find_output_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return output name -> expected size in bytes; empty if the suite cannot predict the outputs."""
+    """Return output name -> expected size in bytes; an empty mapping if the suite cannot predict the outputs."""
     try:
         return {tensor.name: tensor.size for tensor in model.expected(tensors)}
     except NotApplicableError:
@@ -103,11 +104,11 @@ def reassign_by_position(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> 
     return [Tensor(own.name, own.datatype, own.shape, other.array) for own, other in pairs]
 
 
-def _is_within_range(tensor: Tensor, own: Tensor) -> bool:
-    """Say whether the integers of a tensor lie within the range of `own`; True for other datatypes."""
-    if tensor.datatype not in INTEGERS or not own.elements:
+def _is_within_range(tensor: Tensor, other: Tensor) -> bool:
+    """Say whether the integers of a tensor lie within the range of another tensor; True for other datatypes."""
+    if tensor.datatype not in INTEGERS or not other.elements:
         return True
-    return bool(own.array.min() <= tensor.array.min() and tensor.array.max() <= own.array.max())
+    return bool(other.array.min() <= tensor.array.min() and tensor.array.max() <= other.array.max())
 
 
 @contextmanager
@@ -168,7 +169,7 @@ MisreadInputs = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence[Tensor]:
-    """Return inputs that get another answer if a server misreads them.
+    """Return inputs that get another answer if a server misreads them as `misread` describes.
 
     Raises:
         NotApplicable: for all sets of inputs that were tried, the model gives the same answer to the misread inputs.

@@ -1,8 +1,8 @@
 """Choose inputs for classification; for a deployed model, the inputs whose scores detect the most faults.
 
-Scores that are not in descending order reveal a server that does not sort them. Scores that all differ reveal a wrong
-index. If the first dimension of an output may be a batch dimension, one batch item is requested, so that the ranking is
-the same with and without batching. The checks on batches request several items.
+Scores that are not in descending order reveal a server that does not sort classes by score. Scores that all differ
+reveal a wrong index. If the first dimension of an output may be a batch dimension, the inputs contain one batch item,
+so that the ranking is the same with and without batching. The checks of batches send several items.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1) -> Case:
     """Return inputs, and the expected output `name` for these inputs.
 
-    The first input has these `values`. Without values, several sets of inputs are tried: best are scores that are not
-    in descending order, then scores that all differ. Inputs that may be a batch have `items` batch items, if the model
-    accepts that number.
+    The first input has these `values`. Without values, several sets of inputs are tried. Inputs whose scores are not in
+    descending order are preferred, and among these, inputs whose scores all differ. Inputs that may be a batch have
+    `items` batch items, if the model accepts that number.
 
     Raises:
         NotApplicable: no set of inputs gives an output with elements that can be ranked.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.covering import Space, Step
+from conformance.checks.support.covering import Step, StepSpace
 from conformance.checks.support.step_shrinking import Axes
 from conformance.checks.walk.axes import KINDS, NEUTRAL, Rules, is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, is_excluded_call, is_invalid_call
@@ -118,7 +118,7 @@ def _build_array(
 ) -> tuple[Step, ...]:
     """Return the covering array over these axes; build it once for each key."""
     if key not in _ARRAYS:
-        space = Space(axes(), excluded, is_heavy)
+        space = StepSpace(axes(), excluded, is_heavy)
         space.exclude_impossible_pairs()
         _ARRAYS[key] = tuple(space.build_array()[0])
     return _ARRAYS[key]
