@@ -106,9 +106,10 @@ def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
 
 
 def find_remaining_axes(step: Step) -> dict[str, str]:
-    """Return the axes of a step that are not neutral, with their values; `want: raw` counts as neutral.
+    """Return the axes of a step that are not neutral, with their values.
 
-    The axes `role` and `corner` are left out: they have no neutral value.
+    The value `raw` of the axis `want` counts as neutral. The axes `role` and `corner` are left out, since they have no
+    neutral value.
     """
     special = {
         axis: value for axis, value in step.items() if axis not in _AXES_WITHOUT_NEUTRAL and NEUTRAL.get(axis) != value

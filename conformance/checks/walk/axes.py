@@ -148,8 +148,8 @@ AXES = tuple(
 )
 
 
-class Rules:
-    """Decides which values of the axes exclude each other, for steps with some roles."""
+class ExclusionRules:
+    """Decides which values of the axes exclude each other, for steps with these roles."""
 
     def __init__(self, roles: Mapping[str, Role]) -> None:
         """Create the rules; `roles` maps the role names in steps to roles."""
@@ -166,7 +166,7 @@ class Rules:
         return self._excluded[key]
 
     def is_invalid(self, step: Step) -> bool:
-        """Say whether no request has these values, since each would be impossible, invalid or too slow."""
+        """Say whether a request with the values of a step would be impossible, invalid or too slow."""
         role = self._find_role(step)
         return _is_impossible_for_all_roles(step) or (role is not None and _is_impossible_for_role(role, step))
 
@@ -194,7 +194,7 @@ def _read_count(step: Step) -> int:
 
 
 def _is_impossible_for_all_roles(step: Step) -> bool:
-    """Say whether two of these values exclude each other for every role, or are too slow together."""
+    """Say whether two values of a step exclude each other for every role, or are too slow together."""
     is_large = _read_count(step) >= LARGE
     return (
         _has_values(step, http=["1.0"], framing=CHUNKED)
@@ -217,7 +217,7 @@ def _is_impossible_for_all_roles(step: Step) -> bool:
 
 
 def _is_impossible_for_role(role: Role, step: Step) -> bool:
-    """Say whether one of these values is impossible for a role, or too slow."""
+    """Say whether a value of a step is impossible or too slow for a role."""
     variable = any(size < 0 for spec in role.inputs for size in spec.shape) or role.batching
     strings = any(spec.datatype == "BYTES" for spec in role.inputs)
     plain_rank = all(len(spec.shape) == 1 for spec in role.inputs) and not role.batching
@@ -245,7 +245,7 @@ def _is_impossible_for_role(role: Role, step: Step) -> bool:
 
 
 def is_json_capable(tensors: Sequence[object]) -> bool:
-    """Say whether JSON can carry these tensors of a role: it cannot carry FP16 and BF16."""
+    """Say whether JSON can carry these tensors of a role; JSON cannot carry FP16 and BF16."""
     return not any(getattr(spec, "datatype", "") in BINARY_ONLY for spec in tensors)
 
 
@@ -296,5 +296,5 @@ _RULES = (
 )
 
 # The rules for the roles, from which the arrays of the walk are built.
-ROLE_RULES = Rules(load())
+ROLE_RULES = ExclusionRules(load())
 is_excluded, is_invalid = ROLE_RULES.is_excluded, ROLE_RULES.is_invalid

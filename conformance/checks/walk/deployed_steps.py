@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.checks.support.covering import Step, StepSpace
 from conformance.checks.support.step_shrinking import Axes
-from conformance.checks.walk.axes import KINDS, NEUTRAL, Rules, is_heavy
+from conformance.checks.walk.axes import KINDS, NEUTRAL, ExclusionRules, is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, is_excluded_call, is_invalid_call
 from conformance.checks.walk.single_factor import list_single_values
 from conformance.discovery.deployed_model import DeployedModel
@@ -49,12 +49,12 @@ class DeployedSteps:
         """
         self.kind = kind
         self.model = _put_rankable_output_first(model) if "class" in kind else model
-        self.rules = Rules({model.name: self.model.role})
+        self.rules = ExclusionRules({model.name: self.model.role})
         simplest = PLAIN_CALL if kind in CALLS else NEUTRAL
         self.neutral: Step = {**simplest, **self._find_simplest_forms(), "role": model.name}
 
     def _find_simplest_forms(self) -> Step:
-        """Return the forms of tensors that differ from the neutral step because the model needs them."""
+        """Return the forms of tensors that the model needs, where they differ from the forms of the neutral step."""
         if self.kind in CALLS:
             return {}
         if self.kind == "raw":

@@ -54,7 +54,7 @@ def encode_message(message: Message, step: Step, settings: Settings) -> Message:
 
 
 def choose_send_options(message: Message, step: Step) -> SendOptions:
-    """Return how to send an encoded message: HTTP version, chunks, segments, and whether the connection is closed."""
+    """Return how to send an encoded message: HTTP version, chunks, segments, and whether to close the connection."""
     size, framing = len(message.body), step["framing"]
     parts, chunk_format = _CHUNKED.get(framing, (0, PLAIN_CHUNKS))
     return SendOptions(

@@ -106,7 +106,7 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
 def _make_deployed_walk(target: Target, deployed: DeployedSteps, *, with_baseline: bool = False) -> Walk:
     """Return a walk with a deployed model.
 
-    Pass `with_baseline` if the walk combines several values: it then finds the values that fail by themselves.
+    Pass `with_baseline` if the walk combines several values: the walk then avoids the values that fail by themselves.
 
     Raises:
         NotApplicable: the model refuses a raw request; the checks of raw requests judge this refusal.
