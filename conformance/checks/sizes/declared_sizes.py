@@ -8,11 +8,11 @@ from dataclasses import replace
 from conformance.checks.support.binary_sides import are_equal_inputs_right, is_right_alone
 from conformance.checks.support.deployed_models import (
     find_output_sizes,
-    is_read_alone,
+    is_input_read_alone,
     is_right_in_name_order,
     list_half_binary_outputs,
     require_json_outputs,
-    require_several,
+    require_several_inputs,
 )
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.difference import find_difference
@@ -59,7 +59,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
     """The server gives each binary input as many bytes as its binary_data_size says."""
     if model.is_own_oracle:
         _expect_all_inputs_read(
-            target, model, model.build_salted_inputs(count, model.salt) if count else require_several(model)
+            target, model, model.build_salted_inputs(count, model.salt) if count else require_several_inputs(model)
         )
         return
     strings = Tensor.from_values("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
@@ -85,7 +85,7 @@ def _expect_all_inputs_read(target: Target, model: Model, tensors: Sequence[Tens
     right = model.expected(tensors)
 
     def is_order_or_single_input_wrong() -> bool:
-        alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
+        alone = all(is_input_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
         return not alone or is_right_in_name_order(target, model, tensors)
 
     with block_if(

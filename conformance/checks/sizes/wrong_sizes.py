@@ -21,7 +21,7 @@ from conformance.checks.sizes.wrong_size_requests import (
     make_sample_inputs,
     slice_input_bytes,
 )
-from conformance.checks.support.deployed_models import require_several, to_json
+from conformance.checks.support.deployed_models import require_several_inputs, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
@@ -50,7 +50,7 @@ def _make_resized_inputs_refusal(
     """Return the `Refusal` for a request in which `resize` makes sizes of several inputs wrong."""
 
     def build_request(model: Model) -> Message:
-        sent = require_several(model)
+        sent = require_several_inputs(model)
         request = model.request(sent, outputs=model.build_outputs_member())
         return request.encode_with(lambda document: resize(document["inputs"], sent))
 
@@ -90,7 +90,7 @@ SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
 )
 
 
-# --- inputs of one byte for each element -------------------------------------------------------------------------------
+# --- inputs of one byte for each element ------------------------------------------------------------------------------
 
 _ONE_BYTE_DATATYPES = frozenset({"BOOL", "INT8", "UINT8"})
 PACKED_COUNT = 9  # elements: more than a byte has bits
@@ -104,8 +104,7 @@ def _build_resized_request(
     `encode` returns the wrong size and the bytes of the input.
 
     Raises:
-        NotApplicable: no input has one of these datatypes, or the model does not accept exactly `count` elements for the
-            first one.
+        NotApplicable: no input has one of these datatypes, or the first such input cannot have `count` elements.
     """
     tensors = list(model.build_salted_inputs(count, model.salt))
     position = next((k for k, tensor in enumerate(tensors) if tensor.datatype in datatypes), None)
@@ -195,7 +194,7 @@ def data_beside_a_size_shifts_no_tensor(
 
 def _expect_refused_or_either_value(target: Target, model: Model) -> None:
     """Send an input with binary data and different `data`; expect a refusal, or the answer to one of the two."""
-    first, *others = require_several(model)
+    first, *others = require_several_inputs(model)
     other_first = replace(model, salt=model.salt + 1).sample()[0]
     request = model.request([first, *others], outputs=model.build_outputs_member())
     bad = request.encode_with(lambda document: document["inputs"][0].update(data=to_json(model, other_first)))
@@ -208,7 +207,7 @@ def _resize_input_at(position: int, size: object) -> Callable[[Model], tuple[Mes
     """Return a builder of two requests: a valid one, and the same with another size for the input at `position`."""
 
     def build_both_requests(model: Model) -> tuple[Message, Message]:
-        request = model.request(require_several(model), outputs=model.build_outputs_member())
+        request = model.request(require_several_inputs(model), outputs=model.build_outputs_member())
         parameters = {} if size is ABSENT else {"binary_data_size": size}
         return request.message(), request.encode_with(
             lambda found: found["inputs"][position].update(parameters=parameters)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from conformance.checks.support.deployed_models import is_written_alone
+from conformance.checks.support.deployed_models import is_output_written_alone
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
 from conformance.roles.corner_values import PALINDROMES
@@ -197,7 +197,9 @@ def _expect_written_alone(
     Raises:
         Blocked: one of these outputs is wrong; `unmet` is the cause.
     """
-    wrong = [tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_written_alone(target, model, inputs, tensor)]
+    wrong = [
+        tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_output_written_alone(target, model, inputs, tensor)
+    ]
     if wrong:
         raise BlockedError(f"{', '.join(wrong)} is also wrong as the only binary output", unmet)
 

@@ -30,7 +30,7 @@ ALSO_WRONG_AS_BYTES = "the same strings are also wrong as binary data in an outp
 def are_strings_written_right(target: Target, right: Sequence[str], found: Output | None) -> bool:
     """Say whether identity models return these strings unchanged as binary data, as a vector and as a matrix.
 
-    The matrix has the shape of `found`; it is left out if that shape does not fit.
+    The matrix has the shape of `found`; if the strings do not fit this shape, only the vector is tested.
     """
     octets = [text.encode("utf-8", "surrogateescape") for text in right]
     rank2_model = target.model("rank2_bytes")
@@ -42,7 +42,7 @@ def are_strings_written_right(target: Target, right: Sequence[str], found: Outpu
     return is_right_alone(target, Tensor.from_values("INPUT", "BYTES", octets), "written")
 
 
-def expect_texts(
+def expect_class_strings(
     reply: Reply, name: str, right: Sequence[str], requirement: str | None = None, *, is_near: bool = False
 ) -> None:
     """Expect the only output of an answer to contain exactly these strings, as binary data or as JSON.

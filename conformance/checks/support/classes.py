@@ -118,25 +118,27 @@ def expect_each_class_once(reply: Reply, model: Model, right: Tensor) -> None:
     """
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_be_classified_by_row(right) else 1
-    batch = items if model.role.batching or (items > 1 and _has_repeats(listed)) else 1  # indices count within an item
+    batch = (
+        items if model.role.batching or (items > 1 and _has_repeated_index(listed)) else 1
+    )  # indices count within an item
     available = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
     if len(listed) != available * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {describe_count(available)}" + (
+        expected = f"a refusal, or {describe_class_count(available)}" + (
             f" for each of {batch} batch items" if batch > 1 else ""
         )
-        raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)
+        raise UnmetError(expected, f"{describe_class_count(len(listed))} under {format_shape(shape)}", reply)
     for part in (listed[k * available : (k + 1) * available] for k in range(batch)):
-        if _has_repeats(part):
+        if _has_repeated_index(part):
             raise UnmetError(f"{available} different indices", describe_classes(part), reply)
 
 
-def _has_repeats(listed: Sequence[ClassText]) -> bool:
+def _has_repeated_index(listed: Sequence[ClassText]) -> bool:
     return len({entry.index for entry in listed}) < len(listed)
 
 
-def describe_count(count: int) -> str:
-    """Return a count with its unit, such as "2 classes"."""
+def describe_class_count(count: int) -> str:
+    """Return a number of classes with the noun, such as "2 classes" or "1 class"."""
     return f"{count} class{'' if count == 1 else 'es'}"
 
 

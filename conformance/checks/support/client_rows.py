@@ -85,7 +85,7 @@ def to_raw_grpc_row(row: Row) -> Row:
     return to_grpc_row(replace(row, values=(replace(inference, forms=("binary",)), *rest)))
 
 
-def is_json(inference: Inference) -> bool:
+def has_json_output(inference: Inference) -> bool:
     """Say whether any output is requested as JSON (typed contents over gRPC), which may round floats."""
     return any(item.form == "json" for item in inference.outputs or ())
 
@@ -96,7 +96,7 @@ def get_unread_requirement(client: Client, inference: Inference) -> str | None:
     If a gRPC client fails on an output in typed contents, it may not support typed contents: CLIENT-READS-FORM is
     reported.
     """
-    return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
+    return "CLIENT-READS-FORM" if client.is_over_grpc and has_json_output(inference) else None
 
 
 def expect_scripted_answer_read(
@@ -148,7 +148,7 @@ def block_if_unread(
 
 
 def expect_request_sent(
-    client: Client, inference: Inference, own: Collection[str], not_received: str = SENDS_VALUES
+    client: Client, inference: Inference, judged: Collection[str], not_received: str = SENDS_VALUES
 ) -> None:
     """Run an inference and expect the client to send the correct request.
 
@@ -157,7 +157,7 @@ def expect_request_sent(
     Args:
         client: the client under test.
         inference: the inference that the client performs.
-        own: the requirements that the row judges.
+        judged: the ids of the requirements that the row judges.
         not_received: the requirement to report if a plain request arrives, but the request of this inference does not.
 
     Raises:
@@ -166,7 +166,7 @@ def expect_request_sent(
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):
-        expect_correct_requests(observation, own, not_received)
+        expect_correct_requests(observation, judged, not_received)
 
 
 @contextmanager
@@ -245,9 +245,9 @@ def list_request_requirements(inference: Inference) -> tuple[str, ...]:
     return tuple(name for name, applies in found.items() if applies)
 
 
-def make_sending_row(name: str, inference: Inference, own: Sequence[str] = ()) -> Row:
-    """Return a row that judges the request of an inference, by `own` and by `list_request_requirements`."""
-    requirements = tuple(dict.fromkeys((*own, *list_request_requirements(inference))))
+def make_sending_row(name: str, inference: Inference, judged: Sequence[str] = ()) -> Row:
+    """Return a row that judges a request by the requirements `judged` and those of `list_request_requirements`."""
+    requirements = tuple(dict.fromkeys((*judged, *list_request_requirements(inference))))
     return Row(name, (inference, requirements), answers=requirements)
 
 

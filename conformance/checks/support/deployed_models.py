@@ -44,7 +44,7 @@ def require_json_outputs(model: Model) -> Names:
     return names
 
 
-def require_several(model: Model) -> tuple[Tensor, ...]:
+def require_several_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return the sample inputs of a model, and require at least two.
 
     Raises:
@@ -148,7 +148,7 @@ def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) 
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
-def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
+def is_input_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
     """Say whether the server answers correctly if only the input `name` is binary data.
 
     Inputs that JSON cannot represent are always binary data.
@@ -157,7 +157,7 @@ def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name:
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
-def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
+def is_output_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
     """Say whether the server returns the correct output if only this output is requested, as binary data."""
     request = model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))

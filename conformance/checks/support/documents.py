@@ -154,9 +154,9 @@ ANSWERS: tuple[Row, ...] = (
 
 
 def expect_only_listed_outputs(reply: Reply, listed: Sequence[str]) -> None:
-    """Expect the answer to contain each of these outputs once, and no other output (OIP-OUTPUTS-ONLY).
+    """Expect the answer to contain each listed output once, and no other output (OIP-OUTPUTS-ONLY).
 
-    Callers check first that no output is missing.
+    Callers check first that no listed output is missing.
     """
     found = list(reply.answer.names())
     if sorted(found) != sorted(listed):

@@ -73,7 +73,7 @@ def choose_revealing_inputs(
 def expect_same_answer_as_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
     """Expect a call with inputs in one form to get the same outputs as a request over HTTP; return the reply.
 
-    If HTTP gives no answer, compare with a call in the other form.
+    If HTTP gives no answer, compare with a call whose inputs have the other form of contents.
 
     Raises:
         Unmet: the answers over gRPC and HTTP differ, or HTTP gives no answer and the call is refused.
@@ -205,7 +205,7 @@ def make_faulty_call(
     return Refusal(fault, requirement, role, build_call, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
 
 
-# --- changes of a ModelInferRequest ------------------------------------------------------------------------------------
+# --- changes of a ModelInferRequest -----------------------------------------------------------------------------------
 
 
 def chain_edits(*edits: Edit) -> Edit:

@@ -103,14 +103,14 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
         NotApplicable: no inputs give equal scores.
     """
     name, drawn = model.find_classifiable_outputs()[0], list(model.draw_several())
-    for tensors in ([_fill_with_first(tensor) for tensor in drawn[0]], *drawn):
+    for tensors in ([_fill_with_first_element(tensor) for tensor in drawn[0]], *drawn):
         output = find_output(model, tensors, name)
         if is_classifiable(output) and _has_ties(output):
             return tuple(tensors)
     raise NotApplicableError(f"{model.name} returns no equal scores")
 
 
-def _fill_with_first(tensor: Tensor) -> Tensor:
+def _fill_with_first_element(tensor: Tensor) -> Tensor:
     elements = np.resize(tensor.array.reshape(-1)[:1], tensor.shape)
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
 
@@ -122,14 +122,15 @@ def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
         NotApplicable: the model refuses these inputs, or its output for these inputs cannot be ranked.
     """
     tensors = tuple(
-        _negate_every_other(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample()
+        _negate_every_other_element(tensor) if tensor.datatype in ("FP32", "FP64") else tensor
+        for tensor in model.sample()
     )
     if not is_classifiable(find_output(model, tensors, model.find_classifiable_outputs()[0])):
         raise NotApplicableError(f"{model.name} returns no scores for negative inputs")
     return tensors
 
 
-def _negate_every_other(tensor: Tensor) -> Tensor:
+def _negate_every_other_element(tensor: Tensor) -> Tensor:
     elements = tensor.array.reshape(-1).copy()
     elements[::2] *= -1
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements.reshape(tensor.shape))

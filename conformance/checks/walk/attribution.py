@@ -155,7 +155,7 @@ def _attribute_inputs(send: str, remaining: Step, role: Role) -> str:
         return "BIN-MIXED-I"
     if "order" in remaining:
         return "BIN-ORDER-I"
-    return f"BIN-{_name_encoding(role.inputs)}-I"
+    return f"BIN-{_find_encoding_word(role.inputs)}-I"
 
 
 def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
@@ -163,11 +163,11 @@ def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
         return "BIN-MIXED-O"
     if "outputs" in remaining and len(role.outputs) > 1:
         return "BIN-ORDER-O"
-    return f"BIN-{_name_encoding(role.outputs)}-O"
+    return f"BIN-{_find_encoding_word(role.outputs)}-O"
 
 
-def _name_encoding(tensors: tuple[object, ...]) -> str:
-    """Return the part of a requirement id that names an encoding: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
+def _find_encoding_word(tensors: tuple[object, ...]) -> str:
+    """Return the word that stands for an encoding in a requirement id: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
     if len(datatypes) == 1 and (special := _ENCODING_BY_DATATYPE.get(min(datatypes))):

@@ -101,7 +101,7 @@ def _make_deployed_walk(target: GrpcTarget, deployed: DeployedSteps, *, with_bas
             call_sender,
             lambda axis: deployed.list_single_value_steps(axis, forms),
             PLAIN_CALL,
-            _make_cache(target),
+            _make_condition_cache(target),
             lambda: target.over_http.has_hung,
         )
         if with_baseline
@@ -110,7 +110,7 @@ def _make_deployed_walk(target: GrpcTarget, deployed: DeployedSteps, *, with_bas
     return Walk(call_sender, deployed.adapt_axes(SHRINKING), attribution_over_grpc.find_requirement, baseline)
 
 
-def _make_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
+def _make_condition_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
     """Return a function that evaluates a named condition once and caches the result; HTTP has a separate cache."""
     return lambda name, ask: target.over_http.probe_once(f"{name} over gRPC", ask)
 
@@ -124,7 +124,7 @@ def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> Baseli
         call_sender,
         lambda axis: _build_single_value_steps(kind, axis),
         PLAIN_CALL,
-        _make_cache(target),
+        _make_condition_cache(target),
         lambda: target.over_http.has_hung,
     )
 

@@ -116,7 +116,7 @@ _ARRAYS: dict[tuple[object, ...], tuple[Step, ...]] = {}
 def _build_array(
     key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: IsExcluded
 ) -> tuple[Step, ...]:
-    """Return the covering array over these axes; build it once for each key."""
+    """Return the covering array over these axes; cache one array for each key."""
     if key not in _ARRAYS:
         space = StepSpace(axes(), excluded, is_heavy)
         space.exclude_impossible_pairs()

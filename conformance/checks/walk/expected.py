@@ -161,10 +161,10 @@ def _is_any_concatenation(body: bytes, parts: Sequence[bytes]) -> bool:
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
-def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
+def _expect_classes(reply: Reply, step_request: StepRequest, requested_output: RequestedOutput, scores: Tensor) -> None:
     """Expect an output to contain classes: BYTES elements in an allowed shape, with a ranking for each batch item."""
     output, batching = expect(reply).output(scores.name), step_request.model.role.batching
-    count = int(wanted.classification)
+    count = int(requested_output.classification)
     if output.datatype != "BYTES":
         requirement = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
         raise UnmetError(

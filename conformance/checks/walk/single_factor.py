@@ -47,14 +47,14 @@ class BaselineWalker:
         walker: sends the steps.
         steps: axis -> the steps that are plain except for a value of this axis, as the rows of single values send them.
         neutral: axis -> its neutral value.
-        once: evaluates a condition once, and caches the result for all rows under the condition's name.
+        evaluate_once: evaluates a condition once, and caches the result for all rows under the condition's name.
         has_hung: says whether the server has hung in earlier rows, so that a failing step may take a whole timeout.
     """
 
     walker: Walker
     steps: Callable[[str], Iterable[Step]]
     neutral: Step
-    once: Callable[[str, Callable[[], bool]], bool]
+    evaluate_once: Callable[[str, Callable[[], bool]], bool]
     has_hung: Callable[[], bool]
 
     def is_value_wrong(self, axis: str, value: str) -> bool:
@@ -65,7 +65,7 @@ class BaselineWalker:
 
     def _is_step_right(self, step: Step) -> bool:
         name = f"alone {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.once(name, lambda: is_met(lambda: self._send_with_plain_step(step)))
+        return self.evaluate_once(name, lambda: is_met(lambda: self._send_with_plain_step(step)))
 
     def _send_with_plain_step(self, step: Step) -> None:
         self.walker.send_step(step, 0, on_new_connection=True)
