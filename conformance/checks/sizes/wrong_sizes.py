@@ -164,7 +164,7 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
 def bytes_left_over_alter_no_tensor(
     target: Target, model: Model, build_pair: Callable[[Model], tuple[Message, Message]]
 ) -> None:
-    """The server refuses bytes after the last input, or answers as it does without these bytes."""
+    """The server refuses bytes after the last input, or gives the same answer as without these bytes."""
     good, bad = build_pair(model)
     _expect_refused_or_unchanged(target, model, good, bad)
 

@@ -308,7 +308,7 @@ DEPLOYED_FITS: Mapping[str, Fit] = {
 
 
 def _make_option_rows() -> Iterator[Row]:
-    """Yield three rows for each option: one with a valid request, and two with differently invalid requests."""
+    """Yield three rows for each option: one with a valid request, and two with requests that are refused."""
     answered, *refused = CHANGES
     for number, (option, (build_request, needs)) in enumerate(OPTION_REQUESTS.items()):
         for outcome in (answered, *[refused[(3 - number + position) % len(refused)] for position in range(2)]):

@@ -195,7 +195,7 @@ def _expect_written_alone(
     """Require that each output, up to `MAX_OUTPUTS`, is right as the only binary output.
 
     Raises:
-        Blocked: one of these outputs is wrong; `unmet` is the cause.
+        Blocked: one of these outputs is wrong; the error contains `unmet`, the failure of the original request.
     """
     wrong = [
         tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_output_written_alone(target, model, inputs, tensor)

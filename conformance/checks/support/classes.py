@@ -359,7 +359,7 @@ def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool
 def _decode_bytes_elements(data: bytes, *, keep_complete: bool) -> list[str]:
     """Decode the BYTES elements in `data`.
 
-    If the last element is incomplete, return the complete elements with `keep_complete`, otherwise an empty list.
+    If the last element is incomplete, `keep_complete` decides: return the complete elements, or an empty list.
     """
     size, end = strings.PREFIX.size, 0
     found = []

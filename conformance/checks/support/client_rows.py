@@ -38,7 +38,7 @@ def derive_salt(name: str) -> int:
 
 
 def derive_model_name(name: str) -> str:
-    """Return the name of a row's model."""
+    """Return the name of the model that a row requests, which contains a checksum of the row's id."""
     return f"model_{crc32(name.encode()):08x}"
 
 

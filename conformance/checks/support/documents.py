@@ -184,7 +184,7 @@ _OPTIONAL = ("id", "model_version", "versions", "parameters", "data")
 
 
 def _list_document_parts(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the document and its outputs, each with the prefix of its member paths."""
+    """Yield the document and its outputs, each after the prefix of its members' paths, such as `outputs[0].`."""
     if isinstance(document, dict):
         yield "", document
         outputs = document.get("outputs")

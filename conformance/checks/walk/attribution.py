@@ -67,7 +67,8 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
 def _are_only_binary_classes_wrong(found: MinimalFailure, remaining: Step) -> bool:
     """Say whether classes are wrong only as binary data.
 
-    Shrinking tries JSON first: if binary data are left, the classes are right as JSON.
+    Shrinking replaces binary data by JSON if the step still fails. So if the shrunk step still requests binary data,
+    the classes are right as JSON.
     """
     if found.step["classes"] == "none" or remaining.get("want") != "binary" or not _is_answered(found.unmet):
         return False

@@ -239,7 +239,7 @@ _EARLIER_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
 
 
 def _find_version(target: GrpcTarget, model: Model) -> str:
-    """Return the default version of a model if its metadata list it, else an empty string."""
+    """Return the default version of a model if the metadata list that version, else an empty string."""
     if model.version:
         return model.version
     reply = target.call("ModelMetadata", name=model.name)

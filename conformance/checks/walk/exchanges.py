@@ -142,7 +142,7 @@ def find_other_model(target: Target, model: Model) -> Model | None:
 
 
 def _find_version(target: Target, model: Model) -> str:
-    """Return the default version of a model if its metadata list it, else an empty string."""
+    """Return the default version of a model if the metadata list that version, else an empty string."""
     if model.version:
         return model.version
     reply = target.send(Message(model.path, method="GET"))
