@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from conformance.checks.client.walk_axes import GRPC_AXES, HTTP_AXES, AxisValues, build_steps, is_excluded_pair
-from conformance.checks.support.covering import Coverage, IsExcluded, Space, Step
+from conformance.checks.support.covering import Coverage, IsExcluded, Step, StepSpace
 from conformance.checks.walk import calls, exchanges, walk_rows
 from conformance.checks.walk.axes import KINDS, is_excluded
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
@@ -40,7 +40,7 @@ def run(_: argparse.Namespace) -> str:
 def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: IsExcluded) -> Coverage:
     """Count the pairs of axis values that the steps cover."""
     own = [{axis: step[axis] for axis in axes} for step in steps]
-    return Space(axes, excluded, lambda *_: False).measure_coverage(own)
+    return StepSpace(axes, excluded, lambda *_: False).measure_coverage(own)
 
 
 def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:

@@ -30,10 +30,10 @@ def test_tensors_are_filled_with_the_greatest_or_the_first() -> None:
 
 
 def test_elements_are_the_same_in_either_order_where_the_model_takes_any_such() -> None:
-    floats, counts, bits, *_ = changed.fill_byte_order_neutral(ALL)
+    floats, counts, bits, *_ = changed.fill_with_byte_order_neutral_values(ALL)
     assert floats.array.byteswap().tobytes() == floats.array.tobytes()
     assert values([counts, bits]) == [[3, 3, 3], [0, 0, 0]]  # no count was 0
-    doubles = changed.fill_byte_order_neutral([Tensor.from_values("D", "FP64", [0.5])])[0].array
+    doubles = changed.fill_with_byte_order_neutral_values([Tensor.from_values("D", "FP64", [0.5])])[0].array
     words = doubles.view("<u4")
     assert doubles.byteswap().tobytes() == doubles.tobytes() == words[::-1].tobytes()
 
@@ -45,14 +45,14 @@ def test_elements_are_the_same_in_either_order_where_the_model_takes_any_such() 
 )
 def test_swapped_bytes_stay_ordinary_numbers(elements: Sequence[float], is_swapped: bool) -> None:
     tensor = Tensor.from_values("F", "FP32", elements)
-    plain = changed.fill_byte_order_neutral([tensor])
+    plain = changed.fill_with_byte_order_neutral_values([tensor])
     swapped = changed.swap_bytes([tensor], plain)[0].array
     assert (swapped.tobytes() == tensor.array.byteswap().tobytes()) == is_swapped
     assert (swapped.tobytes() == plain[0].array.tobytes()) != is_swapped
 
 
 def test_no_integer_is_swapped() -> None:
-    plain = changed.fill_byte_order_neutral([COUNTS])
+    plain = changed.fill_with_byte_order_neutral_values([COUNTS])
     assert changed.swap_bytes([COUNTS], plain) == plain
 
 
@@ -84,16 +84,16 @@ def test_booleans_are_inverted_and_strings_replaced() -> None:
 @pytest.mark.parametrize("name", changed.LOOKALIKES)
 @pytest.mark.parametrize("datatype", ["FP32", "FP64"])
 def test_lookalikes_are_numbers_between_0_and_2(name: str, datatype: str) -> None:
-    (tensor,) = changed.fill_lookalike([Tensor.from_values("F", datatype, [0.5, 0.5])], name)
+    (tensor,) = changed.fill_floats_with_lookalike([Tensor.from_values("F", datatype, [0.5, 0.5])], name)
     assert bytes(tensor.to_bytes()) == changed.LOOKALIKES[name][datatype] * 2
     assert ((tensor.array > 0) & (tensor.array < 2)).all()
 
 
 def test_fractions_need_every_bit() -> None:
-    fractions = changed.fill_fractions([FLOATS, COUNTS])
+    fractions = changed.fill_floats_with_fractions([FLOATS, COUNTS])
     assert fractions[1] is COUNTS
-    assert not (changed.round_off(fractions)[0].array == fractions[0].array).any()
-    assert values(changed.round_off([FLOATS])) == values([FLOATS])
+    assert not (changed.round_floats(fractions)[0].array == fractions[0].array).any()
+    assert values(changed.round_floats([FLOATS])) == values([FLOATS])
 
 
 def test_only_tensors_of_both_are_compared() -> None:

@@ -10,7 +10,11 @@ import pytest
 
 from conformance.checks.sizes.wrong_size_requests import REFUSALS
 from conformance.checks.sizes.wrong_sizes import SEVERAL_INPUT_REFUSALS
-from conformance.checks.support.deployed_models import list_half_binary, reassign_by_position, require_no_lookup_table
+from conformance.checks.support.deployed_models import (
+    list_half_binary_outputs,
+    reassign_by_position,
+    require_no_lookup_table,
+)
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -78,7 +82,7 @@ def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> Non
 def test_outputs_without_a_json_form_are_binary_among_others() -> None:
     model = deployed(Tensor.from_values("A", "FP32", [0.5]), datatypes=("FP32", "FP16", "FP32", "FP32"))
     with mock.patch.object(DeployedModel, "binary_outputs", ("Y1",)):
-        assert [output.binary_data for output in list_half_binary(model)] == [True, True, True, False]
+        assert [output.binary_data for output in list_half_binary_outputs(model)] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

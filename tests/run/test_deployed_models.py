@@ -64,7 +64,7 @@ ODD_ONES = (
         "structured answers every input alike, or accepts only one: its answers do not show what it read",
     ),
     (unusual_models.RARELY, 110, "rarely is not deterministic"),
-    (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same with and without the fault"),
+    (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same with and without the fault under test"),
 )
 
 

@@ -65,8 +65,11 @@ def inputs_are_little_endian(
     if values:
         _expect_little_endian(target, model, values, symmetric_values, "read")
     else:
-        tensors = find_alterable_inputs(model, changed_tensors.fill_byte_order_neutral)
-        alike, plain = changed_tensors.fill_with_one_element(tensors), changed_tensors.fill_byte_order_neutral(tensors)
+        tensors = find_alterable_inputs(model, changed_tensors.fill_with_byte_order_neutral_values)
+        alike, plain = (
+            changed_tensors.fill_with_one_element(tensors),
+            changed_tensors.fill_with_byte_order_neutral_values(tensors),
+        )
         expect_read(target, model, alike, changed_tensors.swap_bytes(alike, plain), plain, datatypes=WIDE)
 
 

@@ -9,7 +9,12 @@ import numpy as np
 from conformance.checks.support import changed_tensors
 from conformance.checks.support.binary_sides import SIDES, Side, expect_side, expect_special_side
 from conformance.checks.support.changed_tensors import LOOKALIKES as OWN_LOOKALIKES
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_lookalike, fill_strings
+from conformance.checks.support.changed_tensors import (
+    WIDE_FLOATS,
+    fill_floats_with_fractions,
+    fill_floats_with_lookalike,
+    fill_strings,
+)
 from conformance.checks.support.control_sides import (
     excuse_nondeterminism,
     expect_read,
@@ -170,7 +175,14 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
         texts = [text for text in LOOKALIKES.values() if text.isascii()]
         expect_read(target, model, fill_strings(plain, texts), plain, plain, datatypes=("BYTES",))
     else:
-        expect_read(target, model, fill_lookalike(plain, octets), plain, fill_fractions(plain), datatypes=WIDE_FLOATS)
+        expect_read(
+            target,
+            model,
+            fill_floats_with_lookalike(plain, octets),
+            plain,
+            fill_floats_with_fractions(plain),
+            datatypes=WIDE_FLOATS,
+        )
 
 
 @check("bytes.output-bytes-are-opaque", answers="BIN-BODY-O")
@@ -194,7 +206,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
     Raises:
         NotApplicable: no output contains these bytes.
     """
-    tensors = fill_lookalike(model.sample(), name)
+    tensors = fill_floats_with_lookalike(model.sample(), name)
     found = [
         right
         for right in model.find_outputs(tensors)

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.checks.support.classes import (
     ClassifiedAnswer,
     ask,
-    describe_count,
+    describe_class_count,
     find_scored_output,
     list_output_names,
     read_texts,
@@ -157,7 +157,9 @@ def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, in
     """
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
-        raise UnmetError(f"{describe_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)
+        raise UnmetError(
+            f"{describe_class_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply
+        )
 
 
 _OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
@@ -187,7 +189,9 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
     # The checks of the shape judge a wrong rank; its last dimension may not be the count.
     last = shape[-1] if shape and len(shape) == 1 + case.is_batch else found
     if last != case.expected_count:
-        raise UnmetError(f"{describe_count(case.expected_count)} of {case.name}", describe_count(last), case.reply)
+        raise UnmetError(
+            f"{describe_class_count(case.expected_count)} of {case.name}", describe_class_count(last), case.reply
+        )
 
 
 @check("grpc.as-many-classes-as-asked", answers="CLS-COUNT/grpc", over=(GRPC,))
@@ -207,4 +211,4 @@ def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int 
     case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     found, right = len(read_texts(case.reply, case.name)), case.expected_count * case.batch
     if found != right:
-        raise UnmetError(f"{describe_count(right)} of {case.name}", describe_count(found), case.reply)
+        raise UnmetError(f"{describe_class_count(right)} of {case.name}", describe_class_count(found), case.reply)

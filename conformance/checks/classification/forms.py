@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.class_expectations import ALSO_WRONG_AS_BYTES, are_strings_written_right, expect_texts
+from conformance.checks.support.class_expectations import (
+    ALSO_WRONG_AS_BYTES,
+    are_strings_written_right,
+    expect_class_strings,
+)
 from conformance.checks.support.classes import (
     PARAMETER_REQUIREMENT,
     ask,
@@ -173,7 +177,7 @@ def binary_data_is_obeyed(
         return  # the server does this with every output: checks of the parameter judge it
     right = read_texts(ask(target, model, tensors, RequestedOutput(name, classification=count)), name)
     with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
-        expect_texts(reply, name, right, is_near=model.is_own_oracle)
+        expect_class_strings(reply, name, right, is_near=model.is_own_oracle)
 
 
 def _has_requested_encoding_unclassified(

@@ -12,8 +12,8 @@ from conformance.checks.support.classes import (
     PARAMETER_REQUIREMENT,
     ClassifiedAnswer,
     ask,
+    describe_class_count,
     describe_classes,
-    describe_count,
     expect_each_class_once,
     find_scored_output,
     rank_classes,
@@ -99,7 +99,10 @@ def number_with_a_point(target: Target, model: Model) -> str:
     found = len(read_texts(reply, "SCORES"))
     if found != 2:
         raise UnmetError(
-            "2 classes, or a refusal with a 4xx status", describe_count(found), reply, requirement=PARAMETER_REQUIREMENT
+            "2 classes, or a refusal with a 4xx status",
+            describe_class_count(found),
+            reply,
+            requirement=PARAMETER_REQUIREMENT,
         )
     return "taken for 2"
 

@@ -163,7 +163,7 @@ def highest_come_first(
     """The server returns the highest scores, highest first; it compares them as values of their datatype."""
     tensors = find(model) if find else None
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
-    case.require_order()
+    case.require_unsorted_scores()
     if find and len(case.listed) != case.expected_count * case.batch:
         raise BlockedError("the answer has more or fewer classes than requested")
     case.expect_rule(apply_to_items(class_texts.is_in_order))
@@ -226,7 +226,7 @@ def highest_come_first_over_grpc(
 ) -> None:
     """The server returns the highest scores, highest first, and repeats no index."""
     case = ClassifiedAnswer.ask(target, model, values, count, send=send)
-    case.require_order()
+    case.require_unsorted_scores()
     case.expect_rule(
         apply_to_items(class_texts.is_ordered_without_repeats if values else class_texts.is_in_order)
     )  # scores of deployed models may be equal

@@ -9,7 +9,7 @@ from conformance.checks.support.classes import (
     ClassifiedAnswer,
     apply_to_items,
     apply_to_rows,
-    describe_count,
+    describe_class_count,
     find_scored_output,
     read_texts,
 )
@@ -187,7 +187,7 @@ def classes_have_their_shape(
     if may_be_batch is False:
         _require_one_ranking(case)
     if shape is not None and prod(shape) != found:
-        raise UnmetError(f"a shape of {describe_count(found)} for {case.name}", format_shape(shape), case.reply)
+        raise UnmetError(f"a shape of {describe_class_count(found)} for {case.name}", format_shape(shape), case.reply)
     if model.role.batching:
         _expect_batched_shape(case)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_floats_with_fractions
 from conformance.checks.support.class_expectations import (
     expect_labels,
     expect_no_colon_without_label,
@@ -153,7 +153,7 @@ def _expect_deployed_values(target: Target, model: Model) -> None:
         NotApplicable: the classified output does not contain FP32 or FP64 elements.
         Blocked: the output is also wrong as unclassified binary data.
     """
-    tensors = fill_fractions(model.sample())
+    tensors = fill_floats_with_fractions(model.sample())
     case = ClassifiedAnswer.ask(target, model, tensors=tensors)
     if case.right.datatype not in WIDE_FLOATS:
         raise NotApplicableError(f"{case.name} of {model.name} has no FP32 or FP64 elements")
@@ -187,7 +187,7 @@ def index_counts_from_0(
     """The index in a class is the position of its score, counted from 0."""
     tensors = find_unbatched_inputs(model, class_count) if class_count else None
     case = ClassifiedAnswer.ask(target, model, values, class_count or None, send=send, tensors=tensors)
-    case.require_order()
+    case.require_unsorted_scores()
     case.expect_rule(apply_to_items(class_texts.has_right_indices))
 
 

@@ -13,7 +13,7 @@ from conformance.checks.support.client_rows import (
     expect_request_sent,
     expect_scripted_answer_read,
     get_unread_requirement,
-    is_json,
+    has_json_output,
     list_strings,
     make_script,
     make_small_inference,
@@ -59,7 +59,7 @@ def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | 
 def convert_to_grpc_row(row: Row) -> Row:
     """Return the row for gRPC. A JSON row gets typed contents, and also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
-    return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
+    return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if has_json_output(call.values[0]) else call
 
 
 def expect_outputs_read(client: Client, inference: Inference, script: Script) -> None:
@@ -68,7 +68,9 @@ def expect_outputs_read(client: Client, inference: Inference, script: Script) ->
     An error on typed contents over gRPC violates CLIENT-READS-FORM.
     """
     observation = client.infer(inference, script)
-    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    expect_outputs(
+        observation, through_json=has_json_output(inference), unread=get_unread_requirement(client, inference)
+    )
 
 
 def make_datatype_rows() -> Iterator[Row]:
@@ -168,7 +170,9 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
         raise NotApplicableError(
             f"the client refuses JSON strings that contain NUL: {escape_text(observation.result.error)}"
         )
-    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    expect_outputs(
+        observation, through_json=has_json_output(inference), unread=get_unread_requirement(client, inference)
+    )
 
 
 def make_half_precision_row(datatype: str) -> Row:
@@ -246,7 +250,7 @@ def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: 
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
     """Say whether an HTTP answer has BYTES outputs in JSON that are all ASCII and contain NUL."""
     texts = b"".join(text for one in outputs if one.datatype == "BYTES" for text in one.array.flat)
-    return not client.is_over_grpc and is_json(inference) and b"\0" in texts and texts.isascii()
+    return not client.is_over_grpc and has_json_output(inference) and b"\0" in texts and texts.isascii()
 
 
 # --- several outputs --------------------------------------------------------------------------------------------------

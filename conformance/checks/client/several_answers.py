@@ -12,7 +12,7 @@ from conformance.checks.support.client_rows import (
     block_if_unread,
     derive_model_name,
     get_unread_requirement,
-    is_json,
+    has_json_output,
     make_script,
     make_small_inference,
     make_tensor,
@@ -88,7 +88,9 @@ SEVERAL_ROWS = (
 def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller each of several outputs by name, in any order."""
     observation = client.infer(inference, script)
-    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    expect_outputs(
+        observation, through_json=has_json_output(inference), unread=get_unread_requirement(client, inference)
+    )
 
 
 def make_bool_rows() -> Iterator[Row]:

@@ -15,10 +15,10 @@ from conformance.checks.support.binary_sides import (
 )
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
-    fill_fractions,
-    fill_subnormals,
-    fill_zeros,
-    round_off,
+    fill_floats_with_fractions,
+    fill_floats_with_subnormals,
+    fill_floats_with_zeros,
+    round_floats,
     shift_elements,
 )
 from conformance.checks.support.control_sides import (
@@ -65,12 +65,12 @@ def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
     if not own:
         expect_survival(target, model, model.sample(), "read")
     elif own == "fractions":
-        tensors = fill_fractions(model.sample())
-        expect_read(target, model, tensors, misread=round_off(tensors), datatypes=WIDE_FLOATS)
+        tensors = fill_floats_with_fractions(model.sample())
+        expect_read(target, model, tensors, misread=round_floats(tensors), datatypes=WIDE_FLOATS)
     elif own == "subnormals":
-        tensors = fill_subnormals(model.sample())
+        tensors = fill_floats_with_subnormals(model.sample())
         require_answer(model, tensors)
-        expect_read(target, model, tensors, misread=fill_zeros(tensors), datatypes=WIDE_FLOATS)
+        expect_read(target, model, tensors, misread=fill_floats_with_zeros(tensors), datatypes=WIDE_FLOATS)
     else:
         expect_read(target, model, model.sample(), misread=make_other_inputs(model))
 
@@ -82,7 +82,7 @@ def binary_outputs_are_written(target: Target, model: Model, own: str = "") -> N
     if not own:
         expect_survival(target, model, model.sample(), "written")
     elif own == "fractions":
-        expect_written(target, model, fill_fractions(model.sample()), datatypes=WIDE_FLOATS)
+        expect_written(target, model, fill_floats_with_fractions(model.sample()), datatypes=WIDE_FLOATS)
     else:
         expect_written(target, model, model.sample())
 

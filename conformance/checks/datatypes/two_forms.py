@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.checks.support.binary_sides import Side, expect_survival, make_symmetric_inputs
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_large
+from conformance.checks.support.changed_tensors import (
+    WIDE_FLOATS,
+    fill_floats_with_fractions,
+    fill_floats_with_large_numbers,
+)
 from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs, require_answer
 from conformance.checks.support.datatypes import JSON_CAPABLE, get_identity_role, make_datatype_rows
 from conformance.checks.support.empty_inputs import make_empty_inputs
@@ -57,7 +61,7 @@ def inputs_are_equal_in_both_forms(
         empty = [model.tensor([], shape)] if shape else make_empty_inputs(target, model)
         return _expect_empty_inputs_equal(target, model, empty, nested)
     if own:
-        tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
+        tensors = fill_floats_with_fractions(model.sample()) if own == "fractions" else model.sample()
         expect_read(target, model, tensors, misread=make_other_inputs(model))
         return None
     tensors = make_symmetric_inputs(model)
@@ -72,7 +76,7 @@ def inputs_are_equal_in_both_forms(
 def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The server returns the same datatype, shape and values as JSON and as binary data."""
     if own:
-        tensors = fill_large(model.sample()) if own == "large" else model.sample()
+        tensors = fill_floats_with_large_numbers(model.sample()) if own == "large" else model.sample()
         require_answer(model, tensors)
         expect_written(target, model, tensors)
         return

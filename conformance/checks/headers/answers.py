@@ -9,9 +9,9 @@ from typing import Any
 from conformance.checks.headers.requests import LETTERS, MULTIBYTE_TEXT
 from conformance.checks.support.deployed_models import (
     NO_BINARY_REQUEST,
-    find_sizes,
+    find_output_sizes,
     is_binary_refused,
-    list_half_binary,
+    list_half_binary_outputs,
     require_json,
 )
 from conformance.checks.support.framing import WRONG_LENGTH, expect_length_fits, expect_length_given, is_body_incomplete
@@ -83,7 +83,7 @@ def _request_16_kib(model: Model) -> InferRequest:
 
 def _request_half_binary(model: Model) -> InferRequest:
     """Return a request for every other output as binary data and the rest as JSON, with an id beyond ASCII."""
-    return model.request(send=model.binary_inputs, outputs=list_half_binary(model), request_id=MULTIBYTE_TEXT)
+    return model.request(send=model.binary_inputs, outputs=list_half_binary_outputs(model), request_id=MULTIBYTE_TEXT)
 
 
 def _request_many_elements(model: Model) -> InferRequest:
@@ -91,7 +91,7 @@ def _request_many_elements(model: Model) -> InferRequest:
     each = max(1, *(tensor.elements for tensor in model.build_salted_inputs(1, model.salt)))
     tensors = model.build_salted_inputs(-(-4096 // each), model.salt)
     model.expected(tensors)  # raises if the model does not accept so many elements
-    return model.request(tensors, send=model.binary_inputs, outputs=list_half_binary(model))
+    return model.request(tensors, send=model.binary_inputs, outputs=list_half_binary_outputs(model))
 
 
 BINARY_ANSWER_ROWS = (
@@ -334,7 +334,7 @@ def content_length_is_that_of_the_whole_body(target: Target, model: Model, build
     reply = target.infer(request)
     if reply.status is None or reply.status >= 300:
         expect(reply).answered()
-    least = _compute_min_length(reply, find_sizes(model, [item.tensor for item in request.inputs]))
+    least = _compute_min_length(reply, find_output_sizes(model, [item.tensor for item in request.inputs]))
     if least is not None:
         expect_length_fits(reply, least)
 

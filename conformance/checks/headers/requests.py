@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from conformance.checks.headers.wrong_headers import VALUES
-from conformance.checks.support.changed_tensors import fill_lookalike
+from conformance.checks.support.changed_tensors import fill_floats_with_lookalike
 from conformance.checks.support.deployed_models import is_binary_misread, is_binary_refused, require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
@@ -274,7 +274,7 @@ def _build_raw_request(model: Model) -> Message:
 def _make_form_data_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
     """Return inputs with the bytes that separate the fields of HTML form data."""
     if is_raw and model.is_own_oracle:
-        return fill_lookalike(model.sample(), "ampersands")
+        return fill_floats_with_lookalike(model.sample(), "ampersands")
     return model.fill(FORM_DATA_VALUES)
 
 

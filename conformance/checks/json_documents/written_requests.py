@@ -11,7 +11,7 @@ import numpy as np
 
 from conformance.checks.json_documents.answers import expect_json
 from conformance.checks.support.binary_sides import is_side_right
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_non_finite
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_floats_with_non_finite_numbers
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.expect.expectation import expect
@@ -420,7 +420,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
     Raises:
         NotApplicable: no output of the model consists of NaN and infinities.
     """
-    tensors = fill_non_finite(model.sample())
+    tensors = fill_floats_with_non_finite_numbers(model.sample())
     as_binary = target.infer(model.request(tensors, want="binary"))
     names = [
         output.name

@@ -21,7 +21,7 @@ from conformance.checks.ordering.tensors_and_orders import (
     make_tensors,
 )
 from conformance.checks.support.binary_sides import expect_several_tensors, is_refused_as_json_too
-from conformance.checks.support.deployed_models import require_several
+from conformance.checks.support.deployed_models import require_several_inputs
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, block_if, is_met
@@ -93,7 +93,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
 
 def _expect_own_outputs_with_empty_input(target: Target, model: Model) -> None:
     """Expect the correct binary outputs of a deployed model if its second input has no elements."""
-    tensors = make_empty_inputs(target, model, require_several(model)[1].name)
+    tensors = make_empty_inputs(target, model, require_several_inputs(model)[1].name)
     reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary"))
     expect_several_tensors(reply, target, model, tensors, model.find_outputs(tensors), "written")
 

@@ -30,11 +30,11 @@ from conformance.checks.support.binary_sides import (
 )
 from conformance.checks.support.deployed_models import (
     is_binary_misread,
-    is_read_alone,
+    is_input_read_alone,
     is_right_in_name_order,
     mark_not_applicable_if,
     reassign_by_position,
-    require_several,
+    require_several_inputs,
 )
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
@@ -108,7 +108,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
         NotApplicable: for all drawn inputs, the answer does not show the order.
     """
     for salt in range(model.salt, model.salt + MAX_DRAWS):
-        declared = require_several(replace(model, salt=salt))
+        declared = require_several_inputs(replace(model, salt=salt))
         tensors = sort_tensors(declared, order(tuple(tensor.name for tensor in declared)))
         is_declared = tensors == list(declared)
         misread = reassign_by_position(declared, tensors[::-1] if is_declared else tensors)
@@ -125,7 +125,7 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
     declared = model.sample()
     if not is_binary_misread(target, model, declared) or is_right_in_name_order(target, model, declared):
         return False
-    is_alone = all(is_read_alone(target, model, declared, tensor.name) for tensor in declared)
+    is_alone = all(is_input_read_alone(target, model, declared, tensor.name) for tensor in declared)
     return bool(model.binary_inputs) or not is_alone or _are_two_inputs_misread(target, model, declared)
 
 
@@ -185,7 +185,7 @@ def inputs_without_elements_change_no_order(
 
 def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
     """Expect a deployed model to read inputs in reverse order if the first declared input has no elements."""
-    declared = require_several(model)
+    declared = require_several_inputs(model)
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
     full = model.request(declared[::-1], outputs=model.build_outputs_member())
     with (
@@ -220,7 +220,7 @@ def _drop_elements(tensor: Tensor) -> Tensor:
 )
 def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON inputs between binary ones take none of the bytes after the JSON."""
-    declared = require_several(model) if model.is_own_oracle else make_tensors(model)
+    declared = require_several_inputs(model) if model.is_own_oracle else make_tensors(model)
     names = order(tuple(tensor.name for tensor in declared))
     tensors, binary = sort_tensors(declared, names), {*choose(names), *model.binary_inputs}
     sent = [tensor for tensor in tensors if tensor.name in binary]

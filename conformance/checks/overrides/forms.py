@@ -7,7 +7,11 @@ from itertools import cycle, product
 from typing import Any
 
 from conformance.checks.support.binary_sides import expect_several_tensors, is_refused_as_json_too
-from conformance.checks.support.class_expectations import ALSO_WRONG_AS_BYTES, are_strings_written_right, expect_texts
+from conformance.checks.support.class_expectations import (
+    ALSO_WRONG_AS_BYTES,
+    are_strings_written_right,
+    expect_class_strings,
+)
 from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
 from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, is_binary_refused, require_json_outputs
 from conformance.checks.support.empty_inputs import make_empty_inputs
@@ -205,5 +209,5 @@ def classes_under_binary_data_output(target: Target, model: Model, values: Any) 
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
     right = read_texts(ask(target, model, tensors, *wanted), name)
     with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
-        expect_texts(reply, name, right, "CLS-BINARY")
+        expect_class_strings(reply, name, right, "CLS-BINARY")
     return "binary data" if expect(reply).output(name).binary else "JSON"

@@ -11,15 +11,15 @@ from conformance.checks.support.binary_sides import is_right_alone
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     are_different,
-    fill_byte_order_neutral,
     fill_strings,
+    fill_with_byte_order_neutral_values,
     halve_strings,
 )
 from conformance.checks.support.control_sides import (
     Change,
     excuse_nondeterminism,
     find_model_with_alterable_inputs,
-    is_wrong,
+    is_expectation_unmet,
     require_distinguished_inputs,
 )
 from conformance.discovery.deployed_model import encode_raw_body
@@ -170,15 +170,17 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
     Raises:
         Blocked: the answer to simple elements, or to the unchanged input, is wrong as well.
     """
-    model = find_model_with_alterable_inputs(model, fill_byte_order_neutral)
+    model = find_model_with_alterable_inputs(model, fill_with_byte_order_neutral_values)
     _, taken = _expect_served_distinguishably(target, model)
     (changed,) = change([taken])
 
     def is_wrong_unchanged() -> bool:
         """Say whether simple elements, or the input before the change, get a wrong answer."""
-        if is_wrong(lambda: _expect_plain_elements(target, model, taken)):
+        if is_expectation_unmet(lambda: _expect_plain_elements(target, model, taken)):
             return True
-        return are_different([taken], [changed]) and is_wrong(lambda: _expect_right_when_sent(target, model, taken))
+        return are_different([taken], [changed]) and is_expectation_unmet(
+            lambda: _expect_right_when_sent(target, model, taken)
+        )
 
     with block_if(is_wrong_unchanged, "the answer to simple elements or to the unchanged input is also wrong"):
         _expect_right_when_sent(target, model, changed)
@@ -201,7 +203,7 @@ def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply,
 
 def _expect_plain_elements(target: Target, model: Model, tensor: Tensor) -> None:
     """Expect a correct answer for elements that are the same in any byte or dimension order, or for ASCII strings."""
-    (plain,) = fill_strings(fill_byte_order_neutral([tensor]), [b"plain"])
+    (plain,) = fill_strings(fill_with_byte_order_neutral_values([tensor]), [b"plain"])
     _expect_right_when_sent(target, model, plain)
 
 

@@ -21,8 +21,12 @@ from conformance.checks.raw.raw_answers import (
     make_sample,
     send_raw,
 )
-from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike, fill_strings
-from conformance.checks.support.control_sides import Change, is_wrong, make_large_inputs
+from conformance.checks.support.changed_tensors import (
+    fill_floats_with_fractions,
+    fill_floats_with_lookalike,
+    fill_strings,
+)
+from conformance.checks.support.control_sides import Change, is_expectation_unmet, make_large_inputs
 from conformance.checks.support.framing import FRAMING, expect_framed
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
@@ -66,7 +70,7 @@ def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | str
         expect_own_plain_values(target, model)
         return
     if isinstance(body, str):
-        expect_own_values(target, model, lambda tensors: fill_lookalike(tensors, body))
+        expect_own_values(target, model, lambda tensors: fill_floats_with_lookalike(tensors, body))
         return
     reply = target.infer(model.raw(body))
     expect(reply).answered()
@@ -86,7 +90,7 @@ ENCODED = (
     Row("64-kib", ((16384,),), role="cast_int32_fp32"),
     Row("1-mib", ((131072,),), role="identity_int64"),
     Row("own", (None, list), fit=NUMBERS),
-    Row("own-fractions", (None, fill_fractions), fit=FLOATS),
+    Row("own-fractions", (None, fill_floats_with_fractions), fit=FLOATS),
     Row("own-64-kib", (None, "large"), fit=replace(FLOATS, is_variable=True)),
 )
 def body_is_binary_tensor_data(
@@ -124,7 +128,7 @@ def request_of_another_type_is_served(
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
         expect(reply).answered()
         with block_if(
-            lambda: is_wrong(lambda: expect_correct_outputs(target, model, first, tensor)),
+            lambda: is_expectation_unmet(lambda: expect_correct_outputs(target, model, first, tensor)),
             "the answer to the raw request with its usual Content-Type is also wrong",
         ):
             expect_correct_outputs(target, model, reply, tensor)

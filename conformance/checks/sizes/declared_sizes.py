@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from conformance.checks.support.binary_sides import are_equal_inputs_right, is_right_alone
 from conformance.checks.support.deployed_models import (
-    find_sizes,
-    is_read_alone,
+    find_output_sizes,
+    is_input_read_alone,
     is_right_in_name_order,
-    list_half_binary,
+    list_half_binary_outputs,
     require_json_outputs,
-    require_several,
+    require_several_inputs,
 )
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.difference import find_difference
@@ -59,7 +59,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
     """The server gives each binary input as many bytes as its binary_data_size says."""
     if model.is_own_oracle:
         _expect_all_inputs_read(
-            target, model, model.build_salted_inputs(count, model.salt) if count else require_several(model)
+            target, model, model.build_salted_inputs(count, model.salt) if count else require_several_inputs(model)
         )
         return
     strings = Tensor.from_values("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
@@ -70,11 +70,12 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
         return not (
             are_equal_inputs_right(target)
             and all(is_right_alone(target, tensor, "read") for tensor in alone)
-            and _are_equal_sizes_read_right(target, model, binary)
+            and _are_inputs_of_equal_size_read(target, model, binary)
         )
 
     with block_if(
-        is_simpler_request_wrong, "the server also misreads one of these inputs alone, or inputs of eight bytes each"
+        is_simpler_request_wrong,
+        "the server also misreads one of these inputs alone, or a request whose inputs have eight bytes each",
     ):
         _expect_right_booleans(target, model, sample, binary)
 
@@ -84,7 +85,7 @@ def _expect_all_inputs_read(target: Target, model: Model, tensors: Sequence[Tens
     right = model.expected(tensors)
 
     def is_order_or_single_input_wrong() -> bool:
-        alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
+        alone = all(is_input_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
         return not alone or is_right_in_name_order(target, model, tensors)
 
     with block_if(
@@ -101,7 +102,7 @@ def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Te
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
-def _are_equal_sizes_read_right(target: Target, multi: Model, binary: Sequence[str]) -> bool:
+def _are_inputs_of_equal_size_read(target: Target, multi: Model, binary: Sequence[str]) -> bool:
     """Say whether the BOOL output is correct if every binary input has eight bytes.
 
     IN_FP32 replaces IN_BYTES, whose elements have no fixed size.
@@ -148,7 +149,7 @@ def output_without_elements_states_its_size(
     reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
     for name in names:
         output = expect(reply).output(name)
-        _expect_no_findings(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
+        _expect_no_faults(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
         if 0 in (output.shape or ()) and output.binary and output.declared_size != 0:
             field = f"outputs[{output.index}].parameters.binary_data_size"
             raise expect(reply).unmet(f"{field}: 0", str(output.declared_size))
@@ -174,7 +175,7 @@ def _expect_sizes(reply: Reply, model: Model) -> None:
     expectation = expect(reply).free_of("data-missing", "size-not-integer", "size-negative")
     binary = [output for output in reply.answer.outputs if output.binary]
     fills = sum(output.declared_size or 0 for output in binary) == len(reply.body) - reply.answer.json_end
-    sizes = find_sizes(model, model.sample())
+    sizes = find_output_sizes(model, model.sample())
     for output in binary:
         right = sizes.get(output.name) if output.native_size is None else output.native_size
         if output.declared_size != right and not (fills and output.native_size is None):
@@ -184,8 +185,8 @@ def _expect_sizes(reply: Reply, model: Model) -> None:
             )
 
 
-def _expect_no_findings(expectation: Expectation, output: Output, *kinds: str) -> None:
-    """Expect that decoding an output reported no findings of these kinds."""
+def _expect_no_faults(expectation: Expectation, output: Output, *kinds: str) -> None:
+    """Expect an output to have no faults of these kinds, which are keys of `wire.finding.KINDS`."""
     for finding in output.findings:
         if finding.kind in kinds:
             raise expectation.unmet(f"{finding.field}: {finding.expected}", finding.actual)
@@ -202,14 +203,14 @@ FORMS = (
 @check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
 @rows(*FORMS, Row("every-other-output", fit=ANY), Row("every-output", (True,), fit=ANY))
 def binary_output_has_no_data(target: Target, model: Model, is_every: bool = False) -> None:
-    """The server writes no `data` for a binary output, or `data` with the values of its binary data."""
-    listed = [Wanted(spec.name, True) for spec in model.role.outputs] if is_every else list_half_binary(model)
+    """The JSON of a binary output has no `data`, or `data` with the same values as the binary data."""
+    listed = [Wanted(spec.name, True) for spec in model.role.outputs] if is_every else list_half_binary_outputs(model)
     reply = target.infer(model.request(send=model.binary_inputs, outputs=listed))
     outputs = [expect(reply).output(output.name) for output in listed if output.binary_data]
     for output in outputs:
         _expect_same_data(reply, output)
     for output in outputs:
-        _expect_no_findings(expect(reply), output, "data-and-size")
+        _expect_no_faults(expect(reply), output, "data-and-size")
 
 
 def _expect_same_data(reply: Reply, output: Output) -> None:
@@ -243,7 +244,7 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
     outputs = [Wanted(name, want if name in as_json else True) for name in names]
     reply = target.infer(model.request(send=model.binary_inputs, outputs=outputs))
     for name in as_json:
-        _expect_no_findings(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
+        _expect_no_faults(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
 
 
 @check("sizes.json-output-without-elements-has-data", answers="BIN-DATA-WITHOUT-SIZE", role="emit")
@@ -254,4 +255,4 @@ def json_output_without_elements_has_data(target: Target, model: Model, counts: 
     tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
     reply = target.infer(model.request(tensors, send=model.binary_inputs, outputs=model.build_outputs_member()))
     for name in names:
-        _expect_no_findings(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
+        _expect_no_faults(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")

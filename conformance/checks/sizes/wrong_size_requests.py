@@ -1,7 +1,7 @@
 """Requests with a wrong `binary_data_size`, each with one fault.
 
-Where possible, a body has as many bytes as the wrong size states: then the shape contradicts the size, and nothing else
-is wrong. Some sizes are right modulo 2^32 or 2^64, for servers that truncate them.
+Where possible, a body has as many bytes as the wrong size states, so that only the shape contradicts the size. Some
+sizes are right modulo 2^32 or 2^64: they reveal a server that truncates sizes to 32 or 64 bits.
 
 Where possible, a request is made by changing a valid one, so that deployed models can receive it as well.
 """
@@ -214,7 +214,7 @@ def _sample_ascii_inputs(model: Model) -> list[Tensor]:
 def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
     """Return a builder of two requests: a valid one, and the same with extra bytes at the end.
 
-    `send` is the form of all inputs, or the names of the binary inputs.
+    `send` is the form of all inputs (`json` or `binary`), or the names of the binary inputs.
     """
 
     def build_both_requests(model: Model) -> tuple[Message, Message]:
@@ -325,6 +325,7 @@ TRAILING_BYTES = (
 
 
 def _select_bad_message(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
+    """Return a builder of the second message of a pair: the one with extra bytes."""
     return lambda model: make(model)[1]
 
 
@@ -346,7 +347,7 @@ def _make_refusals(requirement: str, entries: Sequence[Entry], tensors: SampleIn
 
 
 def get_sample_inputs(model: Model) -> Sequence[Tensor]:
-    """Return `model.sample()`: the inputs of the request before its sizes were changed."""
+    """Return the sample inputs of a model: the inputs of the valid request whose sizes are changed."""
     return model.sample()
 
 

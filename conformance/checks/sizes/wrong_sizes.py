@@ -21,7 +21,7 @@ from conformance.checks.sizes.wrong_size_requests import (
     make_sample_inputs,
     slice_input_bytes,
 )
-from conformance.checks.support.deployed_models import require_several, to_json
+from conformance.checks.support.deployed_models import require_several_inputs, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
@@ -44,13 +44,13 @@ ASCII = Tensor.from_values("IN_BYTES", "BYTES", ["one", "", "three"])
 Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
 
 
-def _make_several_input_refusal(
+def _make_resized_inputs_refusal(
     fault: str, requirement: str, resize: Resize, tensors: SampleInputs | None = None
 ) -> Refusal:
-    """Return a `Refusal` for a valid request in whose JSON `resize` makes sizes of inputs wrong."""
+    """Return the `Refusal` for a request in which `resize` makes sizes of several inputs wrong."""
 
     def build_request(model: Model) -> Message:
-        sent = require_several(model)
+        sent = require_several_inputs(model)
         request = model.request(sent, outputs=model.build_outputs_member())
         return request.encode_with(lambda document: resize(document["inputs"], sent))
 
@@ -58,13 +58,13 @@ def _make_several_input_refusal(
 
 
 def _move_element(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """Change two sizes so that the last element of the first input counts as part of the second input."""
+    """Change two sizes so that the last element of the first input becomes part of the second input."""
     count = len(slice_input_bytes(sent[0]).last)
     for position, change in ((0, -count), (1, count)):
         inputs[position]["parameters"]["binary_data_size"] += change
 
 
-def _set_size_at(position: int, size: Any) -> Resize:
+def _set_size_at_position(position: int, size: Any) -> Resize:
     return lambda inputs, _: inputs[position].update(parameters={} if size is ABSENT else {"binary_data_size": size})
 
 
@@ -78,15 +78,19 @@ def _write_size_as_string(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) 
 
 
 SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
-    _make_several_input_refusal("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move_element, get_sample_inputs),
-    _make_several_input_refusal("second-input-of-minus-one", "BIN-SIZE-FALSE", _set_size_at(1, -1), get_sample_inputs),
-    _make_several_input_refusal("last-input-beyond-the-body", "BIN-SIZE-FALSE", _set_size_past_body, get_sample_inputs),
-    _make_several_input_refusal("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_size_as_string),
-    _make_several_input_refusal("last-input-without-a-size", "BIN-SIZE-MISSING", _set_size_at(-1, ABSENT)),
+    _make_resized_inputs_refusal("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move_element, get_sample_inputs),
+    _make_resized_inputs_refusal(
+        "second-input-of-minus-one", "BIN-SIZE-FALSE", _set_size_at_position(1, -1), get_sample_inputs
+    ),
+    _make_resized_inputs_refusal(
+        "last-input-beyond-the-body", "BIN-SIZE-FALSE", _set_size_past_body, get_sample_inputs
+    ),
+    _make_resized_inputs_refusal("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_size_as_string),
+    _make_resized_inputs_refusal("last-input-without-a-size", "BIN-SIZE-MISSING", _set_size_at_position(-1, ABSENT)),
 )
 
 
-# --- inputs of one byte for each element -------------------------------------------------------------------------------
+# --- inputs of one byte for each element ------------------------------------------------------------------------------
 
 _ONE_BYTE_DATATYPES = frozenset({"BOOL", "INT8", "UINT8"})
 PACKED_COUNT = 9  # elements: more than a byte has bits
@@ -95,15 +99,17 @@ PACKED_COUNT = 9  # elements: more than a byte has bits
 def _build_resized_request(
     model: Model, datatypes: Collection[str], count: int, encode: Callable[[Tensor], tuple[Any, bytes]]
 ) -> Message:
-    """Return a valid request in which the first input of these datatypes gets the size and bytes from `encode`.
+    """Return a request that is valid except for its first input of these datatypes, which `encode` writes.
+
+    `encode` returns the wrong size and the bytes of the input.
 
     Raises:
-        NotApplicable: the model has no such input, or does not accept exactly `count` elements for it.
+        NotApplicable: no input has one of these datatypes, or the first such input cannot have `count` elements.
     """
     tensors = list(model.build_salted_inputs(count, model.salt))
     position = next((k for k, tensor in enumerate(tensors) if tensor.datatype in datatypes), None)
     if position is None or tensors[position].elements != count:
-        raise NotApplicableError(f"{model.name} accepts no such input of {count} elements")
+        raise NotApplicableError(f"{model.name} accepts no {' or '.join(sorted(datatypes))} input of {count} elements")
     tensor = tensors[position]
     size, data = encode(tensor)
     tensors[position] = Tensor.from_values(tensor.name, "UINT8", np.frombuffer(data, "u1"))
@@ -158,7 +164,7 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
 def bytes_left_over_alter_no_tensor(
     target: Target, model: Model, build_pair: Callable[[Model], tuple[Message, Message]]
 ) -> None:
-    """The server refuses bytes after the last input, or answers as it does without these bytes."""
+    """The server refuses bytes after the last input, or gives the same answer as without these bytes."""
     good, bad = build_pair(model)
     _expect_refused_or_unchanged(target, model, good, bad)
 
@@ -187,8 +193,8 @@ def data_beside_a_size_shifts_no_tensor(
 
 
 def _expect_refused_or_either_value(target: Target, model: Model) -> None:
-    """Send binary data and other `data` for the first input; expect a refusal or the answer for either."""
-    first, *others = require_several(model)
+    """Send an input with binary data and different `data`; expect a refusal, or the answer to one of the two."""
+    first, *others = require_several_inputs(model)
     other_first = replace(model, salt=model.salt + 1).sample()[0]
     request = model.request([first, *others], outputs=model.build_outputs_member())
     bad = request.encode_with(lambda document: document["inputs"][0].update(data=to_json(model, other_first)))
@@ -201,7 +207,7 @@ def _resize_input_at(position: int, size: object) -> Callable[[Model], tuple[Mes
     """Return a builder of two requests: a valid one, and the same with another size for the input at `position`."""
 
     def build_both_requests(model: Model) -> tuple[Message, Message]:
-        request = model.request(require_several(model), outputs=model.build_outputs_member())
+        request = model.request(require_several_inputs(model), outputs=model.build_outputs_member())
         parameters = {} if size is ABSENT else {"binary_data_size": size}
         return request.message(), request.encode_with(
             lambda found: found["inputs"][position].update(parameters=parameters)
@@ -213,8 +219,8 @@ def _resize_input_at(position: int, size: object) -> Callable[[Model], tuple[Mes
 def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
     """Return a builder of two requests: a valid one, and the same with another size for the input `name`.
 
-    `size` is ABSENT to omit the size. `binary` names the binary inputs, in the order of the request. Leave out strings
-    where possible: a server that reads them from a wrong offset notices that.
+    `size` is ABSENT to omit the size. `binary` names the binary inputs, in the order of the request. Where possible, no
+    input is BYTES: a server that reads strings from a wrong offset finds wrong length prefixes and refuses the request.
     """
 
     def build_both_requests(model: Model) -> tuple[Message, Message]:
@@ -255,14 +261,14 @@ def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Mode
 def size_missing_or_of_another_type_alters_no_tensor(
     target: Target, model: Model, build_pair: Callable[[Model], tuple[Message, Message]]
 ) -> str:
-    """The server refuses a size that is missing or of a wrong type, or still answers with the correct tensors."""
+    """The server refuses a size that is missing or of a wrong type, or answers the request with the correct tensors."""
     reply = _expect_refused_or_unchanged(target, model, *build_pair(model))
     return "answered with the same tensors" if reply.succeeded else "refused"
 
 
 @check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY)
 def size_written_with_a_point(target: Target, model: Model) -> str:
-    """The server reads a binary_data_size of 12.0 as 12, or refuses it."""
+    """The server reads a binary_data_size of 12.0 as 12, or refuses the request."""
     plain, with_point = (
         change_size_and_bytes(lambda good: good.size)(model),
         change_size_and_bytes(lambda good: float(good.size))(model),
@@ -283,7 +289,7 @@ def _expect_refused_or_unchanged(
 ) -> Reply:
     """Expect the server to refuse an invalid message, or to answer it with the outputs of the valid message.
 
-    With `output_name`, only this output is compared. The outputs `alternatives` are correct as well.
+    With `output_name`, only this output is compared. An answer with the outputs `alternatives` is correct as well.
     """
     right = target.infer(good)
     if not right.succeeded:
@@ -316,8 +322,8 @@ def _convert_to_tensor(output: Output) -> Tensor:
 @check("sizes.shape-past-all-bodies-is-refused", answers="BIN-SIZE-WRONG")
 @rows(
     *[
-        Row(f"{name}-of-{size}-bytes", (shape, size), role=role, dangerous=has_ended_one)
-        for name, shape, role, size, has_ended_one in (
+        Row(f"{name}-of-{size}-bytes", (shape, size), role=role, dangerous=has_crashed_server)
+        for name, shape, role, size, has_crashed_server in (
             ("2-32-by-2-32", [2**32, 2**32], "rank2", 0, True),
             ("2-32-by-2-32", [2**32, 2**32], "rank2", 4, False),
             ("2-63-by-2", [2**63, 2], "rank2", 0, True),
@@ -332,6 +338,6 @@ def _convert_to_tensor(output: Output) -> Tensor:
     ],
 )
 def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
-    """The server refuses a shape with more elements than any body holds, also if their number overflows 32 or 64 bits."""
+    """The server refuses a shape with more elements than any body holds, even if the number overflows 32 or 64 bits."""
     message = build_with_size(size, bytes(range(1, size + 1)), shape)(model)
     expect_refusal(target, model, message, f"the shape {list(shape)} with {size} bytes of data")

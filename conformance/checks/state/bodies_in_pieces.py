@@ -15,7 +15,7 @@ from conformance.checks.state.request_forms import (
     make_form_request,
     make_form_row,
     require_http_1_1,
-    require_raw,
+    require_raw_answered,
 )
 from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.control_sides import make_large_inputs
@@ -100,7 +100,7 @@ def _find_binary_data_offset(message: Message) -> int:
 
 
 def _split_every_16_bytes(message: Message) -> Sequence[int]:
-    """Return offsets that split the JSON into pieces of 16 bytes; longer ones if there were more than `MAX_PIECES`."""
+    """Return offsets that split the JSON into pieces of 16 bytes, or into longer pieces if `MAX_PIECES` limits them."""
     return range(16, message.json_length, max(16, message.json_length // MAX_PIECES))
 
 
@@ -192,7 +192,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, split: SplitReque
     """The server reads the whole body of a request, wherever TCP segments split the body."""
     message, tensors = split.build(model)
     if split.form == "raw":
-        require_raw(target, model, message)
+        require_raw_answered(target, model, message)
     reply = target.send_in_pieces(message, split.find_offsets(message))
     expect_correct_outputs(target, reply, model.expected(tensors), "HTTP-SEGMENTS")
 
@@ -209,7 +209,7 @@ def chunked_body_is_decoded(target: Target, model: Model, split: SplitRequest) -
 def _expect_read_or_declined(
     target: Target, model: Model, form: AnyForm, reply: Reply, tensors: Sequence[Tensor]
 ) -> str:
-    """Expect the server to read a chunked request or to refuse it, and return which.
+    """Expect the server to read a chunked request or to refuse it; return a note that says what it did.
 
     The server may refuse JSON only with status 411, and binary data with any status of a refusal.
     """
@@ -259,7 +259,7 @@ def _choose_split_offset(message: Message) -> int:
     ]
 )
 def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm, chunks: ChunkFormat) -> str:
-    """The server ignores chunk extensions, and reads chunk sizes with capital digits and leading zeros."""
+    """The server ignores chunk extensions, and reads chunk sizes with capital letters and leading zeros."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
     reply = target.send_in_pieces(message, [_choose_split_offset(message)], chunks=chunks, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)
@@ -268,7 +268,7 @@ def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm,
 @check("state.trailers-are-passed-over", answers=("HTTP-CHUNKED-TRAILER", "HTTP-CHUNKED"))
 @rows(*[make_form_row(form, form, fits=form == "json") for form in FORMS])
 def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> None:
-    """The server answers a chunked request with trailer fields as it answers one without."""
+    """The server gives a chunked request the same answer with and without trailer fields."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
     message = message.with_header("Trailer", ", ".join(name for name, _ in TRAILERS.trailers))
     place = _choose_split_offset(message)

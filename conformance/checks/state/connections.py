@@ -130,7 +130,7 @@ def _extract_status_and_name(reply: Reply) -> tuple[int | None, object]:
 
 
 def _is_connection_closed(reply: Reply) -> bool:
-    """Say whether the server closed the connection instead of answering; it may do so."""
+    """Say whether the server closed the connection instead of answering, which is allowed."""
     return reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
 
 
@@ -222,8 +222,8 @@ def _make_good_json_request(model: Model, salt: int) -> Message:
     return make_salted_request(model, "json", ELEMENT_COUNT, salt).message()
 
 
-def _build_with_extra_header(name: str, value: str, path: str | None = None) -> MessageBuilder:
-    """Return a builder of a request without body, with one more header."""
+def _build_empty_request_with_header(name: str, value: str, path: str | None = None) -> MessageBuilder:
+    """Return a builder of a request that has no body, but one additional header."""
     return lambda model: _make_empty_request(model, path).with_header(name, value)
 
 
@@ -231,8 +231,8 @@ def _make_empty_request(model: Model, path: str | None = None, method: str = "PO
     return Message(path or model.infer_path, (("Content-Type", JSON),), method=method)
 
 
-def _build_with_path(path: str) -> MessageBuilder:
-    """Return a builder of a request without body to a path."""
+def _build_empty_request_to(path: str) -> MessageBuilder:
+    """Return a builder of a request to this path, without a body."""
     return lambda model: _make_empty_request(model, path)
 
 
@@ -240,18 +240,18 @@ INFER_UNKNOWN_MODEL = "/v2/models/nobody_has_this_model/infer"
 
 # Requests that servers refuse by their headers alone, or answer without reading the body.
 REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
-    "unknown-model": _build_with_path(INFER_UNKNOWN_MODEL),
+    "unknown-model": _build_empty_request_to(INFER_UNKNOWN_MODEL),
     "unknown-version": lambda model: _make_empty_request(model, f"/v2/models/{model.name}/versions/87654/infer"),
-    "unknown-path": _build_with_path("/v2/there/is/nothing/here"),
+    "unknown-path": _build_empty_request_to("/v2/there/is/nothing/here"),
     "put": lambda model: _make_empty_request(model, method="PUT"),
     "post-to-metadata": lambda model: _make_empty_request(model, model.path),
-    "inference-header-negative": _build_with_extra_header(INFERENCE_HEADER, "-1"),
-    "inference-header-no-number": _build_with_extra_header(INFERENCE_HEADER, "many"),
-    "inference-header-past-the-end": _build_with_extra_header(INFERENCE_HEADER, "99999999"),
-    "unknown-coding": _build_with_extra_header("Content-Encoding", "no-such-coding"),
-    "unknown-content-type": _build_with_extra_header("Content-Type", "image/png"),
-    "unknown-expectation": _build_with_extra_header("Expect", "a-miracle"),
-    "go-ahead-not-waited-for": _build_with_extra_header("Expect", "100-continue", INFER_UNKNOWN_MODEL),
+    "inference-header-negative": _build_empty_request_with_header(INFERENCE_HEADER, "-1"),
+    "inference-header-no-number": _build_empty_request_with_header(INFERENCE_HEADER, "many"),
+    "inference-header-past-the-end": _build_empty_request_with_header(INFERENCE_HEADER, "99999999"),
+    "unknown-coding": _build_empty_request_with_header("Content-Encoding", "no-such-coding"),
+    "unknown-content-type": _build_empty_request_with_header("Content-Type", "image/png"),
+    "unknown-expectation": _build_empty_request_with_header("Expect", "a-miracle"),
+    "go-ahead-not-waited-for": _build_empty_request_with_header("Expect", "100-continue", INFER_UNKNOWN_MODEL),
     "no-json": _make_empty_request,
 }
 # More than servers read of a body before they give up; HTTP parsers skip empty lines before a request.
@@ -266,8 +266,9 @@ FOR_ANY_MODEL = (
 PADDED_NAMES = ("unknown-model", "unknown-path", "no-json")
 
 
-def _find_row_fit(identity: str) -> Fit | None:
-    return JSON_MODELS if identity in FOR_ANY_MODEL else None
+def _find_row_fit(row_id: str) -> Fit | None:
+    """Return the deployed models on which a row also runs; None for no deployed model."""
+    return JSON_MODELS if row_id in FOR_ANY_MODEL else None
 
 
 def _make_unread_body_rows() -> list[Row]:
@@ -284,9 +285,9 @@ def _make_unread_body_rows() -> list[Row]:
     return [
         *short,
         *[
-            Row(identity, (REFUSED_BY_HEAD[name], LONG_PADDING, False), fit=_find_row_fit(identity))
+            Row(row_id, (REFUSED_BY_HEAD[name], LONG_PADDING, False), fit=_find_row_fit(row_id))
             for name in PADDED_NAMES
-            for identity in (f"{name}-400-KB-before-it",)
+            for row_id in (f"{name}-400-KB-before-it",)
         ],
     ]
 
@@ -312,9 +313,9 @@ def body_is_never_the_next_request(
 def _expect_next_requests_right(
     target: Target, model: Model, message: Message, requirement: str, chunked: bool = False
 ) -> str:
-    """Send a message and two valid requests on one connection; expect correct answers to these, or a closed connection.
+    """Send a message and two valid requests on one connection; expect correct answers to the valid requests.
 
-    Return whether the connection was kept or closed.
+    The server may close the connection instead. Return a note that says whether it closed or kept the connection.
     """
     good = [_make_good_json_request(model, salt) for salt in (1, 2)]
     replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())

@@ -59,7 +59,7 @@ def _expect_encoded_answer(target: Target, model: Model, form: AnyForm, length: 
     found = reply.header("Content-Encoding") or "not compressed"
     if not is_accepted(reply, coding):
         raise UnmetError(
-            f"the coding {coding}, or no coding", escape_text(found, 60), reply, requirement="HTTP-CODING-ACCEPTED"
+            f"the content coding {coding}, or none", escape_text(found, 60), reply, requirement="HTTP-CODING-ACCEPTED"
         )
     return found
 
@@ -67,7 +67,7 @@ def _expect_encoded_answer(target: Target, model: Model, form: AnyForm, length: 
 @check("state.gzip-request-is-decoded-or-refused", answers="HTTP-CODING-I")
 @rows(*CODED_ROWS)
 def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, length: int) -> str:
-    """The server decodes a gzip request, or refuses it; it never reads compressed bytes as tensors."""
+    """The server decodes or refuses a gzip request; it never reads compressed bytes as tensors."""
     return _expect_decoded_or_refused(
         target, model, send_answered_request(target, model, form, length), "gzip", chunked=False
     )
@@ -142,7 +142,7 @@ def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyF
 def _expect_decoded_or_refused(
     target: Target, model: Model, plain: SaltedRequest, coding: str, *, chunked: bool
 ) -> str:
-    """Send a request in a content coding, expect the server to decode it or to refuse it, and return which."""
+    """Send a request in a content coding; expect the server to decode or refuse it; return a note that says which."""
     message, expected = plain
     sent = _encode_body(message, coding)
     places = (len(sent.body) // 3,)
@@ -151,13 +151,13 @@ def _expect_decoded_or_refused(
         expect_alive(target, model)
         return f"refused with {reply.status}"
 
-    def is_wrong_without_coding() -> bool:
+    def is_wrong_without_content_coding() -> bool:
         return chunked and not is_met(
             lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN_CHUNKS)).tensors(expected)
         )
 
     with block_if(
-        is_wrong_without_coding, "the same request in chunks without a content coding also gets a wrong answer"
+        is_wrong_without_content_coding, "the same request in chunks without a content coding also gets a wrong answer"
     ):
         expect(reply, "HTTP-CODING-I").tensors(expected)
     return "decoded"
@@ -170,7 +170,7 @@ EXTRA_MEMBER_BYTES: Mapping[AnyForm, bytes] = {"json": b" x", "binary": b"\0"}
 @check("state.second-gzip-member-is-not-dropped", answers="HTTP-CODING-I")
 @rows(*[make_form_row(form, form, fits=form == "json") for form in EXTRA_MEMBER_BYTES])
 def second_gzip_member_is_not_dropped(target: Target, model: Model, form: AnyForm) -> None:
-    """The server reads every member of a gzip body, or refuses it."""
+    """The server reads every member of a gzip body, or refuses the request."""
     message, _ = send_answered_request(target, model, form, 5)
     spoiled = message.with_body(message.body + EXTRA_MEMBER_BYTES[form])
     if not target.send(spoiled, fresh=True).is_refusal:

@@ -14,7 +14,7 @@ from conformance.checks.state.request_forms import (
     make_form_row,
     make_salted_request,
     make_salted_tensors,
-    require_raw,
+    require_raw_answered,
 )
 from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
@@ -111,7 +111,7 @@ def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyFo
     expected = [model.expected(tensors) for tensors in (large, small)]
     messages = [_build_message_in_form(model, tensors, form) for tensors in (large, small)]
     if form == "raw":
-        require_raw(target, model, messages[1])
+        require_raw_answered(target, model, messages[1])
     for message, right in zip(messages, expected, strict=True):
         expect_correct_outputs(target, target.send(message), right, "OIP-ISOLATION")
 
@@ -203,9 +203,10 @@ def _find_distinguishable_inputs(model: Model, length: int) -> tuple[list[Tensor
 
 
 def _make_similar_inputs(model: Model, length: int, last_element: int) -> list[Tensor]:
-    """Return inputs that end with `last_element`.
+    """Return inputs that differ from inputs with another `last_element`.
 
-    Inputs of up to `SMALL_COUNT` elements use it as their salt, so that every element differs.
+    Up to `SMALL_COUNT` elements, all elements are derived from `last_element`. In longer inputs, only the last element
+    differs.
     """
     if length <= SMALL_COUNT:
         return model.build_salted_inputs(length, last_element)
@@ -261,13 +262,13 @@ _ENCODINGS: Mapping[str, ChunkFormat | None] = {"chunks": PLAIN_CHUNKS, "segment
 def bodies_in_turns_keep_apart(
     target: Target, model: Model, form: AnyForm, chunks: ChunkFormat | None, length: int
 ) -> str:
-    """The server does not mix up bodies that arrive piece by piece on several connections at the same time."""
+    """The server does not mix up bodies whose pieces arrive alternately on several connections."""
     numbers = range(CONNECTION_COUNT)
     require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k in numbers))
     messages = [make_form_request(model, form, length, k)[0] for k in numbers]
     offsets = range(PIECE_BYTES, max(len(message.body) for message in messages), PIECE_BYTES)
     if form == "raw":
-        require_raw(target, model, messages[0])
+        require_raw_answered(target, model, messages[0])
     if chunks and not target.send_in_pieces(messages[0], offsets, chunks=chunks).succeeded:
         raise NotApplicableError("the server refuses the same request in chunks when it is sent alone")
     for k, reply in enumerate(target.send_interleaved(messages, offsets, chunks=chunks)):
@@ -400,7 +401,7 @@ def _expect_right_when_alone(target: Target, model: Model, name: str) -> None:
     if name == "gzip" and not reply.succeeded:
         raise NotApplicableError("the server accepts no compressed request")
     if name == "raw":
-        require_raw(target, model, reply.exchange.message)
+        require_raw_answered(target, model, reply.exchange.message)
     try:
         request_form.expect(reply, model, tensors)
     except UnmetError as unmet:

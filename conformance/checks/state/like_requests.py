@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw
+from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw_answered
 from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.datatypes import KIB
 from conformance.checks.support.deployed_models import require_distinct_answers
@@ -26,8 +26,8 @@ Judge = Callable[[Reply], object]
 JudgedMessage = tuple[Message, Judge]
 
 
-def _expect_outputs(*tensors: Tensor, form: str = "") -> Judge:
-    """Return a function that expects a reply to have these outputs, in `form` unless `form` is empty."""
+def _make_outputs_judge(*tensors: Tensor, form: str = "") -> Judge:
+    """Return a function that expects these outputs in a reply; if `form` is not empty, it expects them in this form."""
 
     def judge_reply(reply: Reply) -> None:
         expectation = expect(reply).tensors(tensors)
@@ -52,7 +52,7 @@ def _expect_large_inputs_told_apart(target: Target, model: Model, form: AnyForm)
     require_distinct_answers(model, tensors, others)
     pair = [_build_judged_message(model, form, each) for each in (tensors, others)]
     if form == "raw":
-        require_raw(target, model, pair[0][0])
+        require_raw_answered(target, model, pair[0][0])
     _expect_requests_told_apart(target, pair)
 
 
@@ -63,7 +63,7 @@ def _build_judged_message(model: Model, form: AnyForm, tensors: Sequence[Tensor]
         message = model.request(tensors, send="json").message()
     else:
         message = model.request(tensors, want="binary").message()
-    return message, _expect_outputs(*model.expected(tensors))
+    return message, _make_outputs_judge(*model.expected(tensors))
 
 
 def _build_pair_with_other_element(model: Model, form: AnyForm, count: int, position: int) -> list[JudgedMessage]:
@@ -152,10 +152,12 @@ def _make_long_inputs(model: Model) -> Sequence[Tensor]:
     return model.sample() if model.is_own_oracle else [model.tensor([100 + k % 100 for k in range(LONG_COUNT)])]
 
 
-def _build_pair_of_output_forms(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
+def _build_pair_with_other_output_form(
+    model: Model, is_first_binary: bool, is_second_binary: bool
+) -> list[JudgedMessage]:
     """Return two requests with the same long inputs and different forms of the first output.
 
-    Each flag says whether its request asks for binary data; otherwise the request leaves the form to the default, JSON.
+    Each flag says whether one request asks for binary data; without the flag, the request gets the default form, JSON.
     """
     name = model.role.outputs[0].name
     right = [tensor for tensor in model.expected(_make_long_inputs(model)) if tensor.name == name]
@@ -164,13 +166,13 @@ def _build_pair_of_output_forms(model: Model, first: bool, second: bool) -> list
             model.request(
                 _make_long_inputs(model), send="json", outputs=[RequestedOutput(name, binary or ABSENT)]
             ).message(),
-            _expect_outputs(*right, form="binary" if binary else "json"),
+            _make_outputs_judge(*right, form="binary" if binary else "json"),
         )
-        for binary in (first, second)
+        for binary in (is_first_binary, is_second_binary)
     ]
 
 
-def _build_pair_of_class_counts(model: Model) -> list[JudgedMessage]:
+def _build_pair_with_other_class_count(model: Model) -> list[JudgedMessage]:
     """Return two requests with the same long inputs, for one class and for two."""
     name = model.role.outputs[0].name
     return [
@@ -178,17 +180,19 @@ def _build_pair_of_class_counts(model: Model) -> list[JudgedMessage]:
             model.request(
                 _make_long_inputs(model), send="json", outputs=[RequestedOutput(name, classification=count)]
             ).message(),
-            _expect_class_count(name, count),
+            _make_class_count_judge(name, count),
         )
         for count in (1, 2)
     ]
 
 
-def _expect_class_count(name: str, count: int) -> Judge:
+def _make_class_count_judge(name: str, count: int) -> Judge:
+    """Return a function that expects this number of classes in each ranking of the output `name`."""
+
     def judge_reply(reply: Reply) -> None:
         found = expect(reply).output(name).shape
         if found is None or found[-1:] != (count,):
-            raise UnmetError(f"{name} with {count} classes", format_shape(found), reply)
+            raise UnmetError(f"{name} with {count} as the last dimension", format_shape(found), reply)
 
     return judge_reply
 
@@ -200,8 +204,8 @@ def _build_binary_and_raw_pair(model: Model) -> list[JudgedMessage]:
     raw = model.raw(binary_message.body)
     everything = [model.tensor(list(binary_message.body))]
     return [
-        (binary_message, _expect_outputs(*model.expected(tensors))),
-        (raw, _expect_outputs(*model.expected(everything))),
+        (binary_message, _make_outputs_judge(*model.expected(tensors))),
+        (raw, _make_outputs_judge(*model.expected(everything))),
     ]
 
 
@@ -209,18 +213,18 @@ def _build_binary_and_raw_pair(model: Model) -> list[JudgedMessage]:
 @rows(
     Row(
         "json-then-binary",
-        (lambda m: _build_pair_of_output_forms(m, False, True),),
+        (lambda m: _build_pair_with_other_output_form(m, False, True),),
         role="identity_uint8",
         needs=BINARY,
         fit=JSON,
     ),
     Row(
         "binary-then-json",
-        (lambda m: _build_pair_of_output_forms(m, True, False),),
+        (lambda m: _build_pair_with_other_output_form(m, True, False),),
         role="identity_uint8",
         needs=BINARY,
     ),
-    Row("one-class-then-two", (_build_pair_of_class_counts,), role="identity_int32", needs=CLASSES),
+    Row("one-class-then-two", (_build_pair_with_other_class_count,), role="identity_int32", needs=CLASSES),
     Row("framed-then-raw", (_build_binary_and_raw_pair,), role="identity_uint8", needs=(*BINARY, *RAW)),
 )
 def another_wish_for_the_same_tensors_is_seen(
@@ -269,10 +273,10 @@ def _keep_request_valid(request: InferRequest) -> Message:
 
 
 def _add_unknown_output(request: InferRequest) -> Message:
-    def edit(document: dict[str, Any]) -> None:
+    def add_output(document: dict[str, Any]) -> None:
         document.setdefault("outputs", []).append({"name": "NO_SUCH_OUTPUT"})
 
-    return request.encode_with(edit)
+    return request.encode_with(add_output)
 
 
 def _rename_last_input(request: InferRequest) -> Message:
@@ -304,7 +308,7 @@ DEPLOYED_FITS: Mapping[str, Fit] = {
 
 
 def _make_option_rows() -> Iterator[Row]:
-    """Yield three rows for each option: with a valid request, and with two invalid ones of different faults."""
+    """Yield three rows for each option: one with a valid request, and two with requests that are refused."""
     answered, *refused = CHANGES
     for number, (option, (build_request, needs)) in enumerate(OPTION_REQUESTS.items()):
         for outcome in (answered, *[refused[(3 - number + position) % len(refused)] for position in range(2)]):

@@ -33,7 +33,7 @@ def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
 
 
 def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
-    """Expect the correct outputs for the request of a salt, and not the id of another request.
+    """Expect the correct outputs for the request made from `salt`, and not the id of another request.
 
     An answer that declines the request because of load or size is not judged.
     """
@@ -48,7 +48,7 @@ def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, sal
 def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
     """Expect an answer to contain these tensors; after a failure, send the request again, alone and in one piece.
 
-    If the second answer is correct, any fault in the first breaks `requirement`.
+    If the second answer is correct, any fault in the first answer breaks `requirement`.
 
     Raises:
         Unmet: the answer is wrong.
@@ -119,14 +119,14 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
     message, tensors = make_form_request(model, form, length, 1)
     expected = model.expected(tensors)
     if form == "raw":
-        require_raw(target, model, message)
+        require_raw_answered(target, model, message)
     with block_if(lambda: True, "the answer to the same request without the property under test is wrong"):
         expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
     return message, expected
 
 
-def require_raw(target: Target, model: Model, message: Message) -> None:
-    """Require an answer to a raw request to a deployed model.
+def require_raw_answered(target: Target, model: Model, message: Message) -> None:
+    """Require that a deployed model does not refuse raw requests; `message` is such a request.
 
     Raises:
         NotApplicable: the server refuses the request; the metadata do not tell whether a refusal is allowed.

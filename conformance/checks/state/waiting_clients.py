@@ -40,7 +40,7 @@ USUAL_VALUE, OTHER_CASE_VALUE = "100-continue", "100-Continue"
     make_form_row("binary-512KiB", "binary", 128 * 1024, USUAL_VALUE),
 )
 def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm, length: int, value: str) -> str:
-    """The server answers a request with `Expect: 100-continue` as it answers one without."""
+    """The server gives a request the same answer with and without `Expect: 100-continue`."""
     message, expected = send_answered_request(target, model, form, length)
     reply = target.send(message.with_header("Expect", value))
     if reply.status == EXPECTATION_FAILED:
@@ -75,13 +75,13 @@ def go_ahead_comes_without_the_body(
     if chunks and not reply.succeeded:
         require_http_1_1(target, reply)
 
-    def is_wrong_without_expect() -> bool:
+    def is_wrong_without_expect_header() -> bool:
         return chunks is not None and not is_met(
             lambda: expect(target.send_in_pieces(message, (), chunks=chunks)).tensors(expected)
         )
 
     with (
-        block_if(is_wrong_without_expect, "the same request in chunks without Expect also gets a wrong answer"),
+        block_if(is_wrong_without_expect_header, "the same request in chunks without Expect also gets a wrong answer"),
         attribute_to("HTTP-EXPECT"),
     ):
         expect(reply).tensors(expected)
@@ -103,6 +103,7 @@ def _make_large_tensor(model: Model) -> Tensor:
 
 
 def _make_slow_reader_row(form: AnyForm, role: str) -> Row:
+    """Return a row named for the form in which it sends its large tensor."""
     return Row(form, (form,), role=role, needs=NEEDS[form])
 
 
@@ -121,7 +122,7 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
         message = model.request([tensor], send=form, want="binary" if form == "binary" else None).message()
     expected = model.expected([tensor])
 
-    def is_wrong_without_delay() -> bool:
+    def is_wrong_for_prompt_reader() -> bool:
         return not is_met(lambda: expect(target.send(message)).tensors(expected))
 
     reply = target.send_and_read_late(message)  # no control request first: these exchanges are large in recordings
@@ -130,7 +131,7 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
             f"the server refuses a request of {len(message.body)} bytes: {escape_text(reply.outcome())}"
         )
     with (
-        block_if(is_wrong_without_delay, "the same answer is also wrong if the client reads at once"),
+        block_if(is_wrong_for_prompt_reader, "the same answer is also wrong if the client reads at once"),
         attribute_to("HTTP-SLOW-READER"),
     ):
         expect(reply).tensors(expected)

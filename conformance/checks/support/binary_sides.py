@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from conformance.checks.support.deployed_models import is_written_alone
+from conformance.checks.support.deployed_models import is_output_written_alone
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
 from conformance.roles.corner_values import PALINDROMES
@@ -34,7 +34,8 @@ SIDES: dict[Side, dict[str, Any]] = {
 def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, through_json: bool | None = None) -> None:
     """Expect a reply to contain the outputs that the model computes from these inputs.
 
-    `through_json`: see `find_difference`.
+    `through_json` says whether the values were sent as JSON, which permits a tolerance. None means that the outputs in
+    JSON were.
     """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.expected(tensors)
@@ -44,7 +45,7 @@ def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, thro
 def expect_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> None:
-    """Send tensors with binary data in the directions that `side` names in `SIDES`, and expect correct outputs.
+    """Send tensors, with binary data in the directions that `SIDES` lists for `side`, and expect correct outputs.
 
     `outputs` lists the requested outputs; pass it if their order matters. Inputs that JSON cannot represent are always sent
     as binary data.
@@ -70,9 +71,9 @@ def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tenso
 def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
     """Expect correct outputs as `expect_side` does, for values that a server may change when it reads or writes JSON.
 
-    If the outputs are wrong, the same tensors are sent and requested as JSON. If that answer is correct, the fault is
-    in the binary data. If that answer is wrong as well, the server changes these values in JSON. Then an exchange with
-    binary data in both directions decides.
+    If the outputs are wrong, the same tensors are sent and requested as JSON. If the JSON answer is correct, the fault
+    is in the binary data. If the JSON answer is wrong as well, the server changes these values in JSON, and an exchange
+    with binary data in both directions decides.
     """
     try:
         expect_side(target, model, tensors, side)
@@ -121,7 +122,7 @@ def _is_answer_at_fault(target: Target, model: Model, tensors: Sequence[Tensor])
 
 
 def _keep_json_elements(tensor: Tensor) -> Any:
-    """Return the elements of a tensor that JSON can carry, followed by ordinary elements."""
+    """Return only the elements of a tensor that JSON can carry, and add a few ordinary elements."""
     if tensor.datatype == "BYTES":
         return [item.decode(errors="ignore").encode() for item in tensor.array] + ["é猫😀".encode()]
     return [*tensor.array[np.isfinite(tensor.array)], 1.5, -2.25] if tensor.array.dtype.kind == "f" else tensor.array
@@ -144,7 +145,7 @@ def expect_special_side(
     Raises:
         Blocked: the outputs for the plain tensors are wrong as well, so the property is not the cause.
     """
-    reason = f"{plain[0].datatype} elements without that property also give wrong outputs"
+    reason = f"{plain[0].datatype} elements without the property under test also give wrong outputs"
     with block_if(lambda: not is_side_right(target, model, plain, side), reason):
         expect_side(target, model, tensors, side)
 
@@ -194,15 +195,17 @@ def _expect_written_alone(
     """Require that each output, up to `MAX_OUTPUTS`, is right as the only binary output.
 
     Raises:
-        Blocked: one of these outputs is wrong; `unmet` is the cause.
+        Blocked: one of these outputs is wrong; the error contains `unmet`, the failure of the original request.
     """
-    wrong = [tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_written_alone(target, model, inputs, tensor)]
+    wrong = [
+        tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_output_written_alone(target, model, inputs, tensor)
+    ]
     if wrong:
         raise BlockedError(f"{', '.join(wrong)} is also wrong as the only binary output", unmet)
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
-    """Say whether the identity model of a datatype returns a flattened tensor of this datatype unchanged.
+    """Say whether the identity model for the tensor's datatype returns the flattened tensor unchanged.
 
     Return True if the server has no such model.
     """
@@ -216,7 +219,8 @@ def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
 def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
     """Say whether the server handles these tensors correctly in three simpler exchanges with binary data.
 
-    The exchanges are: the tensors in both directions, the first tensor flattened, and a matrix sent to `weighted_sum`.
+    The first exchange sends these tensors as binary data in both directions. The second sends only the first tensor,
+    flattened. The third sends a matrix to `weighted_sum`.
     """
     weighted_sum = target.model("weighted_sum")
     return (

@@ -1,7 +1,7 @@
 """Change the inputs of a deployed model: simplify the values, or apply the mistake of a faulty server.
 
-Integers stay within the range of the original input and floats have ordinary magnitudes: an index beyond a lookup table
-can crash a model. An input that cannot be changed within these limits stays as it is.
+Integers stay within the range of the original input, since an index outside a lookup table can crash a model. Floats
+have ordinary magnitudes. An input that cannot be changed within these limits stays as it is.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def fill_with_one_element(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [_fill_with_greatest_number(tensor) for tensor in tensors]
 
 
-def fill_byte_order_neutral(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return each tensor filled with one value, which reads the same in either byte order for FP32 and FP64.
+def fill_with_byte_order_neutral_values(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return each tensor filled with one value; an FP32 or FP64 value has the same bytes in either byte order.
 
-    Integers become 0 if 0 lies within the range of the tensor. All others are filled as in `fill_with_one_element`.
+    Integers become 0 if 0 lies within the range of the tensor. Other tensors are filled as in `fill_with_one_element`.
     """
-    return [_fill_byte_order_neutral(tensor) for tensor in tensors]
+    return [_fill_with_byte_order_neutral_value(tensor) for tensor in tensors]
 
 
 def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with the bytes of each FP32 and FP64 element swapped, as a big-endian server reads them.
 
-    The tensor from `plain` replaces a tensor of another datatype, and a tensor in which a swapped element is larger
-    than `MAX_ORDINARY` or not a number.
+    The tensor of the same position in `plain` replaces each tensor of another datatype. It also replaces a tensor in
+    which a swapped element is larger than `MAX_ORDINARY` or not a number.
     """
     return [_swap_float_bytes(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
 
@@ -109,8 +109,8 @@ def fill_strings(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tens
     ]
 
 
-def fill_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
-    """Return the tensors with every FP32 and FP64 input filled with a number from `LOOKALIKES`, by name."""
+def fill_floats_with_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
+    """Return the tensors with every FP32 and FP64 input filled with the number that `LOOKALIKES` lists under `name`."""
     octets = LOOKALIKES[name]
     return [
         _replace_elements(each, np.resize(np.frombuffer(octets[each.datatype], flat.dtype), flat.size))
@@ -120,8 +120,8 @@ def fill_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
     ]
 
 
-def fill_fractions(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with FP32 and FP64 inputs filled with numbers between 1 and 2 that need full precision."""
+def fill_floats_with_fractions(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with FP32 and FP64 inputs filled with fractions between 1 and 2 that use all bits."""
     return [
         _replace_elements(each, _make_fractions(flat)) if each.datatype in WIDE_FLOATS else each
         for each, flat in _flatten_tensors(tensors)
@@ -132,7 +132,7 @@ def _make_fractions(flat: Array) -> Array:
     return np.asarray((1 + (np.arange(flat.size) + 1) % 7 / 7.3).astype(flat.dtype))
 
 
-def fill_subnormals(tensors: Sequence[Tensor]) -> list[Tensor]:
+def fill_floats_with_subnormals(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with different subnormal numbers."""
     return [
         _replace_elements(each, _make_fractions(flat) * np.finfo(flat.dtype).tiny / 4)
@@ -142,7 +142,7 @@ def fill_subnormals(tensors: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def fill_zeros(tensors: Sequence[Tensor]) -> list[Tensor]:
+def fill_floats_with_zeros(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with zeros."""
     return [
         _replace_elements(each, np.zeros_like(flat)) if each.datatype in WIDE_FLOATS else each
@@ -150,7 +150,7 @@ def fill_zeros(tensors: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def fill_large(tensors: Sequence[Tensor]) -> list[Tensor]:
+def fill_floats_with_large_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with numbers above 2^53, which JSON can carry."""
     return [
         _replace_elements(each, (_make_fractions(flat) * LARGE_NUMBER).astype(flat.dtype))
@@ -160,7 +160,7 @@ def fill_large(tensors: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def fill_non_finite(tensors: Sequence[Tensor]) -> list[Tensor]:
+def fill_floats_with_non_finite_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with NaN and both infinities."""
     return [
         _replace_elements(each, np.resize(np.array([np.nan, np.inf, -np.inf], flat.dtype), flat.size))
@@ -170,7 +170,7 @@ def fill_non_finite(tensors: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def round_off(tensors: Sequence[Tensor]) -> list[Tensor]:
+def round_floats(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 elements rounded to FP16, and FP64 elements rounded to FP32."""
     return [
         _replace_elements(each, flat.astype(f"<f{flat.itemsize // 2}").astype(flat.dtype))
@@ -198,7 +198,7 @@ def _fill_with_greatest_number(tensor: Tensor) -> Tensor:
     )
 
 
-def _fill_byte_order_neutral(tensor: Tensor) -> Tensor:
+def _fill_with_byte_order_neutral_value(tensor: Tensor) -> Tensor:
     flat = tensor.array.reshape(-1)
     if tensor.datatype in _BYTE_ORDER_NEUTRAL:
         return _replace_elements(tensor, np.resize(_BYTE_ORDER_NEUTRAL[tensor.datatype], flat.size))

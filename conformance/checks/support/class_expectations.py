@@ -1,4 +1,4 @@
-"""Expectations on the strings that describe classes: that they arrive unchanged, and that their labels are right."""
+"""Expectations on the strings that describe classes: the server writes them unchanged and with the right labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALSO_WRONG_AS_BYTES = "the same strings are also wrong as binary data in an outp
 def are_strings_written_right(target: Target, right: Sequence[str], found: Output | None) -> bool:
     """Say whether identity models return these strings unchanged as binary data, as a vector and as a matrix.
 
-    The matrix has the shape of `found`; it is left out if that shape does not fit.
+    The matrix has the shape of `found`; if the strings do not fit this shape, only the vector is tested.
     """
     octets = [text.encode("utf-8", "surrogateescape") for text in right]
     rank2_model = target.model("rank2_bytes")
@@ -42,14 +42,14 @@ def are_strings_written_right(target: Target, right: Sequence[str], found: Outpu
     return is_right_alone(target, Tensor.from_values("INPUT", "BYTES", octets), "written")
 
 
-def expect_texts(
+def expect_class_strings(
     reply: Reply, name: str, right: Sequence[str], requirement: str | None = None, *, is_near: bool = False
 ) -> None:
     """Expect the only output of an answer to contain exactly these strings, as binary data or as JSON.
 
-    `is_near`: scores may differ within the tolerance for repeated answers of one model.
+    With `is_near`, scores may differ as much as they may in two answers of one model to the same request.
     """
-    if is_near and _are_near(found := read_texts(reply, name), right):
+    if is_near and _are_classes_near(found := read_texts(reply, name), right):
         right = found
     expected = f"{_format_class_texts(right)}, as in the answer without binary_data"
     if expect(reply).output(name).binary:
@@ -61,7 +61,7 @@ def expect_texts(
         raise UnmetError(expected, _format_class_texts(read_texts(reply, name)), reply, requirement=requirement)
 
 
-def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
+def _are_classes_near(found: Sequence[str], right: Sequence[str]) -> bool:
     """Say whether two lists of strings describe the same classes, with scores equal within tolerance."""
     pairs = [
         (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
@@ -181,7 +181,10 @@ def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, min_ra
                 ranks.setdefault(entry.index, set()).add(rank)
                 if known != entry.label:
                     wanted, found = (quoted(label) if label else "none" for label in (known, entry.label))
-                    expected, actual = f"label {wanted} of index {entry.index}, as in another class", f"label {found}"
+                    expected, actual = (
+                        f"label {wanted} of index {entry.index}, which another class with this index has",
+                        f"label {found}",
+                    )
                     raise UnmetError(expected, actual, case.reply, requirement="CLS-LABEL")
     return {index: label for index, label in labels.items() if len(ranks[index]) >= min_ranks}
 

@@ -1,10 +1,10 @@
 """Request classes, parse them leniently from an answer, and compare them with the expected scores.
 
-Classes are read as strings even if their datatype, shape or format is wrong: a fault then fails only the checks on that
-fault.
+Classes are read as strings even if their datatype, shape or format is wrong. So a wrong datatype fails only the checks
+of datatypes.
 
-Classes are compared with the expected scores first. If classes and scores differ, they may do so because the server
-misreads its inputs. The classes are therefore compared once more, with the scores of an answer without classification.
+Classes are compared with the expected scores first. If they differ, the server may have misread its inputs. The classes
+are therefore also compared with the scores of an answer without classification.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: RequestedOutput, send: Form = "json") -> Reply:
-    """Send these inputs and request these outputs, with `classification` or without; see `request_classes`."""
+    """Send a request with these inputs and requested outputs; if it is refused, act as `request_classes` does."""
     return request_classes(target, model.request(tensors, send=send, outputs=outputs))
 
 
@@ -91,8 +91,8 @@ def read_texts(reply: Reply, name: str) -> list[str]:
         ]
     if not found:
         datatype, shape = escape_text(output.datatype, 20), format_shape(output.shape)
-        actual = f"{escape_text(name, 60)} {datatype} with {shape}, without strings"
-        raise UnmetError(f"{name} as classes, which are strings", actual, reply, requirement=PARAMETER_REQUIREMENT)
+        actual = f"{escape_text(name, 60)} {datatype} with {shape}, which contains no strings"
+        raise UnmetError(f"{name} with strings that describe classes", actual, reply, requirement=PARAMETER_REQUIREMENT)
     return found
 
 
@@ -118,25 +118,27 @@ def expect_each_class_once(reply: Reply, model: Model, right: Tensor) -> None:
     """
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_be_classified_by_row(right) else 1
-    batch = items if model.role.batching or (items > 1 and _has_repeats(listed)) else 1  # indices count within an item
+    batch = (
+        items if model.role.batching or (items > 1 and _has_repeated_index(listed)) else 1
+    )  # indices count within an item
     available = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
     if len(listed) != available * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {describe_count(available)}" + (
+        expected = f"a refusal, or {describe_class_count(available)}" + (
             f" for each of {batch} batch items" if batch > 1 else ""
         )
-        raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)
+        raise UnmetError(expected, f"{describe_class_count(len(listed))} under {format_shape(shape)}", reply)
     for part in (listed[k * available : (k + 1) * available] for k in range(batch)):
-        if _has_repeats(part):
+        if _has_repeated_index(part):
             raise UnmetError(f"{available} different indices", describe_classes(part), reply)
 
 
-def _has_repeats(listed: Sequence[ClassText]) -> bool:
+def _has_repeated_index(listed: Sequence[ClassText]) -> bool:
     return len({entry.index for entry in listed}) < len(listed)
 
 
-def describe_count(count: int) -> str:
-    """Return a count with its unit, such as "2 classes"."""
+def describe_class_count(count: int) -> str:
+    """Return a number of classes with the noun, such as "2 classes" or "1 class"."""
     return f"{count} class{'' if count == 1 else 'es'}"
 
 
@@ -278,7 +280,7 @@ class ClassifiedAnswer:
         """The expected number of classes for each batch item."""
         return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
 
-    def require_order(self) -> None:
+    def require_unsorted_scores(self) -> None:
         """Require scores that are not in descending order, so that their ranking differs from their index order.
 
         Raises:
@@ -323,7 +325,7 @@ class ClassifiedAnswer:
             )
 
     def _request_server_scores(self) -> Scores | None:
-        """Return the scores that the server returns without classification; None if shape or dtype are wrong.
+        """Return the scores that the server returns without classification; None if their shape or datatype is wrong.
 
         If the server refuses a request for JSON, which has no infinities, the output is requested as binary data.
         """
@@ -357,7 +359,7 @@ def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool
 def _decode_bytes_elements(data: bytes, *, keep_complete: bool) -> list[str]:
     """Decode the BYTES elements in `data`.
 
-    If the last element is incomplete, return the complete elements with `keep_complete`, otherwise an empty list.
+    If the last element is incomplete, `keep_complete` decides: return the complete elements, or an empty list.
     """
     size, end = strings.PREFIX.size, 0
     found = []

@@ -38,7 +38,7 @@ def derive_salt(name: str) -> int:
 
 
 def derive_model_name(name: str) -> str:
-    """Return the name of a row's model."""
+    """Return the name of the model that a row requests, which contains a checksum of the row's id."""
     return f"model_{crc32(name.encode()):08x}"
 
 
@@ -85,7 +85,7 @@ def to_raw_grpc_row(row: Row) -> Row:
     return to_grpc_row(replace(row, values=(replace(inference, forms=("binary",)), *rest)))
 
 
-def is_json(inference: Inference) -> bool:
+def has_json_output(inference: Inference) -> bool:
     """Say whether any output is requested as JSON (typed contents over gRPC), which may round floats."""
     return any(item.form == "json" for item in inference.outputs or ())
 
@@ -93,9 +93,10 @@ def is_json(inference: Inference) -> bool:
 def get_unread_requirement(client: Client, inference: Inference) -> str | None:
     """Return the requirement to report if the client raises an error; None means the requirement of the row.
 
-    A gRPC client may not support typed contents: then CLIENT-READS-FORM is unmet.
+    If a gRPC client fails on an output in typed contents, it may not support typed contents: CLIENT-READS-FORM is
+    reported.
     """
-    return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
+    return "CLIENT-READS-FORM" if client.is_over_grpc and has_json_output(inference) else None
 
 
 def expect_scripted_answer_read(
@@ -126,9 +127,9 @@ def block_if_unread(
     """Block the row if an expectation in the `with` block fails and the client cannot read a plain answer either.
 
     The plain answers have the same outputs and no unusual features; rows of CLIENT-READS-VALUES judge such answers.
-    Each answer contains one output with `one_output_each`, or if the forms of outputs differ.
+    With `one_output_each`, or if the forms of outputs differ, each plain answer contains one output.
 
-    A failure attributed to a requirement other than `unread` is not about reading outputs, and never blocks.
+    A failure of a requirement other than `unread` is not about reading outputs, and never blocks the row.
 
     Raises:
         Blocked: the client does not read the plain answer.
@@ -147,7 +148,7 @@ def block_if_unread(
 
 
 def expect_request_sent(
-    client: Client, inference: Inference, own: Collection[str], not_received: str = SENDS_VALUES
+    client: Client, inference: Inference, judged: Collection[str], not_received: str = SENDS_VALUES
 ) -> None:
     """Run an inference and expect the client to send the correct request.
 
@@ -156,21 +157,21 @@ def expect_request_sent(
     Args:
         client: the client under test.
         inference: the inference that the client performs.
-        own: the requirements that the row judges.
-        not_received: the requirement to report if a plain request arrives, but not this one.
+        judged: the ids of the requirements that the row judges.
+        not_received: the requirement to report if a plain request arrives, but the request of this inference does not.
 
     Raises:
         Blocked: the client sends no plain request in the forms of this inference.
-        Unmet: the request breaks a requirement, or only this request did not arrive.
+        Unmet: the request breaks a requirement, or does not arrive although a plain request does.
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):
-        expect_correct_requests(observation, own, not_received)
+        expect_correct_requests(observation, judged, not_received)
 
 
 @contextmanager
 def block_if_unsent(client: Client, observation: Observation) -> Iterator[None]:
-    """Block the row if no request arrived, and the client sends no plain request in one of the forms either.
+    """Block the row if no request arrived, and the client also sends no plain request in a form of the inputs.
 
     Rows of CLIENT-SENDS-VALUES judge plain requests.
 
@@ -193,7 +194,7 @@ def _is_plain_request_sent(client: Client, observation: Observation, form: Form)
 
 
 def is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
-    """Say whether the client reads these outputs in a plain answer, all in the form of the first requested output."""
+    """Say whether the client reads these outputs in a plain answer, where all have the form of the first output."""
     named = {item.name for item in outputs}
     own = inference.outputs and tuple(item for item in inference.outputs if item.name in named)
     plain = make_control_inference(replace(inference, outputs=own))
@@ -244,9 +245,9 @@ def list_request_requirements(inference: Inference) -> tuple[str, ...]:
     return tuple(name for name, applies in found.items() if applies)
 
 
-def make_sending_row(name: str, inference: Inference, own: Sequence[str] = ()) -> Row:
-    """Return a row that judges the request of an inference, by `own` and by `list_request_requirements`."""
-    requirements = tuple(dict.fromkeys((*own, *list_request_requirements(inference))))
+def make_sending_row(name: str, inference: Inference, judged: Sequence[str] = ()) -> Row:
+    """Return a row that judges a request by the requirements `judged` and those of `list_request_requirements`."""
+    requirements = tuple(dict.fromkeys((*judged, *list_request_requirements(inference))))
     return Row(name, (inference, requirements), answers=requirements)
 
 

@@ -59,15 +59,15 @@ def expect_read(
     Raises:
         NotApplicable: JSON carries no input of these datatypes, or the model gives the same answer to `tensors` and
             `misread`.
-        Blocked: the answer to `plain` is wrong as well, or the answer with only the inputs of other datatypes as binary
-            data.
+        Blocked: the answer to `plain` is wrong as well, or the answer is wrong if only inputs of other datatypes are
+            binary data.
     """
     names = [
         tensor.name for tensor in tensors if tensor.datatype in datatypes and tensor.name not in model.binary_inputs
     ]
     if not names:
         raise NotApplicableError(
-            f"JSON cannot represent such an input of {model.name}, so no control request shows the correct answer"
+            f"no control request is possible: JSON cannot represent the inputs of {model.name} with a tested datatype"
         )
     require_distinguished_inputs(model, tensors, misread)
     with block_if(
@@ -86,7 +86,7 @@ def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
     try:
         model.find_outputs(tensors)
     except BlockedError as error:
-        raise NotApplicableError(f"{model.name} gives no readable answer to such inputs: {error}") from None
+        raise NotApplicableError(f"{model.name} gives no readable answer to the inputs of this row: {error}") from None
 
 
 def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor]:
@@ -115,7 +115,7 @@ def make_other_inputs(model: Model) -> list[Tensor]:
 
 
 def find_model_with_alterable_inputs(model: Model, change: Change, length: int | None = None) -> Model:
-    """Return the model with a salt whose sample inputs `change` alters; the model itself if no salt has such inputs."""
+    """Return a copy of the model whose salt gives sample inputs that `change` alters; else the model itself."""
     models = [replace(model, salt=(model.salt + increment) % 256) for increment in range(MAX_DRAWS)]
     draws = (
         (drawn, drawn.sample() if length is None else drawn.build_salted_inputs(length, drawn.salt)) for drawn in models
@@ -124,7 +124,7 @@ def find_model_with_alterable_inputs(model: Model, change: Change, length: int |
 
 
 def find_alterable_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
-    """Return inputs that `change` alters, for the first of a few salts; the inputs of the first salt if there are none.
+    """Return inputs that `change` alters; several salts are tried, and the first one is used if none gives such inputs.
 
     Args:
         model: a deployed model.
@@ -142,7 +142,7 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
         NotApplicable: the model gives the same answer to both, so a correct answer would prove nothing.
     """
     if not model.can_distinguish(tensors, misread):
-        raise NotApplicableError(f"{model.name} gives the same answer to inputs that are read correctly and wrongly")
+        raise NotApplicableError(f"{model.name} gives the same answer whether its inputs are read correctly or wrongly")
 
 
 def _expect_correct_outputs(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
@@ -178,15 +178,15 @@ def excuse_nondeterminism(target: Target, expected: Sequence[Tensor]) -> Iterato
 def _are_other_inputs_wrong(
     target: Target, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
-    """Say whether the answer is wrong for `plain`, or if only the inputs that are not in `names` are binary data."""
+    """Say whether the answer to `plain` is wrong, or the answer if only inputs outside `names` are binary data."""
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.binary_inputs)]
     if others and not is_met(lambda: _expect_correct_outputs(target, model, tensors, others)):
         return True
-    return plain is not None and is_wrong(lambda: _expect_correct_outputs(target, model, plain, names))
+    return plain is not None and is_expectation_unmet(lambda: _expect_correct_outputs(target, model, plain, names))
 
 
-def is_wrong(expectation: Callable[[], object]) -> bool:
-    """Say whether an expectation is unmet; False if the model does not accept the inputs."""
+def is_expectation_unmet(expectation: Callable[[], object]) -> bool:
+    """Say whether an expectation is unmet; return False if the model does not accept the inputs."""
     try:
         return not is_met(expectation)
     except NotApplicableError:
@@ -210,7 +210,7 @@ def expect_written(
         apply_fault: changes elements as the fault under test does, or undoes this change; None if any difference counts
             as the fault.
         datatypes: the datatypes of the outputs that are requested as binary data.
-        free_of: kinds of findings that no answer may have.
+        free_of: kinds of faults that no answer may have: keys of `wire.finding.KINDS`.
 
     Raises:
         NotApplicable: JSON carries no output of these datatypes, or `apply_fault` changes no output.
@@ -222,7 +222,7 @@ def expect_written(
             with excuse_nondeterminism(target, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
-            if apply_fault is not None and not _is_wrong_by_fault(right, reply, apply_fault):
+            if apply_fault is not None and not _is_wrong_as_described(right, reply, apply_fault):
                 raise BlockedError(
                     f"{right.name} is wrong for another reason than the fault under test", unmet
                 ) from None
@@ -242,17 +242,17 @@ def _find_changed_outputs(
     found = [right for right in expected if right.datatype in datatypes and right.name not in model.binary_outputs]
     if not found:
         raise NotApplicableError(
-            f"JSON cannot represent such an output of {model.name}, so no control request shows the correct output"
+            f"no control request is possible: JSON cannot represent the outputs of {model.name} with a tested datatype"
         )
     changed = [
         right for right in found if apply_fault is None or not np.array_equal(apply_fault(right.array), right.array)
     ]
     if not changed:
-        raise NotApplicableError(f"the outputs of {model.name} are the same with and without the fault")
+        raise NotApplicableError(f"the outputs of {model.name} are the same with and without the fault under test")
     return changed[:MAX_OUTPUTS]
 
 
-def _is_wrong_by_fault(right: Tensor, reply: Reply, apply_fault: ArrayChange) -> bool:
+def _is_wrong_as_described(right: Tensor, reply: Reply, apply_fault: ArrayChange) -> bool:
     output = reply.answer.output(right.name) if reply.succeeded else None
     if output is None or output.array is None or output.array.shape != right.shape:
         return False

@@ -25,7 +25,7 @@ _MAX_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many pairs of values some steps cover, and how many pairs are possible."""
+    """The number of pairs of values that some steps cover, and the number of possible pairs."""
 
     met: int
     possible: int
@@ -35,39 +35,40 @@ class Coverage:
         return f"{self.met} of {self.possible} pairs ({self.met / max(1, self.possible):.1%})"
 
 
-class Space:
-    """The space of all steps over some axes.
+class StepSpace:
+    """All steps that are possible with some axes.
 
-    Values are numbered across all axes; a set of values is an integer bit mask, which makes counting fast.
+    Each value of each axis has a number. A set of values is an integer in which the bits with these numbers are
+    set, which makes counting fast.
     """
 
     def __init__(
-        self, axes: Mapping[str, Sequence[str]], excluded: IsExcluded, heavy: Callable[[str, str], bool]
+        self, axes: Mapping[str, Sequence[str]], is_excluded: IsExcluded, is_heavy: Callable[[str, str], bool]
     ) -> None:
         """Build the space.
 
         Args:
             axes: axis -> its values, the neutral one first.
-            excluded: see `IsExcluded`.
-            heavy: says whether a value makes a step slow; such a value is used only if it adds new pairs.
+            is_excluded: see `IsExcluded`.
+            is_heavy: says whether a value makes a step slow; such a value is used only if it adds new pairs.
         """
         self._named = [(axis, value) for axis, values in axes.items() for value in values]
         number = {named: k for k, named in enumerate(self._named)}
         self._axes = [[number[axis, value] for value in values] for axis, values in axes.items()]
         self._axis_of = [axis for axis in self._axes for _ in axis]
-        self._light = [not heavy(*named) for named in self._named]
+        self._light = [not is_heavy(*named) for named in self._named]
         self._meets = [0] * len(self._named)
         for one, other in combinations(self._axes, 2):
             for v, w in ((v, w) for v in one for w in other):
-                if not excluded(*self._named[v], *self._named[w]):
+                if not is_excluded(*self._named[v], *self._named[w]):
                     self._meets[v] |= 1 << w
                     self._meets[w] |= 1 << v
 
     def exclude_impossible_pairs(self) -> None:
         """Exclude each pair that leaves some third axis without a compatible value: no step can contain it.
 
-        `build_array` otherwise finds out by trying, which takes seconds if axes are short. Excluded pairs change the
-        array.
+        Otherwise `build_array` finds these pairs only by trying to build steps, which takes seconds if axes have few
+        values. Excluding the pairs first can give another array.
         """
         masks = [(axis[0], _make_mask(axis)) for axis in self._axes]
         last = None
@@ -84,8 +85,8 @@ class Space:
         random = Random(seed)  # noqa: S311 - the steps have to be reproducible
         missing, impossible = list(self._meets), 0
         steps: list[Step] = []
-        while (first := self._find_most_missing(missing)) is not None:
-            other = _find_lowest(missing[first])
+        while (first := self._find_value_with_most_missing_pairs(missing)) is not None:
+            other = _find_lowest_bit(missing[first])
             found = self._build_candidates([first, other], missing, random)
             if not found:
                 missing[first] &= ~(1 << other)
@@ -107,7 +108,7 @@ class Space:
         met = {pair for step in steps for pair in combinations(sorted(number[item] for item in step.items()), 2)}
         return Coverage(len(met), possible)
 
-    def _find_most_missing(self, missing: Sequence[int]) -> int | None:
+    def _find_value_with_most_missing_pairs(self, missing: Sequence[int]) -> int | None:
         """Return the number of the value with the most uncovered pairs; None if all pairs are covered."""
         most = max(range(len(missing)), key=lambda v: missing[v].bit_count())
         return most if missing[most] else None
@@ -143,7 +144,7 @@ class Space:
         return chosen
 
 
-def _find_lowest(mask: int) -> int:
+def _find_lowest_bit(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
@@ -152,7 +153,7 @@ def _make_mask(values: Sequence[int]) -> int:
 
 
 def _count_new_pairs(values: Sequence[int], missing: Sequence[int]) -> int:
-    """Return twice the number of pairs of these values that are not yet covered."""
+    """Return twice the number of uncovered pairs of these values; only comparisons use the result."""
     met = _make_mask(values)
     return sum((missing[v] & met).bit_count() for v in values)
 

@@ -18,14 +18,15 @@ from conformance.wire.tensor import Tensor
 
 Names = tuple[str, ...]
 
-NO_BINARY_REQUEST = "the server answers no binary request"
+NO_BINARY_REQUEST = "the server answers no request with binary data"
 
 
 def require_json(model: Model) -> None:
     """Require that JSON can carry every input and output of a deployed model.
 
     Raises:
-        NotApplicable: JSON cannot represent every tensor of the deployed model. The model of a role always passes.
+        NotApplicable: JSON cannot represent every tensor of the deployed model. This function never raises for the
+            model of a role.
     """
     if model.is_own_oracle and not model.is_json_capable:
         raise NotApplicableError(f"JSON cannot represent every tensor of {model.name}")
@@ -43,7 +44,7 @@ def require_json_outputs(model: Model) -> Names:
     return names
 
 
-def require_several(model: Model) -> tuple[Tensor, ...]:
+def require_several_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return the sample inputs of a model, and require at least two.
 
     Raises:
@@ -77,14 +78,14 @@ def require_no_lookup_table(model: Model) -> None:
         raise NotApplicableError(f"{model.name} may use integers as table indices")
 
 
-def list_half_binary(model: Model) -> list[RequestedOutput]:
-    """Return all outputs, with every other output requested as binary data, and all that JSON cannot represent."""
+def list_half_binary_outputs(model: Model) -> list[RequestedOutput]:
+    """Return all outputs; every other one, and each one that JSON cannot represent, is requested as binary data."""
     names = [spec.name for spec in model.role.outputs]
     return [RequestedOutput(name, k % 2 == 0 or name in model.binary_outputs) for k, name in enumerate(names)]
 
 
-def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return output name -> expected size in bytes; empty if the suite cannot predict the outputs."""
+def find_output_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
+    """Return output name -> expected size in bytes; an empty mapping if the suite cannot predict the outputs."""
     try:
         return {tensor.name: tensor.size for tensor in model.expected(tensors)}
     except NotApplicableError:
@@ -103,11 +104,11 @@ def reassign_by_position(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> 
     return [Tensor(own.name, own.datatype, own.shape, other.array) for own, other in pairs]
 
 
-def _is_within_range(tensor: Tensor, own: Tensor) -> bool:
-    """Say whether the integers of a tensor lie within the range of `own`; True for other datatypes."""
-    if tensor.datatype not in INTEGERS or not own.elements:
+def _is_within_range(tensor: Tensor, other: Tensor) -> bool:
+    """Say whether the integers of a tensor lie within the range of another tensor; True for other datatypes."""
+    if tensor.datatype not in INTEGERS or not other.elements:
         return True
-    return bool(own.array.min() <= tensor.array.min() and tensor.array.max() <= own.array.max())
+    return bool(other.array.min() <= tensor.array.min() and tensor.array.max() <= other.array.max())
 
 
 @contextmanager
@@ -147,7 +148,7 @@ def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) 
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
-def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
+def is_input_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
     """Say whether the server answers correctly if only the input `name` is binary data.
 
     Inputs that JSON cannot represent are always binary data.
@@ -156,7 +157,7 @@ def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name:
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
-def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
+def is_output_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
     """Say whether the server returns the correct output if only this output is requested, as binary data."""
     request = model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))
@@ -168,7 +169,7 @@ MisreadInputs = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence[Tensor]:
-    """Return inputs that get another answer if a server misreads them.
+    """Return inputs that get another answer if a server misreads them as `misread` describes.
 
     Raises:
         NotApplicable: for all sets of inputs that were tried, the model gives the same answer to the misread inputs.

@@ -154,9 +154,9 @@ ANSWERS: tuple[Row, ...] = (
 
 
 def expect_only_listed_outputs(reply: Reply, listed: Sequence[str]) -> None:
-    """Expect the answer to contain each of these outputs once, and no other output (OIP-OUTPUTS-ONLY).
+    """Expect the answer to contain each listed output once, and no other output (OIP-OUTPUTS-ONLY).
 
-    Callers check first that no output is missing.
+    Callers check first that no listed output is missing.
     """
     found = list(reply.answer.names())
     if sorted(found) != sorted(listed):
@@ -184,7 +184,7 @@ _OPTIONAL = ("id", "model_version", "versions", "parameters", "data")
 
 
 def _list_document_parts(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the document and its outputs, each with the prefix of its member paths."""
+    """Yield the document and its outputs, each after the prefix of its members' paths, such as `outputs[0].`."""
     if isinstance(document, dict):
         yield "", document
         outputs = document.get("outputs")

@@ -35,7 +35,7 @@ from conformance.wire.tensor import Tensor
 def expect_classes(model: Model, reply: Reply, output: Expected, *, is_shape_advised: bool = True) -> None:
     """Expect the classes of an output, in order; the first difference decides which requirement is unmet.
 
-    `is_shape_advised`: also expect that a model without batching adds no batch dimension, which is only advice.
+    With `is_shape_advised`, also give the advice that a model without batching should add no batch dimension.
     """
     right = output.classes or ()
     found = expect(reply, "CLS-PARAMETER").output(output.name)
@@ -63,7 +63,7 @@ def _raise_difference(reply: Reply, expected: str, actual: str, requirement: str
     raise UnmetError(escape_text(expected, 120), escape_text(actual, 120), reply, requirement=requirement)
 
 
-def _attribute_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
+def _attribute_class(text: str, expected: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
     """Return the requirement that one class breaks, or None if the class is right.
 
     A class that is right but at the wrong rank breaks CLS-HIGHEST.
@@ -72,14 +72,14 @@ def _attribute_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedC
         found = class_texts.parse(text)
     except class_texts.ClassTextError:
         return "CLS-FORMAT"
-    value, index = class_texts.is_same_value(found.value, wanted.value), found.index == wanted.index
+    value, index = class_texts.is_same_value(found.value, expected.value), found.index == expected.index
     if not index and any((item.index, float(item.value)) == (found.index, float(found.value)) for item in right):
         return "CLS-HIGHEST"
     if not (value and index):
         return "CLS-INDEX" if value else "CLS-VALUE" if index else "CLS-HIGHEST"
-    if found.label == wanted.label:
+    if found.label == expected.label:
         return None
-    return "CLS-LABEL" if wanted.label is not None else "CLS-NO-LABEL"
+    return "CLS-LABEL" if expected.label is not None else "CLS-NO-LABEL"
 
 
 def _format_class(right: ExpectedClass) -> str:
@@ -157,7 +157,7 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
 
 
 def _list_simpler_requests(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield simpler requests than that of a case: a description, and a function that sends the request.
+    """Yield requests that are simpler than the request of a case: a description, and a function that sends it.
 
     The function raises `UnmetError` if the answer is wrong.
     """
@@ -172,7 +172,7 @@ def _list_simpler_requests(case_request: _CaseRequest) -> Iterator[tuple[str, Ca
 
 
 def _list_simpler_classifications(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield requests for each classification that a case combines, in the same form as `_list_simpler_requests`."""
+    """Yield requests for each classification that a case combines: pairs as in `_list_simpler_requests`."""
     first, tensor = case_request.classified[0], case_request.tensors[0]
     count = first.shape[-1]
     for k in range(tensor.shape[0] if case_request.model.role.batching else 0):
@@ -211,7 +211,10 @@ _ALL_REQUIREMENTS = {
 
 
 def _find_added_feature(case_request: _CaseRequest) -> tuple[str, set[str]]:
-    """Return the requirement on the feature that simpler requests lack, and the requirements that it replaces."""
+    """Return the requirement on the feature that simpler requests lack, and the requirements that it replaces.
+
+    If a failure has one of these requirements, it is reported under the requirement on the feature instead.
+    """
     if case_request.is_binary:
         return "CLS-BINARY", _ALL_REQUIREMENTS
     for requirement, replaced in (

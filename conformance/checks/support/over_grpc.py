@@ -44,7 +44,7 @@ def expect_correct_outputs(reply: Reply, model: Model, tensors: Sequence[Tensor]
     """Expect a reply to contain the outputs that the model computes from these inputs.
 
     Over gRPC, floats must be exact in both forms, except those of deployed models. If the answer must show how the
-    server read the inputs, get them from `choose_revealing_inputs`.
+    server read the inputs, pass inputs from `choose_revealing_inputs`.
     """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.find_outputs(tensors)
@@ -73,7 +73,7 @@ def choose_revealing_inputs(
 def expect_same_answer_as_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
     """Expect a call with inputs in one form to get the same outputs as a request over HTTP; return the reply.
 
-    If HTTP gives no answer, compare with a call in the other form.
+    If HTTP gives no answer, compare with a call whose inputs have the other form of contents.
 
     Raises:
         Unmet: the answers over gRPC and HTTP differ, or HTTP gives no answer and the call is refused.
@@ -189,7 +189,7 @@ def make_faulty_call(
         edit: puts the fault into the message of a valid request.
         send: the form of the inputs in that request.
         classes: the number of classes that the request asks for; None for no classification.
-        body: changes the serialized message.
+        body: changes the bytes of the serialized message.
         unknown: see `Refusal.unknown`.
         fit: see `Refusal.fit`.
     """
@@ -205,26 +205,26 @@ def make_faulty_call(
     return Refusal(fault, requirement, role, build_call, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
 
 
-# --- edits: changes of a ModelInferRequest -----------------------------------------------------------------------------
+# --- changes of a ModelInferRequest -----------------------------------------------------------------------------------
 
 
 def chain_edits(*edits: Edit) -> Edit:
-    """Return an edit that applies several edits in order."""
+    """Return a function that applies several changes to a call, in order."""
 
-    def edit(request: Pb) -> None:
+    def change_call(request: Pb) -> None:
         for one in edits:
             one(request)
 
-    return edit
+    return change_call
 
 
 def set_shape(*shape: int) -> Edit:
-    """Return an edit that gives the first input another shape."""
+    """Return a function that gives the first input of a call another shape."""
 
-    def edit(request: Pb) -> None:
+    def change_shape(request: Pb) -> None:
         request.inputs[0].shape[:] = shape
 
-    return edit
+    return change_shape
 
 
 def cut_raw_contents(request: Pb) -> None:
@@ -238,23 +238,23 @@ def lengthen_raw_contents(request: Pb) -> None:
 
 
 def set_raw_contents(*entries: bytes) -> Edit:
-    """Return an edit that replaces raw_input_contents by these entries."""
+    """Return a function that replaces the raw_input_contents of a call by these entries."""
 
-    def edit(request: Pb) -> None:
+    def replace_raw_contents(request: Pb) -> None:
         request.raw_input_contents[:] = entries
 
-    return edit
+    return replace_raw_contents
 
 
 def set_typed_contents(field: str, *values: Any) -> Edit:
-    """Return an edit that replaces the typed contents of the first input by these values, in the field `field`."""
+    """Return a function that replaces the typed contents of the first input by these values in the field `field`."""
 
-    def edit(request: Pb) -> None:
+    def replace_typed_contents(request: Pb) -> None:
         request.inputs[0].ClearField("contents")
         getattr(request.inputs[0].contents, field).extend(values)
 
-    return edit
+    return replace_typed_contents
 
 
 def change_nothing(_: Pb) -> None:
-    """Leave the request unchanged."""
+    """Leave the call unchanged; use this if `body` contains the fault."""

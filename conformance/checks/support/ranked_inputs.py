@@ -1,8 +1,8 @@
 """Choose inputs for classification; for a deployed model, the inputs whose scores detect the most faults.
 
-Scores that are not in descending order reveal a server that does not sort them. Scores that all differ reveal a wrong
-index. If the first dimension of an output may be a batch dimension, one batch item is requested, so that the ranking is
-the same with and without batching. The checks on batches request several items.
+Scores that are not in descending order reveal a server that does not sort classes by score. Scores that all differ
+reveal a wrong index. If the first dimension of an output may be a batch dimension, the inputs contain one batch item,
+so that the ranking is the same with and without batching. The checks of batches send several items.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1) -> Case:
     """Return inputs, and the expected output `name` for these inputs.
 
-    The first input has these `values`. Without values, several sets of inputs are tried: best are scores that are not
-    in descending order, then scores that all differ. Inputs that may be a batch have `items` batch items, if the model
-    accepts that number.
+    The first input has these `values`. Without values, several sets of inputs are tried. Inputs whose scores are not in
+    descending order are preferred, and among these, inputs whose scores all differ. Inputs that may be a batch have
+    `items` batch items, if the model accepts that number.
 
     Raises:
         NotApplicable: no set of inputs gives an output with elements that can be ranked.
@@ -103,14 +103,14 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
         NotApplicable: no inputs give equal scores.
     """
     name, drawn = model.find_classifiable_outputs()[0], list(model.draw_several())
-    for tensors in ([_fill_with_first(tensor) for tensor in drawn[0]], *drawn):
+    for tensors in ([_fill_with_first_element(tensor) for tensor in drawn[0]], *drawn):
         output = find_output(model, tensors, name)
         if is_classifiable(output) and _has_ties(output):
             return tuple(tensors)
     raise NotApplicableError(f"{model.name} returns no equal scores")
 
 
-def _fill_with_first(tensor: Tensor) -> Tensor:
+def _fill_with_first_element(tensor: Tensor) -> Tensor:
     elements = np.resize(tensor.array.reshape(-1)[:1], tensor.shape)
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
 
@@ -122,14 +122,15 @@ def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
         NotApplicable: the model refuses these inputs, or its output for these inputs cannot be ranked.
     """
     tensors = tuple(
-        _negate_every_other(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample()
+        _negate_every_other_element(tensor) if tensor.datatype in ("FP32", "FP64") else tensor
+        for tensor in model.sample()
     )
     if not is_classifiable(find_output(model, tensors, model.find_classifiable_outputs()[0])):
         raise NotApplicableError(f"{model.name} returns no scores for negative inputs")
     return tensors
 
 
-def _negate_every_other(tensor: Tensor) -> Tensor:
+def _negate_every_other_element(tensor: Tensor) -> Tensor:
     elements = tensor.array.reshape(-1).copy()
     elements[::2] *= -1
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements.reshape(tensor.shape))

@@ -1,4 +1,4 @@
-"""Describe requests that a server has to refuse; `errors` and `grpc_calls` also judge the form of the refusals."""
+"""Describe requests that a server has to refuse; `errors` and `grpc_calls` also judge how it refuses them."""
 
 from __future__ import annotations
 
@@ -112,5 +112,5 @@ def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
 
 
 def make_refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
-    """Return a row for each refusal, or only for the refusals under these requirements if any are given."""
+    """Return a row for each refusal; if requirements are given, only for the refusals that one of them demands."""
     return [refusal.make_row() for refusal in refusals if not requirements or refusal.requirement in requirements]

@@ -105,7 +105,10 @@ class _TrialLimiter:
         self._waits_left = MAX_WAITS
 
     def __call__(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Run a trial; return the failure of the last step, or None if it passes or no trials or waits are left."""
+        """Run a trial; return the failure of the last step, or None if this step passes.
+
+        Return None without a trial after `MAX_TRIALS` trials, or after `MAX_WAITS` trials that timed out.
+        """
         self._trials_left -= 1
         if self._trials_left < 0 or self._waits_left == 0:
             return None

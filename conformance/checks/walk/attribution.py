@@ -67,7 +67,8 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
 def _are_only_binary_classes_wrong(found: MinimalFailure, remaining: Step) -> bool:
     """Say whether classes are wrong only as binary data.
 
-    Shrinking tries JSON first: if binary data are left, the classes are right as JSON.
+    Shrinking replaces binary data by JSON if the step still fails. So if the shrunk step still requests binary data,
+    the classes are right as JSON.
     """
     if found.step["classes"] == "none" or remaining.get("want") != "binary" or not _is_answered(found.unmet):
         return False
@@ -106,9 +107,10 @@ def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
 
 
 def find_remaining_axes(step: Step) -> dict[str, str]:
-    """Return the axes of a step that are not neutral, with their values; `want: raw` counts as neutral.
+    """Return the axes of a step that are not neutral, with their values.
 
-    The axes `role` and `corner` are left out: they have no neutral value.
+    The value `raw` of the axis `want` counts as neutral. The axes `role` and `corner` are left out, since they have no
+    neutral value.
     """
     special = {
         axis: value for axis, value in step.items() if axis not in _AXES_WITHOUT_NEUTRAL and NEUTRAL.get(axis) != value
@@ -154,7 +156,7 @@ def _attribute_inputs(send: str, remaining: Step, role: Role) -> str:
         return "BIN-MIXED-I"
     if "order" in remaining:
         return "BIN-ORDER-I"
-    return f"BIN-{_name_encoding(role.inputs)}-I"
+    return f"BIN-{_find_encoding_word(role.inputs)}-I"
 
 
 def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
@@ -162,11 +164,11 @@ def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
         return "BIN-MIXED-O"
     if "outputs" in remaining and len(role.outputs) > 1:
         return "BIN-ORDER-O"
-    return f"BIN-{_name_encoding(role.outputs)}-O"
+    return f"BIN-{_find_encoding_word(role.outputs)}-O"
 
 
-def _name_encoding(tensors: tuple[object, ...]) -> str:
-    """Return the part of a requirement id that names an encoding: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
+def _find_encoding_word(tensors: tuple[object, ...]) -> str:
+    """Return the word that stands for an encoding in a requirement id: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
     if len(datatypes) == 1 and (special := _ENCODING_BY_DATATYPE.get(min(datatypes))):

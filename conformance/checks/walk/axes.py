@@ -148,8 +148,8 @@ AXES = tuple(
 )
 
 
-class Rules:
-    """Decides which values of the axes exclude each other, for steps with some roles."""
+class ExclusionRules:
+    """Decides which values of the axes exclude each other, for steps with these roles."""
 
     def __init__(self, roles: Mapping[str, Role]) -> None:
         """Create the rules; `roles` maps the role names in steps to roles."""
@@ -166,7 +166,7 @@ class Rules:
         return self._excluded[key]
 
     def is_invalid(self, step: Step) -> bool:
-        """Say whether no request has these values, since each would be impossible, invalid or too slow."""
+        """Say whether a request with the values of a step would be impossible, invalid or too slow."""
         role = self._find_role(step)
         return _is_impossible_for_all_roles(step) or (role is not None and _is_impossible_for_role(role, step))
 
@@ -189,13 +189,13 @@ def _has_values(step: Step, **values: Sequence[str]) -> bool:
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
 
-def _read_count(step: Step) -> int:
+def _read_element_count(step: Step) -> int:
     return int(step["count"]) if step.get("count", "own") != "own" else 1
 
 
 def _is_impossible_for_all_roles(step: Step) -> bool:
-    """Say whether two of these values exclude each other for every role, or are too slow together."""
-    is_large = _read_count(step) >= LARGE
+    """Say whether two values of a step exclude each other for every role, or are too slow together."""
+    is_large = _read_element_count(step) >= LARGE
     return (
         _has_values(step, http=["1.0"], framing=CHUNKED)
         or _has_values(step, http=["1.0"], before=["chunked"])
@@ -204,29 +204,29 @@ def _is_impossible_for_all_roles(step: Step) -> bool:
         or _has_values(step, sender=["nginx"], http=["1.1"])
         or _has_values(step, sender=["nginx"], connection=["kept", "fresh"])
         or (is_large and _has_values(step, beside=["many"]))
-        or (_read_count(step) >= HUGE and _has_values(step, beside=["one", "other-model"]))
+        or (_read_element_count(step) >= HUGE and _has_values(step, beside=["one", "other-model"]))
         or (is_large and _has_values(step, escapes=["every"]))
         or (is_large and _has_values(step, numbers=["exponents", "capitals", "long"]))
         or (
-            _read_count(step) == 0
+            _read_element_count(step) == 0
             and _has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
         )
-        or (0 <= _read_count(step) < 9 and "count" in step and _has_values(step, values=["corner-ninth"]))
+        or (0 <= _read_element_count(step) < 9 and "count" in step and _has_values(step, values=["corner-ninth"]))
         or (_has_values(step, count=["0"]) and step.get("classes", "none") != "none")  # this has crashed servers
     )
 
 
 def _is_impossible_for_role(role: Role, step: Step) -> bool:
-    """Say whether one of these values is impossible for a role, or too slow."""
+    """Say whether a value of a step is impossible or too slow for a role."""
     variable = any(size < 0 for spec in role.inputs for size in spec.shape) or role.batching
     strings = any(spec.datatype == "BYTES" for spec in role.inputs)
     plain_rank = all(len(spec.shape) == 1 for spec in role.inputs) and not role.batching
     floats = any(spec.datatype in ("FP32", "FP64") for spec in role.inputs)
     return (
         ("count" in step and step["count"] != "own" and not variable)
-        or (_read_count(step) > LARGE and (strings or not plain_rank))
-        or (_read_count(step) >= HUGE and role.name not in _HUGE_ROLES)
-        or (_read_count(step) == 0 and (role.compute == "weighted_sum" or "SCORES" in str(role.outputs)))
+        or (_read_element_count(step) > LARGE and (strings or not plain_rank))
+        or (_read_element_count(step) >= HUGE and role.name not in _HUGE_ROLES)
+        or (_read_element_count(step) == 0 and (role.compute == "weighted_sum" or "SCORES" in str(role.outputs)))
         or (role.batching and step.get("count", "own") not in ("own", *BATCHES))
         or (step.get("place", "every") != "every" and role.name != "multi")
         or (step.get("order", "declared") != "declared" and len(role.inputs) == 1)
@@ -245,7 +245,7 @@ def _is_impossible_for_role(role: Role, step: Step) -> bool:
 
 
 def is_json_capable(tensors: Sequence[object]) -> bool:
-    """Say whether JSON can carry these tensors of a role: it cannot carry FP16 and BF16."""
+    """Say whether JSON can carry these tensors of a role; JSON cannot carry FP16 and BF16."""
     return not any(getattr(spec, "datatype", "") in BINARY_ONLY for spec in tensors)
 
 
@@ -259,7 +259,7 @@ def _has_too_many_classes(kind: str, step: Step, _: Role | None) -> bool:
     return kind == "classes" and (
         _has_values(step, count=["0"])
         or _has_values(step, classes=["2", "all-but-one"], count=["1"])
-        or (_read_count(step) > _MAX_CLASSES and _has_values(step, classes=["all", "all-but-one"]))
+        or (_read_element_count(step) > _MAX_CLASSES and _has_values(step, classes=["all", "all-but-one"]))
     )
 
 
@@ -278,7 +278,7 @@ def _is_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
 def _is_slow_json(kind: str, step: Step, _: Role | None) -> bool:
     """Say whether a step sends `HUGE` elements as long JSON numbers, which is slow and reveals no more faults."""
     is_text = kind == "json" or _has_values(step, send=["json", "mixed"])
-    return is_text and _read_count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
+    return is_text and _read_element_count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
 
 
 def _has_class_request_before(kind: str, step: Step, _: Role | None) -> bool:
@@ -296,5 +296,5 @@ _RULES = (
 )
 
 # The rules for the roles, from which the arrays of the walk are built.
-ROLE_RULES = Rules(load())
+ROLE_RULES = ExclusionRules(load())
 is_excluded, is_invalid = ROLE_RULES.is_excluded, ROLE_RULES.is_invalid

@@ -15,7 +15,7 @@ from conformance.checks.walk.axes import (
     KINDS,
     NEUTRAL,
     ROLE_RULES,
-    Rules,
+    ExclusionRules,
 )
 
 BEFORE = (
@@ -45,7 +45,7 @@ PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 
 
 def is_excluded_call(
-    kind: str, axis: str, value: str, other_axis: str, other_value: str, rules: Rules = ROLE_RULES
+    kind: str, axis: str, value: str, other_axis: str, other_value: str, rules: ExclusionRules = ROLE_RULES
 ) -> bool:
     """Say whether two values of two axes exclude each other in a kind of call."""
     pair = {axis: value, other_axis: other_value}
@@ -56,8 +56,8 @@ def is_excluded_call(
     return rules.is_excluded("classes" if kind == "classified-calls" else "", axis, value, other_axis, other_value)
 
 
-def is_invalid_call(step: Step, rules: Rules = ROLE_RULES) -> bool:
-    """Say whether no call has these values, since each would be impossible, invalid or too slow."""
+def is_invalid_call(step: Step, rules: ExclusionRules = ROLE_RULES) -> bool:
+    """Say whether a call with the values of a step would be impossible, invalid or too slow."""
     return rules.is_invalid(step) or rules.has_no_typed_answer(step)
 
 

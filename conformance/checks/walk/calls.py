@@ -64,7 +64,7 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
     else:
         single, walk = (
             _build_single_value_steps(kind, axis),
-            Walk(_make_caller(target, model), SHRINKING, attribution_over_grpc.find_requirement),
+            Walk(_make_call_sender(target, model), SHRINKING, attribution_over_grpc.find_requirement),
         )
     steps = interleave_plain_steps((step for step in single if step[axis] == value), PLAIN_CALL)
     if not steps:
@@ -82,7 +82,7 @@ def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) 
     else:
         chosen = select_part(build_steps(kind), model.role.name, part)
         walk = Walk(
-            _make_caller(target, model),
+            _make_call_sender(target, model),
             SHRINKING,
             attribution_over_grpc.find_requirement,
             _make_baseline_walker(target, model, kind),
@@ -93,24 +93,24 @@ def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) 
 def _make_deployed_walk(target: GrpcTarget, deployed: DeployedSteps, *, with_baseline: bool = False) -> Walk:
     """Return a walk with a deployed model.
 
-    Pass `with_baseline` if the walk combines several values: it then finds the values that fail by themselves.
+    Pass `with_baseline` if the walk combines several values: the walk then avoids the values that fail by themselves.
     """
-    caller, forms = _make_caller(target, deployed.model), BASELINES[deployed.kind][1]
+    call_sender, forms = _make_call_sender(target, deployed.model), BASELINES[deployed.kind][1]
     baseline = (
         BaselineWalker(
-            caller,
+            call_sender,
             lambda axis: deployed.list_single_value_steps(axis, forms),
             PLAIN_CALL,
-            _make_cache(target),
+            _make_condition_cache(target),
             lambda: target.over_http.has_hung,
         )
         if with_baseline
         else None
     )
-    return Walk(caller, deployed.adapt_axes(SHRINKING), attribution_over_grpc.find_requirement, baseline)
+    return Walk(call_sender, deployed.adapt_axes(SHRINKING), attribution_over_grpc.find_requirement, baseline)
 
 
-def _make_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
+def _make_condition_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
     """Return a function that evaluates a named condition once and caches the result; HTTP has a separate cache."""
     return lambda name, ask: target.over_http.probe_once(f"{name} over gRPC", ask)
 
@@ -119,24 +119,24 @@ def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> Baseli
     simplest = target.model(BASELINES[kind][0], model.salt)
     if simplest is None:
         return None
-    caller = _make_caller(target, simplest)
+    call_sender = _make_call_sender(target, simplest)
     return BaselineWalker(
-        caller,
+        call_sender,
         lambda axis: _build_single_value_steps(kind, axis),
         PLAIN_CALL,
-        _make_cache(target),
+        _make_condition_cache(target),
         lambda: target.over_http.has_hung,
     )
 
 
-def _make_caller(target: GrpcTarget, model: Model) -> Caller:
-    return Caller(
+def _make_call_sender(target: GrpcTarget, model: Model) -> CallSender:
+    return CallSender(
         target, model, find_other_model(target.over_http, model), cache(partial(_find_version, target, model))
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class CallSender:
     """Sends the calls of steps to one model over gRPC; see `sending.Sender` for the attributes."""
 
     target: GrpcTarget
@@ -169,7 +169,7 @@ class Caller:
             expect_right_answer(reply, request, self.answers)
 
     def send_plain_request(self) -> int:
-        """Send a plain call on a new connection and ignore its answer; return its number in the check."""
+        """Send a plain call on a new connection, ignore its answer, and return the number of the call in the check."""
         plain = self.target.message(self.target.build_good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
@@ -187,6 +187,8 @@ def _make_earlier_call(step: Step, main: StepRequest) -> Message | None:
 
 
 def _set_fields(**fields: str) -> Callable[[InferRequest], Message]:
+    """Return a function that makes the call of a request and sets these fields of its message."""
+
     def set_fields(message: Any) -> None:
         for name, value in fields.items():
             setattr(message, name, value)
@@ -237,7 +239,7 @@ _EARLIER_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
 
 
 def _find_version(target: GrpcTarget, model: Model) -> str:
-    """Return the default version of a model if its metadata list it, else an empty string."""
+    """Return the default version of a model if the metadata list that version, else an empty string."""
     if model.version:
         return model.version
     reply = target.call("ModelMetadata", name=model.name)

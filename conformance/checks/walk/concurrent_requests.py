@@ -1,4 +1,4 @@
-"""Make the requests that a step needs besides its own: an earlier request, and concurrent requests."""
+"""Make the requests that accompany the request of a step: an earlier request, and concurrent requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refu
 
 
 def make_earlier_request(step: Step, main: StepRequest) -> OutgoingMessage | None:
-    """Return the message to send before the request of a step, with its send options; None if there is none."""
+    """Return the message to send before the request of a step, and how to send it; None for no earlier message."""
     kind = step["before"]
     if kind == "nothing":
         return None
@@ -39,7 +39,7 @@ def make_earlier_request(step: Step, main: StepRequest) -> OutgoingMessage | Non
 
 
 def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
-    """Return the earlier request whose client disconnects without reading the answer; None if a step has none."""
+    """Return the earlier request whose client disconnects before the answer; None if a step has no such request."""
     if step["before"] not in ABANDONED:
         return None
     if main.is_raw:
@@ -48,7 +48,11 @@ def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
 
 
 def make_similar_request(step: Step, main: StepRequest, kind: str, build: MakeRequest = make_request) -> Message:
-    """Return the request of a step with other tensors: nearly equal ones and the same id, or more or fewer elements."""
+    """Return the request of a step with other tensors.
+
+    For the kind `near`, the tensors differ only in the last element, and the id is the same. For `larger` and
+    `smaller`, the tensors have more or fewer elements, where the step allows it.
+    """
     if kind == "near":
         return build(step, main.model, main.salt, change_last_element(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
@@ -125,7 +129,7 @@ def make_concurrent_requests(
 ) -> list[StepRequest]:
     """Return the requests to send at the same time as the request of a step, with other tensors and ids.
 
-    Otherwise they equal the request of the step, but a request to another model has the simplest form.
+    Requests to the same model have all other properties of the step's request. A request to another model is plain.
     """
     number = CONCURRENT_COUNTS[step["beside"]]
     if step["beside"] == "other-model" and other is not None:

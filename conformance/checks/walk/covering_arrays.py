@@ -1,7 +1,7 @@
 """The covering arrays of the walk with the models of roles.
 
-Run `python -m tests.support.covering_arrays` to recompute the arrays when axes or rules change; `tests/walk` compares
-them. Computing them at each start of a run would take most of a second.
+Run `python -m tests.support.covering_arrays` to recompute the arrays when axes or rules change; a test in `tests/walk`
+fails if the stored arrays are out of date. Computing them at each start of a run would take most of a second.
 """
 
 from __future__ import annotations

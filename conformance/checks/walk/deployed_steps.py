@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.covering import Space, Step
+from conformance.checks.support.covering import Step, StepSpace
 from conformance.checks.support.step_shrinking import Axes
-from conformance.checks.walk.axes import KINDS, NEUTRAL, Rules, is_heavy
+from conformance.checks.walk.axes import KINDS, NEUTRAL, ExclusionRules, is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, is_excluded_call, is_invalid_call
 from conformance.checks.walk.single_factor import list_single_values
 from conformance.discovery.deployed_model import DeployedModel
@@ -49,12 +49,12 @@ class DeployedSteps:
         """
         self.kind = kind
         self.model = _put_rankable_output_first(model) if "class" in kind else model
-        self.rules = Rules({model.name: self.model.role})
+        self.rules = ExclusionRules({model.name: self.model.role})
         simplest = PLAIN_CALL if kind in CALLS else NEUTRAL
         self.neutral: Step = {**simplest, **self._find_simplest_forms(), "role": model.name}
 
     def _find_simplest_forms(self) -> Step:
-        """Return the forms of tensors that differ from the neutral step because the model needs them."""
+        """Return the forms of tensors that the model needs, where they differ from the forms of the neutral step."""
         if self.kind in CALLS:
             return {}
         if self.kind == "raw":
@@ -116,9 +116,9 @@ _ARRAYS: dict[tuple[object, ...], tuple[Step, ...]] = {}
 def _build_array(
     key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: IsExcluded
 ) -> tuple[Step, ...]:
-    """Return the covering array over these axes; build it once for each key."""
+    """Return the covering array over these axes; cache one array for each key."""
     if key not in _ARRAYS:
-        space = Space(axes(), excluded, is_heavy)
+        space = StepSpace(axes(), excluded, is_heavy)
         space.exclude_impossible_pairs()
         _ARRAYS[key] = tuple(space.build_array()[0])
     return _ARRAYS[key]

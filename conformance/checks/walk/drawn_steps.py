@@ -22,7 +22,7 @@ MAX_STEPS = 4  # steps in one drawn sequence; the sequences of covering arrays a
 
 
 def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
-    """Return a strategy for short sequences of steps of a kind with one role; it shrinks to one neutral step."""
+    """Return a strategy that draws short sequences of steps of a kind with one role, and shrinks to a neutral step."""
     from hypothesis import strategies as st
 
     axes = {axis: values for axis, values in KINDS[kind].items() if axis != "role"}
@@ -31,7 +31,7 @@ def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
 
 
 def _make_valid_step(kind: str, role: str, values: Step) -> Step:
-    """Return a step with these values; if two values exclude each other, the one of the later axis is replaced."""
+    """Return a step with these values; if two values exclude each other, the value of the later axis is replaced."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     chosen: dict[str, str] = {"role": role}
     for axis, value in values.items():

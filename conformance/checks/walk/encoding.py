@@ -54,19 +54,19 @@ def encode_message(message: Message, step: Step, settings: Settings) -> Message:
 
 
 def choose_send_options(message: Message, step: Step) -> SendOptions:
-    """Return how to send an encoded message: HTTP version, chunks, segments, and whether the connection is closed."""
+    """Return how to send an encoded message: HTTP version, chunks, segments, and whether to close the connection."""
     size, framing = len(message.body), step["framing"]
     parts, chunk_format = _CHUNKED.get(framing, (0, PLAIN_CHUNKS))
     return SendOptions(
         version=step["http"],
-        chunked=tuple(_find_offsets(size, parts)) if parts else None,
+        chunked=tuple(_find_split_offsets(size, parts)) if parts else None,
         chunk_format=chunk_format,
-        segments=tuple(_find_offsets(size, _SEGMENTS)) if framing == "segments" else (),
+        segments=tuple(_find_split_offsets(size, _SEGMENTS)) if framing == "segments" else (),
         closing=step["connection"] == "closing",
     )
 
 
-def _find_offsets(size: int, parts: int) -> list[int]:
+def _find_split_offsets(size: int, parts: int) -> list[int]:
     """Return the offsets that split a body into parts of increasing length."""
     weight = parts * (parts + 1) // 2
     return sorted({max(1, size * k * (k + 1) // 2 // weight) for k in range(1, parts)})

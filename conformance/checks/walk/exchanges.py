@@ -106,7 +106,7 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
 def _make_deployed_walk(target: Target, deployed: DeployedSteps, *, with_baseline: bool = False) -> Walk:
     """Return a walk with a deployed model.
 
-    Pass `with_baseline` if the walk combines several values: it then finds the values that fail by themselves.
+    Pass `with_baseline` if the walk combines several values: the walk then avoids the values that fail by themselves.
 
     Raises:
         NotApplicable: the model refuses a raw request; the checks of raw requests judge this refusal.
@@ -142,7 +142,7 @@ def find_other_model(target: Target, model: Model) -> Model | None:
 
 
 def _find_version(target: Target, model: Model) -> str:
-    """Return the default version of a model if its metadata list it, else an empty string."""
+    """Return the default version of a model if the metadata list that version, else an empty string."""
     if model.version:
         return model.version
     reply = target.send(Message(model.path, method="GET"))

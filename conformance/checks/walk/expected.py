@@ -129,7 +129,11 @@ def _expect_tensor(reply: Reply, step_request: StepRequest, tensor: Tensor) -> N
     found = find_difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
     if found:
         other = attribution.attribute_unreadable_output(reply, tensor.name)
-        if other is None and _are_inputs_in_declared_order(step_request) and _has_another_order(reply, step_request):
+        if (
+            other is None
+            and _are_inputs_in_declared_order(step_request)
+            and _are_outputs_reordered(reply, step_request)
+        ):
             other = "BIN-ORDER-O"
         raise UnmetError(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
 
@@ -140,8 +144,8 @@ def _are_inputs_in_declared_order(step_request: StepRequest) -> bool:
     return sent == [(tensor.name, sent[0][1]) for tensor in step_request.tensors]
 
 
-def _has_another_order(reply: Reply, step_request: StepRequest) -> bool:
-    """Say whether the binary outputs have the expected bytes, but in another order than in the JSON."""
+def _are_outputs_reordered(reply: Reply, step_request: StepRequest) -> bool:
+    """Say whether the binary outputs have the expected bytes in another order than the JSON lists them."""
     right = {tensor.name: bytes(tensor.to_bytes()) for tensor in step_request.expected}
     listed = [right.get(output.name) for output in reply.answer.outputs if output.binary]
     if None in listed:
@@ -163,10 +167,10 @@ def _is_any_concatenation(body: bytes, parts: Sequence[bytes]) -> bool:
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
-def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
+def _expect_classes(reply: Reply, step_request: StepRequest, requested_output: RequestedOutput, scores: Tensor) -> None:
     """Expect an output to contain classes: BYTES elements in an allowed shape, with a ranking for each batch item."""
     output, batching = expect(reply).output(scores.name), step_request.model.role.batching
-    count = int(wanted.classification)
+    count = int(requested_output.classification)
     if output.datatype != "BYTES":
         requirement = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
         raise UnmetError(
@@ -191,7 +195,7 @@ def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mappi
     """Return each allowed shape of the classes -> the number of rankings, and the number of classes in each ranking.
 
     For a model that does not batch, the batch dimension is 1 or missing, and a matrix has one ranking, or one for each
-    row. Other checks judge which of these shapes is best.
+    row. Other checks judge which of the allowed shapes the documents recommend.
     """
     items = scores.shape[0] if scores.shape else 1
     if batching:

@@ -1,6 +1,6 @@
 """Write the JSON of a request in the spelling of a step: spaces, escapes, numbers, order and unknown members.
 
-Every spelling is an equivalent document.
+All spellings of a document have the same meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_ELEMENTS = 511  # the most elements to write in another spelling; the libra
 def write_json(document: Mapping[str, Any], step: Step) -> bytes:
     """Return a document as JSON text in the spelling of a step."""
     comma, colon = {"none": (",", ":"), "blanks": (" , ", " : "), "lines": (",\r\n\t", ":\n ")}[step["spaces"]]
-    texts = {"none": write_plain, "ascii": write_ascii, "names": _write_ascii_first_escaped, "every": write_escaped}
+    texts = {"none": write_plain, "ascii": write_ascii, "names": _escape_first_if_ascii, "every": write_escaped}
     style = JsonStyle(
         comma,
         colon,
@@ -45,7 +45,7 @@ def _add_unknown_member(document: Mapping[str, Any], location: str) -> dict[str,
     return changed
 
 
-def _write_ascii_first_escaped(text: str) -> str:
+def _escape_first_if_ascii(text: str) -> str:
     return write_first_escaped(text) if text.isascii() else write_plain(text)
 
 

@@ -67,7 +67,7 @@ def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] 
 
 
 def make_call(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
-    """Return the request of a step as a gRPC call; the server chooses the form of the answer."""
+    """Return the request of a step as a gRPC call; the server chooses typed or raw contents for the answer."""
     inputs = tuple(make_tensors(step, model, salt, over_grpc=True) if tensors is None else tensors)
     request = _build_request(step, model, inputs, salt)
     forms = dict.fromkeys(_map_output_forms(request, model), "")
@@ -137,7 +137,7 @@ def count_classes(step: Step, model: Model, position: int) -> int:
 
 
 def _map_output_forms(request: InferRequest, model: Model) -> dict[str, str]:
-    """Return output name -> the expected form of the output; empty if any form is allowed."""
+    """Return output name -> the expected form, `json` or `binary`; an empty mapping if any form is allowed."""
     default_form = "binary" if request.binary_data_output is True else "json"
     if request.outputs is None:
         return {spec.name: default_form for spec in model.role.outputs}

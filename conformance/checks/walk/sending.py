@@ -78,7 +78,7 @@ class Sender:
         self.target.send_octets(message, Octets(octets, step["before"], end=ConnectionEnd.RESET))
 
     def send_plain_request(self) -> int:
-        """Send a plain request on a new connection and ignore its answer; return its number in the check."""
+        """Send a plain request on a new connection, ignore its answer, and return its exchange number in the check."""
         decoded = self.target.message(self.target.build_good_requests(self.model)[0])
         return self.target.send(decoded, fresh=True).exchange.number
 

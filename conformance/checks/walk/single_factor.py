@@ -1,7 +1,7 @@
 """Make steps that are plain except for one value, and find the values that fail by themselves.
 
-Some values fail by themselves, with every role. The rows of single values report such a failure once, with the simplest
-role. The other rows of the walk then avoid these values.
+Some values fail by themselves with every role. The rows of single values report such a failure only once, for the
+simplest role. The other rows of the walk then avoid these values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Walker(Protocol):
         """
 
     def send_plain_request(self) -> int:
-        """Send a plain request on a new connection and ignore its answer; return its number in the check."""
+        """Send a plain request on a new connection, ignore its answer, and return its exchange number in the check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ class BaselineWalker:
         walker: sends the steps.
         steps: axis -> the steps that are plain except for a value of this axis, as the rows of single values send them.
         neutral: axis -> its neutral value.
-        once: evaluates a named condition once and caches the result for all rows.
+        evaluate_once: evaluates a condition once, and caches the result for all rows under the condition's name.
         has_hung: says whether the server has hung in earlier rows, so that a failing step may take a whole timeout.
     """
 
     walker: Walker
     steps: Callable[[str], Iterable[Step]]
     neutral: Step
-    once: Callable[[str, Callable[[], bool]], bool]
+    evaluate_once: Callable[[str, Callable[[], bool]], bool]
     has_hung: Callable[[], bool]
 
-    def is_wrong(self, axis: str, value: str) -> bool:
+    def is_value_wrong(self, axis: str, value: str) -> bool:
         """Say whether a step that is plain except for this value fails, or makes the next plain step fail."""
         if axis in FORM_AXES:
             return False
@@ -65,7 +65,7 @@ class BaselineWalker:
 
     def _is_step_right(self, step: Step) -> bool:
         name = f"alone {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.once(name, lambda: is_met(lambda: self._send_with_plain_step(step)))
+        return self.evaluate_once(name, lambda: is_met(lambda: self._send_with_plain_step(step)))
 
     def _send_with_plain_step(self, step: Step) -> None:
         self.walker.send_step(step, 0, on_new_connection=True)

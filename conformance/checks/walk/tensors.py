@@ -1,4 +1,4 @@
-"""Make the tensors of a step; the tensors of nearby steps have different elements."""
+"""Make the tensors of a step; steps close to each other in a walk have tensors with different elements."""
 
 from __future__ import annotations
 
@@ -90,7 +90,10 @@ def _choose_shape(step: Step, spec: TensorSpec, position: int, model: Model) -> 
 
 
 def _choose_element_count(step: Step, position: int, inputs: int) -> int:
-    """Return the number of elements of an input: the step's count if its axis `place` selects the input, else a few."""
+    """Return the number of elements of an input: the count of the step, or a small number.
+
+    The axis `place` selects the inputs that get the count of the step.
+    """
     index = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], position)
     return int(step["count"]) if index == position else 2 + position
 

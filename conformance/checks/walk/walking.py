@@ -1,4 +1,4 @@
-"""Send the steps of a walk, and shrink each failure to find the requirement that it breaks or a server limit."""
+"""Send the steps of a walk; shrink each failure to find the requirement that it breaks, or the server's limit."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Walk:
         sent: list[SaltedStep] = []
         self._test_values_first(sequence)
         for step, salt in sequence:
-            sent.append((self._replace_avoided(step), salt))
+            sent.append((self._replace_avoided_values(step), salt))
             try:
                 self._walker.send_step(*sent[-1], on_new_connection=len(sent) == 1)
             except DeclinedError:
@@ -100,7 +100,7 @@ class Walk:
                         raise self._make_unmet_error(found) from None
                 skipped += 1
         if declined and declined == len(sequence):
-            raise NotApplicableError(f"{self._walker.model.name} accepts none of the inputs")
+            raise NotApplicableError(f"{self._walker.model.name} accepts the inputs of no step")
         return skipped + declined
 
     def _test_values_first(self, sequence: Sequence[SaltedStep]) -> None:
@@ -113,7 +113,7 @@ class Walk:
             self._avoid_failing_values(step, attribution.find_remaining_axes(step) if has_hung else TESTED_FIRST)
 
     def _is_any_step_wrong(self, steps: Iterable[Step]) -> bool:
-        """Say whether any of these steps fails by itself; try each with several inputs."""
+        """Say whether any of these steps fails by itself; try each step with several inputs."""
         different = {repr(step): step for step in steps}.values()
         return any(self._try_sequence([(step, salt)]) for step in different for salt in range(MAX_PLAIN_TRIALS))
 
@@ -126,20 +126,20 @@ class Walk:
         last_steps = sequence[-2:]
         for step, _ in last_steps:
             self._avoid_failing_values(step, attribution.find_remaining_axes(step))
-        retried = [(self._replace_avoided(step), salt) for step, salt in last_steps]
+        retried = [(self._replace_avoided_values(step), salt) for step, salt in last_steps]
         if retried == last_steps:
             return unmet
         sequence[-2:] = retried
         return _send_on_new_connection(self._walker, retried)
 
     def _avoid_failing_values(self, step: Step, axes: Iterable[str]) -> None:
-        """Find the values of a step on these axes that fail by themselves, and avoid them in all later steps."""
+        """Find the values of these axes of a step that fail by themselves, and avoid them in all later steps."""
         for axis in axes:
-            if self._baseline is not None and axis in step and self._baseline.is_wrong(axis, step[axis]):
+            if self._baseline is not None and axis in step and self._baseline.is_value_wrong(axis, step[axis]):
                 self._avoided.setdefault(axis, set()).add(step[axis])
 
-    def _replace_avoided(self, step: Step) -> Step:
-        """Return the step with neutral values in place of avoided ones; the step itself if the result is not valid."""
+    def _replace_avoided_values(self, step: Step) -> Step:
+        """Return the step with neutral values in place of avoided values; the step itself if that makes it invalid."""
         plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
         candidate = {**step, **plain}
         return step if self._axes.is_invalid(candidate) else candidate
@@ -171,7 +171,10 @@ class Walk:
         return _send_on_new_connection(self._walker, sequence)
 
     def _is_server_limit(self, found: MinimalFailure, salt: int) -> bool:
-        """Say whether the server also refuses larger requests; True if the step sets no count above 0."""
+        """Say whether the server also refuses larger requests.
+
+        Return True if the step has no element count or the count 0, so that no larger request can be compared.
+        """
         count = found.step["count"]
         if count in ("own", "0"):
             return True
@@ -181,7 +184,7 @@ class Walk:
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
 
     def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
-        """Return the error to report: its requirement, and a message with the values that reproduce the failure."""
+        """Return the error to report, with the broken requirement and the values that reproduce the failure."""
         unmet, needed = found.unmet, _describe_remaining_axes(found.step)
         condition = f", where the request has {needed}" if needed else ""
         history = _describe_earlier_steps(found.earlier) if found.earlier else ""
