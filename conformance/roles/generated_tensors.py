@@ -1,7 +1,7 @@
 """Tensors that Hypothesis generated once and the suite stores, so that every run of a version sends the same tensors.
 
 `generated_tensors.json` maps a way of sending (`Sending`) and a role to tensors. Each entry is a shape, and the binary
-data in hexadecimal digits; for BYTES, a list with the digits of each element. `tests/support/generated_tensors.py`
+data in hexadecimal digits. For BYTES, each element has its own digits in a list. `tests/support/generated_tensors.py`
 writes the file.
 """
 

@@ -138,7 +138,7 @@ def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "t.toml").read_text()
     assert tomllib.loads(text)["models"] == {"iris": {}, "custom": {}}
-    assert "[models.iris]  # X INT32 [-1] -> X INT32 [-1]; takes inputs made from its metadata" in text
+    assert "[models.iris]  # X INT32 [-1] -> X INT32 [-1]; accepts inputs made from its metadata" in text
     assert text[text.index("# [models.custom.inputs.NAME]") :].splitlines() == [
         "# [models.custom.inputs.NAME]",
         '# datatype = "..."',

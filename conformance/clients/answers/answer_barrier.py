@@ -25,12 +25,12 @@ class AnswerBarrier:
         self.is_met = False
 
     def release(self, *, is_met: bool) -> None:
-        """Delay no answers from now on, for a replay: the recording says whether the barrier was met (`is_met`)."""
+        """Stop delaying answers, for a replay, and set `is_met` to the value in the recording."""
         self._barrier.abort()
         self.is_met = is_met
 
     def wait(self) -> None:
-        """Wait until all requests have arrived, plus `_STEP` seconds for each request that arrived later.
+        """Wait until all requests have arrived, plus `_STEP` seconds for each request that arrived after this one.
 
         Return after `MAX_WAIT_S` if requests are missing.
         """

@@ -56,8 +56,8 @@ class Style:
     Attributes:
         form: how to encode every output, `binary` or `json`; None: as requested.
         order: returns the tensors in the order in which to send them.
-        edit: changes the JSON without changing its meaning.
-        writing: whitespace and escapes of the JSON.
+        edit: returns the JSON to send for the JSON that it receives; both have the same meaning in a correct answer.
+        writing: which whitespace and escapes the JSON has.
         delivery: the HTTP framing of the answer.
         nested: whether `data` is nested like the shape.
         header: when to send the inference header: `usual`, only with binary data; `always`, also with JSON alone;

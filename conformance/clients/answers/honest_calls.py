@@ -54,7 +54,7 @@ def encode_packed(number: int, values: Iterable[int]) -> bytes:
 
 
 def encode_unpacked(number: int, values: Iterable[int]) -> bytes:
-    """Encode a repeated integer field, unpacked: one tag for each value. Parsers must accept that as well."""
+    """Encode a repeated integer field, unpacked: one tag for each value. Parsers must accept this encoding."""
     return b"".join(encode_tag(number, VARINT) + encode_varint(value) for value in values)
 
 
@@ -106,7 +106,7 @@ class CallStyle:
         )
 
     def is_raw(self, tensors: Tensors) -> bool:
-        """Whether the contents are raw: as `form` says, or because typed contents do not exist for a datatype."""
+        """Whether the contents are raw, because `form` says so or because a datatype has no typed contents."""
         return self.form == "raw" or any(not lookup(one.datatype).contents for one in tensors)
 
     def encode_message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:

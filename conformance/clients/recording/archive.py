@@ -34,7 +34,8 @@ class Archive:
     """A parsed recording of clients.
 
     Attributes:
-        url: the URL given to clients; `grpc`: the same for gRPC, or empty.
+        url: the URL given to clients.
+        grpc: the address given to gRPC clients, or empty.
         is_strict: whether violations of advisory requirements counted as failures.
         stopped: why the watch ended early; empty if it did not.
         requests: the requests in order, each with the name of its client.
@@ -48,11 +49,12 @@ class Archive:
 
 
 class ArchiveWriter:
-    """Writes a recording into a folder, and creates the folder if it is missing.
+    """Writes a recording of watched clients into a folder, and creates the folder if it is missing.
 
     Args:
         folder: the evidence folder.
-        url: the URL given to clients; `grpc`: the same for gRPC, or empty.
+        url: the URL given to clients.
+        grpc: the address given to gRPC clients, or empty.
         is_strict: whether violations of advisory requirements count as failures.
 
     Raises:

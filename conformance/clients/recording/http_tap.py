@@ -79,9 +79,10 @@ class HttpTap:
             self._waiting.append(pending)
 
     def _record_incomplete(self, read: HttpMessage) -> None:
-        """Record an incomplete request if its body has all bytes that its JSON declares.
+        """Record an incomplete request, if its body has all bytes that the JSON declares.
 
-        Otherwise the client may have aborted the request; report it as unread.
+        Otherwise the client may have aborted the request; report its bytes as unread.
+
         """
         body = read.body.release()
         missing = "without the last chunk" if read.is_chunked else "but a larger Content-Length"
@@ -93,9 +94,10 @@ class HttpTap:
             self._recorder.report_unread("a request was aborted before it was complete")
 
     def _record_stray_bytes(self, rest: bytes) -> None:
-        """Record bytes after a request that do not begin a request: they may belong to the body of that request.
+        """Record bytes that follow a request, but do not begin another request.
 
-        Report them as unread if this is not likely.
+        The body of the request may be longer than its Content-Length. If that is unlikely, report the bytes as unread.
+
         """
         last = self._last_request
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
@@ -108,7 +110,7 @@ class HttpTap:
     # --- answers ---
 
     def _find_next_method(self) -> str:
-        """Return the method of the request that the next answer answers."""
+        """Return the method of the request to which the next answer belongs."""
         if self._waiting:
             return self._waiting[0].recorded.received.method
         return self._requests.current.method if self._requests.current else "GET"
@@ -138,7 +140,7 @@ def _build_request(read: HttpMessage, body: bytes, trouble: str) -> ClientReques
 
 
 def _describe_trouble(read: HttpMessage) -> str:
-    """Return why a request is not valid HTTP; empty if it is."""
+    """Return why a request is not valid HTTP; empty if the request is valid."""
     part = "head" if read.is_chunked is None else "chunks"
     return f"{part}: {read.trouble}" if read.trouble else ""
 

@@ -1,8 +1,8 @@
 """Replays a recording in place of a client: the peer receives the recorded requests, the suite the recorded results.
 
 In `certify` runs, the inferences and scripts of a row depend only on the suite's version and on the client's earlier
-requests and results. So the scripts must give the recorded answers again, and each answer is compared with the recorded
-one.
+requests and results. So the scripts must return the recorded answers again. The replay compares each answer with the
+recorded one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ReplayAdapter:
         """Pass the recorded requests to the peer, and return the recorded results; see `Adapter`.
 
         Raises:
-            AdapterError: the adapter broke in the recorded run, or the recording lacks this call.
+            AdapterError: the adapter failed in the recorded run, or the recording lacks this call.
         """
         del transport, address, at_once, timeout
         index, self._count = self._count, self._count + 1

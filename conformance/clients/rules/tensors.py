@@ -72,9 +72,10 @@ def judge_elements(request: ParsedRequest) -> Faults:
 
 
 def _find_value_faults(request: ParsedRequest, *, are_protocol_types: bool) -> list[Fault]:
-    """Return the faults of values in JSON data, in one of two groups of inputs.
+    """Return the faults of JSON values that are invalid for their datatype, in one of two groups of inputs.
 
-    One group has only numbers, strings and booleans as elements (`are_protocol_types`), the other has other elements.
+    With `are_protocol_types`, only inputs whose elements are all numbers, strings or booleans; otherwise only the rest.
+
     """
     items = request.items()
     return [
