@@ -166,10 +166,10 @@ class Introduction:
         return {**own, "transports": list(self.transports)}
 
 
-def tensor_to_dict(one: Tensor) -> dict[str, Any]:
+def tensor_to_dict(tensor: Tensor) -> dict[str, Any]:
     """Return a tensor as a JSON object of the adapter protocol, with its binary data in base64."""
-    data = b64encode(bytes(one.to_bytes())).decode()
-    return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape), "data": data}
+    data = b64encode(bytes(tensor.to_bytes())).decode()
+    return {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape), "data": data}
 
 
 def parse_result(entry: Mapping[str, Any], elapsed: float = 0.0) -> Result:

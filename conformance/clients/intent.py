@@ -68,8 +68,8 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
     kinds = {finding.kind for finding in request.findings}
     if inference.is_raw and not request.is_raw:
         header = "no such header" if request.header is None else format_value(request.header)
-        actual = "one with JSON" if request.document is not None else header
-        yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller requests: {INFERENCE_HEADER}: 0", actual)
+        actual = "a request with JSON" if request.document is not None else header
+        yield "CLIENT-SENDS-RAW", Fault(f"{INFERENCE_HEADER}: 0, since the caller wants a raw binary request", actual)
     if request.is_raw and not request.has_coding_fault:
         yield from _find_raw_faults(request, inference)
     elif request.document is not None and "json-not-utf8" not in kinds:
@@ -115,9 +115,15 @@ def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_
     elif request.body not in wanted:
         more = len(request.body) - len(wanted[0])
         if wanted[0] in request.body:
-            yield "CLIENT-SENDS-RAW", Fault("only the data of the caller's tensor", f"{more} more bytes", 0)
+            yield (
+                "CLIENT-SENDS-RAW",
+                Fault("only the data of the caller's tensor", f"these data and {more} more bytes", 0),
+            )
         else:
-            yield "CLIENT-SENDS-VALUES", Fault("the tensor of the caller", f"{len(request.body)} other bytes", 0)
+            yield (
+                "CLIENT-SENDS-VALUES",
+                Fault("the tensor of the caller", f"a body of {len(request.body)} bytes with other content", 0),
+            )
     has_options = inference.outputs or inference.id is not None or inference.all_outputs == "json"
     if has_options and not inference.is_raw:
         yield (
@@ -293,7 +299,7 @@ def _read_options(received: ClientRequest) -> tuple[str, RequestOptions | None]:
 def _find_name_faults(options: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
     wanted = {output.name for output in outputs}
     for name in sorted(wanted - options.outputs.keys()):
-        yield Fault(f"a request for the output {format_name(name)}", "not requested")
+        yield Fault(f"the output {format_name(name)} requested", "not requested")
     for name in sorted(options.outputs.keys() - wanted):
         yield Fault("only the caller's outputs", f"{format_name(name)} requested")
 

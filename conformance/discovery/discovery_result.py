@@ -21,8 +21,8 @@ def ignore_progress(_: str) -> None:
 _MODELS_TO_PROBE: Mapping[str, str] = {
     "binary_tensor_data": "that answers requests",
     "raw": "with one input",
-    "classification": "with an output of numbers",
-    "classification_grpc": "with an output of numbers",
+    "classification": "with a numeric output",
+    "classification_grpc": "with a numeric output",
 }
 
 

@@ -155,7 +155,7 @@ def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[s
     if (extension in LISTED and extension in result.listed) or LISTED_OVER_GRPC.get(extension) in result.listed_grpc:
         result.offered[extension] = "listed"
         return
-    ignored = "its parameter is ignored" if extension in OVER_GRPC else "its parameters are ignored"
+    ignored = "the server ignores its parameter" if extension in OVER_GRPC else "the server ignores its parameters"
     refusal = ""
     for probe in probes:
         if probe.is_recognized:

@@ -253,8 +253,8 @@ def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
 
 def make_model_statistics(inference: Inference, count: int) -> dict[str, Any]:
     """Return the statistics of an inference's model: `count` inferences."""
-    one = {"name": inference.model, "version": inference.version or VERSION}
-    return {"model_stats": [{**one, "inference_count": count, "execution_count": count}]}
+    model_version = {"name": inference.model, "version": inference.version or VERSION}
+    return {"model_stats": [{**model_version, "inference_count": count, "execution_count": count}]}
 
 
 def _list_declared_outputs(inference: Inference, script: Script) -> tuple[Tensor, ...]:
@@ -262,10 +262,10 @@ def _list_declared_outputs(inference: Inference, script: Script) -> tuple[Tensor
     return script.outputs(inference) or inference.inputs
 
 
-def _build_signature(one: Tensor) -> dict[str, Any]:
-    return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
+def _build_signature(tensor: Tensor) -> dict[str, Any]:
+    return {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
 
 
-def _build_config_entry(one: Tensor) -> dict[str, Any]:
-    kind = "STRING" if one.datatype == "BYTES" else one.datatype
-    return {"name": one.name, "data_type": f"TYPE_{kind}", "dims": list(one.shape)}
+def _build_config_entry(tensor: Tensor) -> dict[str, Any]:
+    kind = "STRING" if tensor.datatype == "BYTES" else tensor.datatype
+    return {"name": tensor.name, "data_type": f"TYPE_{kind}", "dims": list(tensor.shape)}
