@@ -68,7 +68,7 @@ class Client:
         return self.transport == GRPC
 
     def reconnect(self) -> Client:
-        """Return this client for the same row; after a failure, with a new peer address."""
+        """Return a client for the same row; after a failure, the peer gets a new address."""
         fresh = Client(self._adapter, self._peer, self.transport, self._liveness)
         fresh.requests = self.requests
         return fresh

@@ -420,7 +420,7 @@ def from_dict(data: Mapping[str, Any]) -> DeployedModel:
 
 def derive_role(name: str, inputs: Any, outputs: Any) -> Role:
     """Return a `Role` that holds the signature of a deployed model; its function is unknown."""
-    return Role(name, "what its metadata say", "unknown", tuple(inputs), tuple(outputs))
+    return Role(name, "unknown; the metadata define only the signature", "unknown", tuple(inputs), tuple(outputs))
 
 
 def _dump_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:

@@ -272,10 +272,10 @@ class Model:
         Args:
             tensors: the inputs, in the order of the request; None: sample values.
             send: how to encode inputs: `binary`, `json`, or the names of the inputs that are binary.
-            want: how to request outputs: `binary` and `json` list every output (or those of `outputs`) with
-                `binary_data` true or false; None omits that parameter.
+            want: how to request outputs. `binary` and `json` list every output, or those of `outputs`, and set
+                `binary_data` to true or false. None omits `binary_data`.
             outputs: the requested outputs, in order; None omits the member unless `want` is set.
-            binary_data_output: the parameter of that name of the request.
+            binary_data_output: the value of the request's parameter `binary_data_output`.
             request_id: the id of the request.
             nested: whether JSON data are nested arrays.
         """

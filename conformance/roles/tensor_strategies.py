@@ -115,10 +115,10 @@ def _insert_corners(datatype: str, array: Array, *, json: bool) -> SearchStrateg
     corners = get_all_corners(datatype, json=json)
     one = st.tuples(st.integers(0, array.size - 1), st.integers(0, len(corners) - 1))
 
-    def place_corners(places: list[tuple[int, int]]) -> Array:
+    def insert_corners(positions: list[tuple[int, int]]) -> Array:
         result = array.copy()
-        for place, corner in places:
-            result[place : place + 1] = corners[corner : corner + 1]
+        for index, corner in positions:
+            result[index : index + 1] = corners[corner : corner + 1]
         return result
 
-    return st.lists(one, max_size=_MAX_CORNERS).map(place_corners)
+    return st.lists(one, max_size=_MAX_CORNERS).map(insert_corners)

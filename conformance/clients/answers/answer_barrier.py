@@ -13,7 +13,7 @@ _STEP: Final = 0.002  # seconds between two answers
 class AnswerBarrier:
     """Delays answers until all requests have arrived, then releases them one by one, in reverse order of arrival.
 
-    A client that assigns answers in the order of its requests mixes them up.
+    A client that assigns answers to requests by their order mixes up the answers.
 
     Attributes:
         is_met: whether all requests were in flight at once.

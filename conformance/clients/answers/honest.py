@@ -137,7 +137,7 @@ def make_framing_headers(
 
 
 def find_requested_form(name: str, received: ClientRequest, inference: Inference) -> Form:
-    """Return how to encode an output: `binary` or `json`.
+    """Return how to encode an output in the answer: `binary` or `json`.
 
     This is what the caller requested, or else what the client's request says. Always `binary` for a raw request.
     """

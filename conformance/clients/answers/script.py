@@ -107,7 +107,7 @@ class Script:
     barrier: AnswerBarrier | None = None
 
     def list_requested_outputs(self, inference: Inference) -> Tensors:
-        """Return the output tensors that an inference requests, in that order; all tensors if it names no outputs."""
+        """Return the output tensors that an inference requests, in the requested order; all if it names no outputs."""
         made = self.outputs(inference)
         if inference.outputs is None:
             return made

@@ -91,14 +91,14 @@ class ReplayAdapter:
             scenario.script.barrier.release(is_met=call.is_concurrent is True)
         for number, recorded in enumerate(call.requests):
             if difference := self._find_replay_obstacle(recorded, scenario) or _pass_request(recorded, scenario):
-                self.differences.append(f"{self.scope}: {difference} of request {number} in call {index}")
+                self.differences.append(f"{self.scope}: call {index}, request {number}: {difference}")
 
     def _find_replay_obstacle(self, recorded: RecordedRequest, scenario: Scenario) -> str | None:
         """Return why a recorded request cannot be judged again, or None."""
         if isinstance(recorded.received.body, Excerpt):
-            return "the recording has only a part of the body"
+            return "the recording has only a part of the request's body"
         if not 0 <= recorded.inference < len(scenario.inferences):
-            return "the recording has another inference"
+            return "the recorded call has an inference that the suite does not make"
         return None
 
 
@@ -110,7 +110,11 @@ def _pass_request(recorded: RecordedRequest, scenario: Scenario) -> str | None:
         answer.closed.set()
     made = ReceivedRequest(received, answer, recorded.exchange.url.removesuffix(received.path))
     scenario.store_request(recorded.inference, made)
-    return None if _is_same_answer(made.to_exchange(), recorded.exchange) else "the recording has another answer"
+    return (
+        None
+        if _is_same_answer(made.to_exchange(), recorded.exchange)
+        else "the recorded answer differs from that of the script"
+    )
 
 
 def _is_same_answer(made: Exchange, recorded: Exchange) -> bool:
