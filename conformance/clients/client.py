@@ -27,8 +27,8 @@ class Observation:
 
     Attributes:
         result: the outputs or the error that the client returned to its caller.
-        requests: the requests that the client sent for this inference, with their answers. Several if the client
-            retried, empty if it sent nothing.
+        requests: the requests that the client sent for this inference, with their answers. There are several if the
+            client retried, and none if the client sent nothing.
         outputs: the correct values of the outputs that the caller requested.
         timeout: seconds that the caller allowed.
         others: the tensors of the answers to other inferences, earlier or concurrent.

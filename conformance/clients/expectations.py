@@ -11,7 +11,7 @@ import numpy as np
 
 from conformance.clients.client import Observation
 from conformance.clients.inference import Class, ClientOutput
-from conformance.clients.intent import find_differences, find_option_faults
+from conformance.clients.intent import find_changed_options, find_differences
 from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.clients.rules.judging import judge_request
 from conformance.clients.rules.rule import Violation
@@ -113,7 +113,7 @@ def expect_same_options(before: Observation, after: Observation) -> None:
         Unmet: the requests differ in an option, other than an id or an output that only the first one has.
     """
     first, last = before.requests[-1], after.requests[-1]
-    for fault in find_option_faults(first.received, last.received):
+    for fault in find_changed_options(first.received, last.received):
         raise _build_error(Violation("CLIENT-SENDS-OUTPUTS", *fault), last)
 
 

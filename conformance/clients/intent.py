@@ -78,7 +78,7 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
             data = request.body[request.json_end :]
             yield from _find_tensor_faults(request.inputs, data, inference, elements, is_json=True)
         options = read_request_options(request.document)
-        yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(options, inference))
+        yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in _find_option_faults(options, inference))
         yield from (("CLIENT-SENDS-OVERRIDE", fault) for fault in _find_default_binary_faults(options, inference))
 
 
@@ -147,7 +147,7 @@ def _find_call_faults(call: ParsedCall, inference: Inference) -> Iterator[_Named
     data = b"".join(call.body[slice(*span)] for span in call.entries)
     elements = {index: read_typed_elements(entry) for index, entry in enumerate(message.inputs)}
     yield from _find_tensor_faults(call.inputs, data, inference, elements, is_json=False)
-    yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(read_call_options(message), inference))
+    yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in _find_option_faults(read_call_options(message), inference))
 
 
 # --- outputs, classes and id ------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ _EITHER_FORM: frozenset[Form] = frozenset(("binary", "json"))
 
 def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
     """Read the options from the JSON of a request. Ignores parameters in places where no document defines them."""
-    rest = _read_parameter_form(_find_parameters(document).get("binary_data_output"))
+    rest = _read_parameter_form(_get_parameters(document).get("binary_data_output"))
     # The documents are ambiguous on whether `binary_data_output` applies to a listed output without `binary_data`.
     default_forms: frozenset[Form] = _EITHER_FORM if "binary" in rest else rest
     listed = document.get("outputs") or []
@@ -197,7 +197,7 @@ def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
     named = [item for item in named if isinstance(item.get("name"), str)]
     outputs: dict[str, OutputOptions] = {}
     for item in named:
-        given = _find_parameters(item)
+        given = _get_parameters(item)
         own = given.get("binary_data")
         outputs[item["name"]] = OutputOptions(
             default_forms if own is None else _read_parameter_form(own),
@@ -224,7 +224,7 @@ def _read_parameter(parameter: Pb) -> Any:
     return getattr(parameter, parameter.WhichOneof("parameter_choice") or "", "")
 
 
-def _find_parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
     given = owner.get("parameters")
     return given if isinstance(given, dict) else {}
 
@@ -236,7 +236,7 @@ def _read_parameter_form(value: Any) -> frozenset[Form]:
     return frozenset(("binary",)) if value is True else _EITHER_FORM
 
 
-def find_output_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
+def _find_option_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
     """Yield how the options of a request differ from those of the caller.
 
     Skips ids that are not strings, and invalid numbers of classes: `rules.members` reports both.
@@ -246,19 +246,19 @@ def find_output_faults(options: RequestOptions, inference: Inference) -> Iterato
     if not options.has_names:
         return
     if inference.outputs:
-        yield from _find_name_faults(options, inference.outputs)
+        yield from _find_output_name_faults(options, inference.outputs)
         for output in inference.outputs:
             if output.name in options.outputs:
                 form = output.form or inference.all_outputs
-                yield from _find_output_faults(output.name, options, form, output.classes)
+                yield from _find_output_option_faults(output.name, options, form, output.classes)
         return
     for name in options.outputs:
-        yield from _find_output_faults(name, options, inference.all_outputs, None)
+        yield from _find_output_option_faults(name, options, inference.all_outputs, None)
     if not options.outputs and inference.all_outputs is not None and inference.all_outputs not in options.other_forms:
         yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(options.other_forms))}")
 
 
-def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[Fault]:
+def find_changed_options(before: ClientRequest, after: ClientRequest) -> Iterator[Fault]:
     """Yield how the options of two requests differ, although the caller specified the same options for both.
 
     Ignores an id or an output that only the earlier request has.
@@ -296,7 +296,7 @@ def _read_options(received: ClientRequest) -> tuple[str, RequestOptions | None]:
     return version, None if document is None else read_request_options(document)
 
 
-def _find_name_faults(options: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
+def _find_output_name_faults(options: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
     wanted = {output.name for output in outputs}
     for name in sorted(wanted - options.outputs.keys()):
         yield Fault(f"the output {format_name(name)} requested", "not requested")
@@ -304,7 +304,9 @@ def _find_name_faults(options: RequestOptions, outputs: tuple[RequestedOutput, .
         yield Fault("only the caller's outputs", f"{format_name(name)} requested")
 
 
-def _find_output_faults(name: str, options: RequestOptions, form: Form | None, classes: int | None) -> Iterator[Fault]:
+def _find_output_option_faults(
+    name: str, options: RequestOptions, form: Form | None, classes: int | None
+) -> Iterator[Fault]:
     found = options.outputs[name]
     if found.classes != classes and (found.classes is None or is_count(found.classes)):
         wanted = "the tensor" if classes is None else f"{classes} classes"

@@ -1,9 +1,10 @@
 """A deployed model without a role: its metadata define its signature, and its own answers are the expected answers.
 
-Checks that need only a signature (`spec.fit`) also judge such models. The expected outputs are the answer to a plain
-request with the same inputs (`discovery.control_oracle` explains plain requests). Discovery once finds inputs that the
-model accepts (`roles.guessed_inputs`), and tests whether the model accepts similar inputs and is deterministic. Plain
-requests use binary data for values that JSON cannot represent: FP16, and NaN and non-UTF-8 strings in outputs.
+Checks that need only a signature (`spec.fit`) also judge deployed models without a role. The expected outputs are the
+answer to a plain request with the same inputs (`discovery.control_oracle` explains plain requests). Discovery once
+finds inputs that the model accepts (`roles.guessed_inputs`), and tests whether the model accepts similar inputs and is
+deterministic. Plain requests use binary data for values that JSON cannot represent: FP16, and NaN and non-UTF-8 strings
+in outputs.
 """
 
 from __future__ import annotations
@@ -316,10 +317,10 @@ class DeployedModel(Model):
             raise BlockedError(self.trouble)
         request = Model.request(self, tensors, **options)
         if self.control is not None and not self.control.is_over_grpc:
-            self._require_json_forms(request)
+            self._check_json_can_represent(request)
         return request
 
-    def _require_json_forms(self, request: InferRequest) -> None:
+    def _check_json_can_represent(self, request: InferRequest) -> None:
         sent = [item.tensor for item in request.inputs if not item.binary]
         wanted = [
             one.name for one in request.outputs or () if one.binary_data is not True and one.classification is ABSENT

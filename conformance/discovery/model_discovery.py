@@ -110,7 +110,7 @@ def discover_models(
     for number, name in enumerate(dict.fromkeys(names), 1):
         progress(f"looking for inputs that models accept: {number}/{len(names)}")
         models.append(_discover_or_describe(target, name, (given or {}).get(name, {}), lenient=lenient))
-    target.broken = [one for one in target.broken if not _is_from_guess(one)]
+    target.broken = [one for one in target.broken if not _may_be_caused_by_guess(one)]
     asked = [model for model in models if not model.trouble]
     for extension in OVER_HTTP if HTTP in transports else ():
         offered_extensions.record_extension(
@@ -298,7 +298,7 @@ def _try_guesses(
     return best, refusal
 
 
-def _is_from_guess(found: BrokenRequest) -> bool:
+def _may_be_caused_by_guess(found: BrokenRequest) -> bool:
     """Whether a broken request may be due to guessed inputs: they caused an error in the model, or a timeout."""
     return found.is_deliberate or _has_timed_out(found.reply)
 
@@ -332,7 +332,9 @@ def _replace_declared_outputs(model: DeployedModel, reply: Reply) -> DeployedMod
 def _detect_output_properties(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
     """Send a request for binary data and a second plain request; return the model with `binary_only` and `unsteady`."""
     full = send_request(target, model.build_binary_outputs_request())
-    binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
+    binary_only = tuple(
+        name for name in model.outputs if name in model.binary_only or not _can_json_represent(full, name)
+    )
     if binary_only != model.binary_only:
         fitting = replace(model, binary_only=binary_only, json_trouble="")
         reply = send_request(target, fitting.build_plain_request())
@@ -363,7 +365,7 @@ def _test_variations(target: Target, model: DeployedModel, given: UserInputs) ->
     return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
 
 
-def _fits_json(full: Reply, name: str) -> bool:
+def _can_json_represent(full: Reply, name: str) -> bool:
     output = full.answer.output(name) if full.succeeded else None
     tensor = as_tensor(output) if output and output.binary else None
     return tensor is None or is_json_capable(tensor.datatype, tensor.array)

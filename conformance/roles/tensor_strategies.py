@@ -2,7 +2,8 @@
 
 Elements are drawn as bit patterns, not as values, so that every pattern can occur. Small tensors are drawn byte by
 byte, which shrinks well; larger ones are computed from one drawn seed, which is fast at any size. Corner values are
-inserted, because neither method finds them. All randomness comes from Hypothesis: the same seed gives the same tensors.
+inserted, because neither of these methods generates them often. All randomness comes from Hypothesis: the same seed
+gives the same tensors.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Writes and reads recordings of watched clients, in the HTTP Archive format 1.2.
 
-The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`. An entry has
-`_client`, the name of the client, and `_received`, the properties of the request without a HAR member. Each entry is
-written once its request is answered. The closing brackets are written at the end of the watch, so that the recording of
-an interrupted watch is not valid HAR.
+The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`. Each entry has
+`_client`, the name of the client, and `_received`, the properties of the request for which HAR has no member. Each
+entry is written once its request is answered. The closing brackets are written at the end of the watch, so that the
+recording of an interrupted watch is not valid HAR.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Writes and reads the calls of an adapter in the recording of a run, an HTTP Archive.
 
 Each request of the client is one entry. The members are those of `transport.har`: `_scope` is the row, `_call` the
-index of the adapter's call in that row, and `_place` the index of the request in that call. `_received` is as in
-`archive`, plus the index of the inference. The first entry of a call has `_said`: the adapter's answer, and the seconds
-until that answer. A call without requests has one entry, without `_received`.
+index of the adapter's call in that row, and `_place` the index of the request in that call. `_received` has the members
+that `archive` describes, and the index of the inference. The first entry of a call has `_said`: the adapter's answer,
+and the seconds until that answer. A call without requests has one entry, without `_received`.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def judge_parameters(request: ParsedRequest) -> Faults:
     if request.document is None:
         return None
     found = [to_fault(finding) for finding in request.findings if finding.kind in _SIZE_KINDS]
-    found += _find_non_objects(request.document)
+    found += _find_non_object_parameters(request.document)
     named = list(_list_parameters(request.document, _BINARY_OWNERS))
     found += [
         Fault("a boolean", f"{field}.{name}: {format_value(value)}")
@@ -109,7 +109,7 @@ def _find_misplaced_parameters(named: Iterable[_NamedParameter], allowed_owners:
     return astray if found else None
 
 
-def _find_non_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _find_non_object_parameters(document: Mapping[str, Any]) -> Iterator[Fault]:
     for _, field, value in _list_parameter_owners(document):
         given = value.get("parameters")
         if given is not None and not isinstance(given, dict):
