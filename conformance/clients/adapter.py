@@ -1,9 +1,9 @@
 """The adapter of a client under test: a program that receives the suite's requests for inferences as JSON lines.
 
-`AdapterProcess` starts the adapter on first use, validates each answer line against `schemas/adapter.schema.json`,
-and limits the time for each answer. Error messages include the last lines of standard error. Credentials in the
-command are masked in everything that the adapter writes. An adapter that breaks is killed together with its child
-processes, and the next inference starts it again.
+`AdapterProcess` starts the adapter on first use, validates each answer line against `schemas/adapter.schema.json`, and
+limits the time for each answer. Error messages include the last lines of standard error. Credentials in the command are
+masked in everything that the adapter writes. An adapter that fails is killed together with its child processes, and the
+next inference starts the adapter again.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Adapter(Protocol):
 
         Raises:
             AdapterHangsError: no answer within the timeouts of the inferences plus a margin.
-            AdapterLostError: the adapter broke too often in a row and is not restarted.
-            AdapterError: the adapter broke in any other way.
+            AdapterLostError: the adapter failed too often in a row and is not restarted.
+            AdapterError: the adapter failed in any other way.
         """
 
     def close(self) -> None:
@@ -132,12 +132,12 @@ class AdapterProcess:
         """Stop the adapter if the block fails; add the last lines of standard error to an `AdapterError`.
 
         Raises:
-            AdapterLostError: the adapter has already broken too often.
-            AdapterError: the adapter broke within the block.
+            AdapterLostError: the adapter has already failed too often.
+            AdapterError: the adapter failed within the block.
         """
         if len(self._breaks) >= MAX_SUCCESSIVE_BREAKS:
             last = self._breaks[-1]
-            raise AdapterLostError(f"the adapter broke {len(self._breaks)} times in a row: {last}", last.stderr)
+            raise AdapterLostError(f"the adapter failed {len(self._breaks)} times in a row: {last}", last.stderr)
         try:
             yield
         except BaseException as error:  # also Ctrl-C: the pending answer has no reader any more
@@ -156,8 +156,8 @@ class AdapterCall:
     Attributes:
         at_once: whether the suite asked for concurrent inferences.
         timeout: seconds for each inference.
-        results: one for each inference; None if the adapter broke.
-        error: why the adapter broke, or None.
+        results: one for each inference; None if the adapter failed.
+        error: why the adapter failed, or None.
         requests: in order of arrival, each with the index of its inference.
         is_concurrent: whether all requests were in flight at once; None if the script did not wait for all of them.
     """

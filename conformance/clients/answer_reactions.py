@@ -19,8 +19,9 @@ class AnswerReactions:
     """The reactions of one client.
 
     Attributes:
-        repeats: `CLIENT-REPEATS`, over gRPC with `/grpc` -> how often the client repeated a failed request at most.
-        after: the same keys -> how that request failed: its error status, or "no answer".
+        repeats: requirement (`CLIENT-REPEATS`, over gRPC `CLIENT-REPEATS/grpc`) -> the maximum number of times that the
+            client repeated a failed request.
+        after: requirement -> how the request repeated most often failed: its error status, or "no answer".
         resets: how many connections the client reset after a complete, successful answer.
     """
 
@@ -30,7 +31,7 @@ class AnswerReactions:
     _failed: dict[bytes, tuple[int, str]] = field(default_factory=dict)
 
     def note_request(self, recorded: RecordedExchange) -> None:
-        """Count the request if it repeats one that has failed since the last success."""
+        """Count the request if it repeats the last failed request, and no request has succeeded in between."""
         count, outcome = self._failed.get(_compute_digest(recorded), (0, ""))
         name = f"{REPEATS}{GRPC_SUFFIX}" if recorded.received.is_over_grpc else REPEATS
         if count > self.repeats.get(name, 0):
@@ -53,7 +54,7 @@ class AnswerReactions:
             self.resets += 1
 
     def describe(self, requirement: str) -> str:
-        """Return what was observed for a requirement, in one line; empty if nothing was."""
+        """Return one line that describes the reactions that violate a requirement; empty if there were none."""
         if count := self.repeats.get(requirement, 0):
             return f"the client repeated a request {count} time{'s' * (count > 1)} after {self.after[requirement]}"
         if requirement == LEAVES and self.resets:

@@ -27,8 +27,8 @@ class Observation:
 
     Attributes:
         result: the outputs or the error that the client returned to its caller.
-        requests: the requests that the client sent for this inference, with their answers. Several if the client
-            retried, empty if it sent nothing.
+        requests: the requests that the client sent for this inference, with their answers. There are several if the
+            client retried, and none if the client sent nothing.
         outputs: the correct values of the outputs that the caller requested.
         timeout: seconds that the caller allowed.
         others: the tensors of the answers to other inferences, earlier or concurrent.
@@ -68,7 +68,7 @@ class Client:
         return self.transport == GRPC
 
     def reconnect(self) -> Client:
-        """Return this client for the same row; after a failure, with a new peer address."""
+        """Return a client for the same row; after a failure, the peer gets a new address."""
         fresh = Client(self._adapter, self._peer, self.transport, self._liveness)
         fresh.requests = self.requests
         return fresh
@@ -92,7 +92,7 @@ class Client:
             NotApplicable: the client reports that it cannot make one of the inferences.
             Unmet: the client sends a request, and returns neither outputs nor an error.
             AdapterLostError: earlier inferences timed out, and so did a simple inference that tests the client.
-            AdapterError: the adapter broke in another way, or reports "cannot" although the client sent the request.
+            AdapterError: the adapter failed, or reports "cannot" for an inference although the client sent the request.
             ValueError: two inferences use the same model.
         """
         if len({one.model for one in inferences}) < len(inferences):
@@ -149,7 +149,7 @@ class Client:
         return results
 
     def _infer_scenario(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
-        """Have the client make the inferences of a scenario; note a failure if the adapter breaks."""
+        """Have the client make the inferences of a scenario; note a failure if the adapter fails."""
         try:
             return self._infer_and_count_timeouts(scenario, at_once=at_once, timeout=timeout)
         except AdapterError as error:

@@ -20,7 +20,7 @@ def expect_error(seen: Observation, why: str) -> None:
 
     Args:
         seen: the observation of one inference.
-        why: the reason for an error, a clause that follows "since" in the message.
+        why: why the client should return an error; the message inserts this text after "an error, since".
 
     Raises:
         Blocked: no request was sent.
@@ -34,7 +34,7 @@ def expect_error(seen: Observation, why: str) -> None:
 
 
 def expect_no_output(seen: Observation, name: str) -> None:
-    """Expect that the client returns no output with a name that the answer lacks; an error is fine as well.
+    """Expect that the client returns no output of this name, which the answer lacks; the client may return an error.
 
     Raises:
         Blocked: no request was sent.
@@ -61,8 +61,8 @@ def expect_timely_return(seen: Observation) -> None:
 def expect_error_text(seen: Observation, *texts: str) -> None:
     """Expect that the client's error message or status contains one of these texts.
 
-    Libraries spell gRPC codes in several ways. So a text that is the name of a code also matches the number of the
-    code as the status, and the name in other capitals or without underscores.
+    Libraries spell gRPC codes in several ways. So a text that is the name of a code also matches a status that is the
+    number of this code. It also matches the name in other capitals or without underscores.
 
     Raises:
         Unmet: neither the message nor the status contains any of the texts.

@@ -11,7 +11,7 @@ import numpy as np
 
 from conformance.clients.client import Observation
 from conformance.clients.inference import Class, ClientOutput
-from conformance.clients.intent import find_differences, find_option_faults
+from conformance.clients.intent import find_changed_options, find_differences
 from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.clients.rules.judging import judge_request
 from conformance.clients.rules.rule import Violation
@@ -75,10 +75,11 @@ def _describe_missing_request(seen: Observation) -> str:
 
 
 def expect_correct_requests(seen: Observation, own: Collection[str] = (), missing_request: str = VALUES) -> None:
-    """Expect that each request follows the rules for requests, and asks for what the caller asked for.
+    """Expect that each request follows the rules for requests, and contains the tensors and options of the caller.
 
-    Reports one violation. The requirements of the row come first, with MUSTs before the others, then any other MUST.
-    Violations of other advisory requirements are ignored: other rows judge these requirements.
+    Reports one violation: the first of a MUST of the row, or else of an advisory requirement of the row, or else of any
+    other MUST. A wrong order of the binary data precedes all of these. Ignores violations of other advisory
+    requirements, which other rows judge.
 
     Args:
         seen: the observation of one inference.
@@ -96,11 +97,11 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), missin
 
 
 def is_evidence_of_mixing(requirement: str) -> bool:
-    """Whether a violation of this requirement that occurs only in concurrent requests shows that bytes were mixed.
+    """Whether a violation that occurs only in concurrent requests shows that the client mixed up their bytes.
 
-    If a request contains bytes of a concurrent one, which rule it violates first is chance. Callers attribute such a
-    violation to `VALUES`. False for the requirements about tensors, outputs and the order of data: a request with the
-    tensors of another one violates these directly.
+    If a request contains bytes of a concurrent request, chance decides which rule it violates first. So callers
+    attribute such a violation to `VALUES`. The result is False for requirements about tensors, outputs and the order of
+    data: a request that contains another request's tensors violates these requirements directly.
     """
     return requirement.removesuffix(ledger.GRPC_SUFFIX) not in _NOT_MIXED_UP
 
@@ -109,10 +110,10 @@ def expect_same_options(before: Observation, after: Observation) -> None:
     """Expect that two inferences with the same options of the caller lead to requests with the same options.
 
     Raises:
-        Unmet: the second request has an id, a version, outputs or forms (binary or JSON) that the first one lacks.
+        Unmet: the requests differ in an option, other than an id or an output that only the first one has.
     """
     first, last = before.requests[-1], after.requests[-1]
-    for fault in find_option_faults(first.received, last.received):
+    for fault in find_changed_options(first.received, last.received):
         raise _build_error(Violation("CLIENT-SENDS-OUTPUTS", *fault), last)
 
 
@@ -141,12 +142,14 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def find_last_reply(seen: Observation) -> Reply | None:
-    """Return the last exchange of an inference (a request and its answer); None if no request was received."""
+    """Return the last request of an inference with its answer; None if no request was received."""
     return Reply(seen.requests[-1].to_exchange()) if seen.requests else None
 
 
 def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str | None = None) -> None:
-    """Expect that the client returns the outputs of a correct answer. Skips outputs that its library cannot read.
+    """Expect that the client returns the outputs of a correct answer.
+
+    Skips outputs that the client's library cannot read.
 
     Args:
         seen: the observation of one inference.
@@ -223,10 +226,10 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
     classes = list(map(parse, texts))
     if len(given.classes) != len(classes):
         raise UnmetError(f"{len(classes)} classes", f"{len(given.classes)}", find_last_reply(seen))
-    for place, (expected_class, one) in enumerate(zip(classes, given.classes, strict=True)):
+    for index, (expected_class, one) in enumerate(zip(classes, given.classes, strict=True)):
         if not is_class(one, expected_class):
             raise UnmetError(
-                f"class {place} with {_describe_class(expected_class)}", _describe_class(one), find_last_reply(seen)
+                f"class {index} with {_describe_class(expected_class)}", _describe_class(one), find_last_reply(seen)
             )
 
 
@@ -250,7 +253,7 @@ def _describe_class(one: Class | ClassText) -> str:
 def attribute_failures_to(requirement: str) -> Iterator[None]:
     """Attribute failures within the block to one requirement.
 
-    A failure because of a tensor of another answer stays attributed to `OWN`.
+    Failures that show a tensor of another answer stay attributed to `OWN`.
 
     Raises:
         Unmet: an expectation within the block is unmet.
@@ -280,7 +283,7 @@ def _is_same_tensor(one: Tensor, other: Tensor) -> bool:
 
 
 def _expect_tensor(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
-    """Expect one output; attribute a difference to `OWN` if the client returned a tensor of another answer."""
+    """Expect that the client returns this tensor; attribute a failure to `OWN` if it returned one of another answer."""
     try:
         _expect_equal_output(seen, expected, through_json=through_json)
     except UnmetError as unmet:
@@ -304,16 +307,16 @@ def _expect_equal_output(seen: Observation, expected: Tensor, *, through_json: b
 
 
 def _find_lost_sign(expected: Tensor, given: ClientOutput | None) -> Difference | None:
-    """Return the first zero with the wrong sign (a comparison within a tolerance misses it), or None."""
+    """Return the first zero with the wrong sign, or None. Comparisons within a tolerance do not detect it."""
     one = None if given is None else given.tensor
     if one is None or not lookup(expected.datatype).is_float:
         return None
     lost = (expected.array == 0) & (np.signbit(expected.array) != np.signbit(one.array))
     if not lost.any():
         return None
-    place = int(np.argmax(lost))
-    wanted, actual = (array.reshape(-1)[place] for array in (expected.array, one.array))
-    return Difference(f"element {place} of {expected.name} to be {wanted}", str(actual))
+    index = int(np.argmax(lost))
+    wanted, actual = (array.reshape(-1)[index] for array in (expected.array, one.array))
+    return Difference(f"element {index} of {expected.name} to be {wanted}", str(actual))
 
 
 def _convert_output(given: ClientOutput) -> Output:

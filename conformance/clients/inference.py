@@ -37,7 +37,7 @@ class RequestedOutput:
     classes: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry of the `infer` command."""
+        """Return this output as JSON for the `infer` command."""
         given = {"form": self.form, "classes": self.classes}
         return {"name": self.name, **{name: value for name, value in given.items() if value is not None}}
 
@@ -72,7 +72,7 @@ class Inference:
         return self.forms[index if len(self.forms) > 1 else 0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry of the `infer` command, without unset members."""
+        """Return this inference as JSON for the `infer` command, without unset members."""
         given: dict[str, Any] = {
             "version": self.version,
             "id": self.id,
@@ -105,7 +105,7 @@ class ClientOutput:
         classes: the classes that the client parsed; None if the client returns them as a BYTES tensor.
         trouble: why the bytes do not match datatype and shape; empty if they do.
         cannot: why the client's library cannot read this output; empty if the library can.
-        unread: the entry in the adapter's answer, if its bytes do not match datatype and shape.
+        unread: the output's entry in the adapter's answer, kept only if the bytes do not match datatype and shape.
     """
 
     name: str
@@ -166,10 +166,10 @@ class Introduction:
         return {**own, "transports": list(self.transports)}
 
 
-def tensor_to_dict(one: Tensor) -> dict[str, Any]:
+def tensor_to_dict(tensor: Tensor) -> dict[str, Any]:
     """Return a tensor as a JSON object of the adapter protocol, with its binary data in base64."""
-    data = b64encode(bytes(one.to_bytes())).decode()
-    return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape), "data": data}
+    data = b64encode(bytes(tensor.to_bytes())).decode()
+    return {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape), "data": data}
 
 
 def parse_result(entry: Mapping[str, Any], elapsed: float = 0.0) -> Result:

@@ -64,12 +64,12 @@ def _find_tensor_faults(
 
 
 def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterator[_NamedFault]:
-    yield from (("CLIENT-SENDS-POST", fault) for fault in _find_address_faults(request.received.path, inference))
+    yield from (("CLIENT-SENDS-POST", fault) for fault in _find_path_faults(request.received.path, inference))
     kinds = {finding.kind for finding in request.findings}
     if inference.is_raw and not request.is_raw:
         header = "no such header" if request.header is None else format_value(request.header)
-        actual = "one with JSON" if request.document is not None else header
-        yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller requests: {INFERENCE_HEADER}: 0", actual)
+        actual = "a request with JSON" if request.document is not None else header
+        yield "CLIENT-SENDS-RAW", Fault(f"{INFERENCE_HEADER}: 0, since the caller wants a raw binary request", actual)
     if request.is_raw and not request.has_coding_fault:
         yield from _find_raw_faults(request, inference)
     elif request.document is not None and "json-not-utf8" not in kinds:
@@ -78,31 +78,35 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
             data = request.body[request.json_end :]
             yield from _find_tensor_faults(request.inputs, data, inference, elements, is_json=True)
         options = read_request_options(request.document)
-        yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(options, inference))
-        yield from (("CLIENT-SENDS-OVERRIDE", fault) for fault in _find_open_form_faults(options, inference))
+        yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in _find_option_faults(options, inference))
+        yield from (("CLIENT-SENDS-OVERRIDE", fault) for fault in _find_default_binary_faults(options, inference))
 
 
-def _find_open_form_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
-    """Yield a fault for each output that the caller wants as JSON, but that `binary_data_output` may make binary."""
+def _find_default_binary_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
+    """Yield a fault for each output that the caller wants as JSON, if `binary_data_output` may make it binary."""
     for output in inference.outputs or ():
-        if output.form == "json" and output.name in options.outputs and options.outputs[output.name].is_form_open:
+        if (
+            output.form == "json"
+            and output.name in options.outputs
+            and options.outputs[output.name].is_binary_by_default
+        ):
             name = format_name(output.name)
             yield Fault(f"binary_data: false for {name}", "no binary_data, with binary_data_output: true")
 
 
-def _find_address_faults(path: str, inference: Inference) -> Iterator[Fault]:
-    place = parse_path(path)
-    if place is None:
+def _find_path_faults(path: str, inference: Inference) -> Iterator[Fault]:
+    parsed_path = parse_path(path)
+    if parsed_path is None:
         return  # the rules report it
     wanted = inference.model.encode("utf-8", "surrogatepass")
-    if place.model != wanted:
+    if parsed_path.model != wanted:
         yield Fault(f"the model {format_value(inference.model)}", format_value(path))
-    if inference.version is not None and place.version != inference.version.encode("utf-8", "surrogatepass"):
+    if inference.version is not None and parsed_path.version != inference.version.encode("utf-8", "surrogatepass"):
         yield Fault(f"the version {format_value(inference.version)}", format_value(path))
 
 
 def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_NamedFault]:
-    """Yield how a raw request differs from the inference. Such a request has one tensor, but no outputs and no id."""
+    """Yield how a raw request differs from the inference. A raw request has one tensor, but no outputs and no id."""
     wanted = [bytes(one.to_bytes()) for one in inference.inputs]
     if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
         wanted.append(wanted[0][4:])  # the documents disagree: the element with its length prefix, or without
@@ -111,12 +115,21 @@ def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_
     elif request.body not in wanted:
         more = len(request.body) - len(wanted[0])
         if wanted[0] in request.body:
-            yield "CLIENT-SENDS-RAW", Fault("only the data of the caller's tensor", f"{more} more bytes", 0)
+            yield (
+                "CLIENT-SENDS-RAW",
+                Fault("only the data of the caller's tensor", f"these data and {more} more bytes", 0),
+            )
         else:
-            yield "CLIENT-SENDS-VALUES", Fault("the tensor of the caller", f"{len(request.body)} other bytes", 0)
+            yield (
+                "CLIENT-SENDS-VALUES",
+                Fault("the tensor of the caller", f"a body of {len(request.body)} bytes with other content", 0),
+            )
     has_options = inference.outputs or inference.id is not None or inference.all_outputs == "json"
     if has_options and not inference.is_raw:
-        yield "CLIENT-SENDS-OUTPUTS", Fault("the outputs and the id of the caller", "a raw request, which has neither")
+        yield (
+            "CLIENT-SENDS-OUTPUTS",
+            Fault("the outputs and the id of the caller", "a raw request, which has no outputs and no id"),
+        )
 
 
 # --- over gRPC -------------------------------------------------------------------------------------------------------
@@ -134,7 +147,7 @@ def _find_call_faults(call: ParsedCall, inference: Inference) -> Iterator[_Named
     data = b"".join(call.body[slice(*span)] for span in call.entries)
     elements = {index: read_typed_elements(entry) for index, entry in enumerate(message.inputs)}
     yield from _find_tensor_faults(call.inputs, data, inference, elements, is_json=False)
-    yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(read_call_options(message), inference))
+    yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in _find_option_faults(read_call_options(message), inference))
 
 
 # --- outputs, classes and id ------------------------------------------------------------------------------------------
@@ -146,12 +159,12 @@ class OutputOptions(NamedTuple):
     Attributes:
         forms: the forms in which the server may send the output; both if the request is ambiguous.
         classes: the requested number of classes, as written; None requests the tensor.
-        is_form_open: whether the output has no `binary_data`, while the request has a true `binary_data_output`.
+        is_binary_by_default: whether the output has no `binary_data`, and `binary_data_output` is true for the request.
     """
 
     forms: frozenset[Form]
     classes: Any = None
-    is_form_open: bool = False
+    is_binary_by_default: bool = False
 
 
 class RequestOptions(NamedTuple):
@@ -161,7 +174,8 @@ class RequestOptions(NamedTuple):
         outputs: name -> options of each output in the request's list.
         other_forms: the forms in which the server may send outputs that the request does not list.
         id: the id, as written.
-        has_names: whether every entry of the list has a name. If not, the list is not compared: the rules report it.
+        has_names: whether every listed output has a name. If not, the outputs are not compared: `rules.members` reports
+            the missing name.
     """
 
     outputs: Mapping[str, OutputOptions]
@@ -175,7 +189,7 @@ _EITHER_FORM: frozenset[Form] = frozenset(("binary", "json"))
 
 def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
     """Read the options from the JSON of a request. Ignores parameters in places where no document defines them."""
-    rest = _read_parameter_form(_find_parameters(document).get("binary_data_output"))
+    rest = _read_parameter_form(_get_parameters(document).get("binary_data_output"))
     # The documents are ambiguous on whether `binary_data_output` applies to a listed output without `binary_data`.
     default_forms: frozenset[Form] = _EITHER_FORM if "binary" in rest else rest
     listed = document.get("outputs") or []
@@ -183,7 +197,7 @@ def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
     named = [item for item in named if isinstance(item.get("name"), str)]
     outputs: dict[str, OutputOptions] = {}
     for item in named:
-        given = _find_parameters(item)
+        given = _get_parameters(item)
         own = given.get("binary_data")
         outputs[item["name"]] = OutputOptions(
             default_forms if own is None else _read_parameter_form(own),
@@ -206,11 +220,11 @@ def read_call_options(message: Pb) -> RequestOptions:
 
 
 def _read_parameter(parameter: Pb) -> Any:
-    """Return the value of a gRPC parameter; an empty string, which is not a number of classes, if none is set."""
+    """Return the value of a gRPC parameter; without a value, return an empty string (not a valid number of classes)."""
     return getattr(parameter, parameter.WhichOneof("parameter_choice") or "", "")
 
 
-def _find_parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
     given = owner.get("parameters")
     return given if isinstance(given, dict) else {}
 
@@ -222,30 +236,33 @@ def _read_parameter_form(value: Any) -> frozenset[Form]:
     return frozenset(("binary",)) if value is True else _EITHER_FORM
 
 
-def find_output_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
+def _find_option_faults(options: RequestOptions, inference: Inference) -> Iterator[Fault]:
     """Yield how the options of a request differ from those of the caller.
 
-    Skips an id that is not a string, and a number of classes that is invalid: the rules report them.
+    Skips ids that are not strings, and invalid numbers of classes: `rules.members` reports both.
     """
     if inference.id is not None and options.id != inference.id and isinstance(options.id, str | None):
         yield Fault(f"the id {format_value(inference.id)}", "none" if options.id is None else format_value(options.id))
     if not options.has_names:
         return
     if inference.outputs:
-        yield from _find_name_faults(options, inference.outputs)
+        yield from _find_output_name_faults(options, inference.outputs)
         for output in inference.outputs:
             if output.name in options.outputs:
                 form = output.form or inference.all_outputs
-                yield from _find_output_faults(output.name, options, form, output.classes)
+                yield from _find_output_option_faults(output.name, options, form, output.classes)
         return
     for name in options.outputs:
-        yield from _find_output_faults(name, options, inference.all_outputs, None)
+        yield from _find_output_option_faults(name, options, inference.all_outputs, None)
     if not options.outputs and inference.all_outputs is not None and inference.all_outputs not in options.other_forms:
         yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(options.other_forms))}")
 
 
-def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[Fault]:
-    """Yield the options of a request that an earlier request for the same options of the caller did not have."""
+def find_changed_options(before: ClientRequest, after: ClientRequest) -> Iterator[Fault]:
+    """Yield how the options of two requests differ, although the caller specified the same options for both.
+
+    Ignores an id or an output that only the earlier request has.
+    """
     (version, first), (later_version, last) = _read_options(before), _read_options(after)
     if later_version != version:
         yield Fault(f"the version {format_value(version)}, as before", format_value(later_version))
@@ -254,10 +271,13 @@ def find_option_faults(before: ClientRequest, after: ClientRequest) -> Iterator[
     if not first.id and last.id:
         yield Fault("no id, as before", format_value(last.id))
     for name in sorted(last.outputs.keys() - first.outputs.keys()):
-        yield Fault("the outputs that were requested before", f"{format_name(name)} requested")
+        yield Fault("only the outputs that were requested before", f"{format_name(name)} requested")
     for name in sorted(last.outputs.keys() & first.outputs.keys()):
         if last.outputs[name] != first.outputs[name]:
-            yield Fault(f"{format_name(name)} requested as before", "with another form, or as classes")
+            yield Fault(
+                f"{format_name(name)} with the same options as before",
+                "another encoding or another number of classes",
+            )
     if last.other_forms != first.other_forms:
         yield Fault(
             f"all outputs as {'/'.join(sorted(first.other_forms))}, as before",
@@ -270,21 +290,23 @@ def _read_options(received: ClientRequest) -> tuple[str, RequestOptions | None]:
     if received.is_over_grpc:
         call = parsed_call.parse(received)
         return ("", None) if call is None else (call.message.model_version, read_call_options(call.message))
-    place = parse_path(received.path)
-    version = "" if place is None or place.version is None else place.version.decode(errors="replace")
+    parsed_path = parse_path(received.path)
+    version = "" if parsed_path is None or parsed_path.version is None else parsed_path.version.decode(errors="replace")
     document = parsed_request.parse(received).document
     return version, None if document is None else read_request_options(document)
 
 
-def _find_name_faults(options: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
+def _find_output_name_faults(options: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
     wanted = {output.name for output in outputs}
     for name in sorted(wanted - options.outputs.keys()):
-        yield Fault(f"a request for the output {format_name(name)}", "not requested")
+        yield Fault(f"the output {format_name(name)} requested", "not requested")
     for name in sorted(options.outputs.keys() - wanted):
         yield Fault("only the caller's outputs", f"{format_name(name)} requested")
 
 
-def _find_output_faults(name: str, options: RequestOptions, form: Form | None, classes: int | None) -> Iterator[Fault]:
+def _find_output_option_faults(
+    name: str, options: RequestOptions, form: Form | None, classes: int | None
+) -> Iterator[Fault]:
     found = options.outputs[name]
     if found.classes != classes and (found.classes is None or is_count(found.classes)):
         wanted = "the tensor" if classes is None else f"{classes} classes"

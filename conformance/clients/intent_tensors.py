@@ -42,12 +42,12 @@ def find_tensor_faults(
     """Yield how the inputs of a request differ from the caller's tensors. The inputs may have any order.
 
     Compares elements bit by bit, except NaN; in JSON the sign of 0 is a requirement of its own. Yields nothing if an
-    input has no name: the rules report that, as well as unknown datatypes and BOOL bytes other than 0 and 1.
+    input has no name. `rules` reports missing names, unknown datatypes, and BOOL bytes other than 0 and 1.
 
     Args:
         inputs: the inputs of the request.
         inference: the inference of the caller.
-        data: input index -> elements of the input as sent, if they are not binary.
+        data: input index -> the input's elements as sent, for inputs that are not binary.
         is_json: whether the elements in `data` are JSON, rather than typed contents.
     """
     if not all(one.name for one in inputs):
@@ -65,58 +65,59 @@ def find_tensor_faults(
             yield from _find_input_faults(one, wanted[one.name], data.get(one.index), is_json=is_json)
 
 
-def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
+def _find_input_faults(one: Output, intended: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
     if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
         return
-    if one.datatype != wanted.datatype:
-        yield TensorFault(Fault(f"{wanted.datatype} for {one.label}", format_value(one.datatype)))
-    elif one.shape is not None and one.shape != wanted.shape:
-        yield TensorFault(Fault(f"{format_value(list(wanted.shape))} for {one.label}", format_value(list(one.shape))))
+    if one.datatype != intended.datatype:
+        yield TensorFault(Fault(f"{intended.datatype} for {one.label}", format_value(one.datatype)))
+    elif one.shape is not None and one.shape != intended.shape:
+        yield TensorFault(Fault(f"{format_value(list(intended.shape))} for {one.label}", format_value(list(one.shape))))
     elif one.array is not None:
         is_number = is_json and not one.binary
-        index = find_first_difference(wanted.array, one.array, one.datatype, json=is_number)
-        sign = find_first_difference(wanted.array, one.array, one.datatype) if is_number and index is None else None
+        index = find_first_difference(intended.array, one.array, one.datatype, json=is_number)
+        sign = find_first_difference(intended.array, one.array, one.datatype) if is_number and index is None else None
         if sign is not None:
-            expected = f"{one.label} element {sign}: {_format_element(wanted.array, sign)}"
+            expected = f"{one.label} element {sign}: {_format_element(intended.array, sign)}"
             yield TensorFault(Fault(expected, _format_element(one.array, sign)), True, MINUS_ZERO)
         if index is not None:
-            expected = f"{one.label} element {index}: {_format_element(wanted.array, index)}"
+            expected = f"{one.label} element {index}: {_format_element(intended.array, index)}"
             fault = Fault(expected, _format_element(one.array, index), None if one.span is None else one.span[0])
-            is_swapped = one.binary and _is_swapped(one.array, wanted)
+            is_swapped = one.binary and _is_big_endian(one.array, intended)
             yield TensorFault(fault, True, "CLIENT-SENDS-LITTLE-ENDIAN" if is_swapped else VALUES)
     elif isinstance(data, list) and not one.binary:
-        yield from _find_element_faults(one, flatten(data, ()), wanted)
+        yield from _find_element_faults(one, flatten(data, ()), intended)
 
 
-def _is_swapped(array: Array, wanted: Tensor) -> bool:
+def _is_big_endian(array: Array, intended: Tensor) -> bool:
     """Whether the elements of a request are the caller's elements in big-endian byte order."""
-    if wanted.datatype == "BYTES":
+    if intended.datatype == "BYTES":
         return False
     swapped = array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype)
-    return find_first_difference(wanted.array, swapped, wanted.datatype) is None
+    return find_first_difference(intended.array, swapped, intended.datatype) is None
 
 
-def _find_element_faults(one: Output, elements: Sequence[Any], wanted: Tensor) -> Iterator[TensorFault]:
-    """Yield the first number that differs from the caller's element, for data that could not be decoded.
+def _find_element_faults(one: Output, elements: Sequence[Any], intended: Tensor) -> Iterator[TensorFault]:
+    """Yield the first number that differs from the caller's element, in data that could not be decoded as a tensor.
 
     Skips strings and booleans among the elements: each server may convert them differently.
     """
-    if wanted.datatype not in (*INTEGERS, *FLOATS) or len(elements) != wanted.array.size:
+    if intended.datatype not in (*INTEGERS, *FLOATS) or len(elements) != intended.array.size:
         return
-    for index, (sent, intended) in enumerate(zip(elements, wanted.array.reshape(-1).tolist(), strict=True)):
-        if type(sent) in (int, float) and not _is_near(sent, intended, wanted):
+    for index, (sent, number) in enumerate(zip(elements, intended.array.reshape(-1).tolist(), strict=True)):
+        if type(sent) in (int, float) and not _is_rounded_equal(sent, number, intended):
             yield TensorFault(
-                Fault(f"{one.label} element {index}: {_format_element(wanted.array, index)}", format_value(sent)), True
+                Fault(f"{one.label} element {index}: {_format_element(intended.array, index)}", format_value(sent)),
+                True,
             )
             return
 
 
-def _is_near(sent: float, intended: float, wanted: Tensor) -> bool:
+def _is_rounded_equal(sent: float, number: float, intended: Tensor) -> bool:
     """Whether a number of a request equals the caller's element after rounding to the datatype."""
-    if wanted.datatype in INTEGERS or not math.isfinite(intended):
-        return sent == intended
+    if intended.datatype in INTEGERS or not math.isfinite(number):
+        return sent == number
     with np.errstate(over="ignore"), suppress(OverflowError):
-        return bool(wanted.array.dtype.type(sent) == intended)
+        return bool(intended.array.dtype.type(sent) == number)
     return False
 
 
@@ -146,9 +147,9 @@ def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference
     if b"".join(parts) == data:
         return None
     for order in list_other_orders(names):
-        if b"".join(parts[place] for place in order) == data:
+        if b"".join(parts[index] for index in order) == data:
             listed = ", ".join(format_name(name) for name in names)
-            return Fault(f"binary data in the order {listed}", ", ".join(format_name(names[place]) for place in order))
+            return Fault(f"binary data in the order {listed}", ", ".join(format_name(names[index]) for index in order))
     return None
 
 

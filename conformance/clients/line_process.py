@@ -35,7 +35,7 @@ class AdapterHangsError(AdapterError):
 
 
 class AdapterLostError(AdapterError):
-    """The adapter is not used any more, because it broke or its client hung too often in a row."""
+    """The adapter is not used any more, because the adapter failed or its client hung too often in a row."""
 
 
 MAX_LINE_BYTES = 512 * 1024 * 1024  # bytes

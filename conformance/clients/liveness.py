@@ -1,7 +1,7 @@
 """Limits the time spent on a client that hangs, or that never completes its requests.
 
-The limits are those for servers (`transport.wait_budget`). After a few timeouts in a row the client has to make a
-simple inference. If this inference times out as well, the client is not used any more.
+The limits are the same as for servers that hang (`transport.wait_budget`). After a few timeouts in a row the client has
+to make a simple inference. If this inference times out as well, the client is not used any more.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ class Liveness:
         """Count whether the inferences of one call timed out.
 
         Counts nothing if the client cannot make one of the inferences, or if the script left a request unanswered or
-        closed its connection.
+        closed the connection.
 
         Args:
             results: the results of the inferences; empty if the adapter hung.
             requests: the requests that the peer received for these inferences.
-            allowed: seconds that the caller allowed for all inferences; if the adapter hung, plus its margin.
+            allowed: seconds that the caller allowed for all inferences; if the adapter hung, the margin of the adapter
+                is added.
         """
         if any(not one.answer.is_connection_kept for one in requests) or any(result.cannot for result in results):
             return

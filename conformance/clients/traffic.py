@@ -70,7 +70,7 @@ def get_check_id(requirement: str) -> str:
 
 
 def is_watch_check(check: str) -> bool:
-    """Whether the id of a check is that of a check for watched clients."""
+    """Whether an id belongs to a check for watched clients."""
     return check.startswith(_CHECK)
 
 
@@ -218,7 +218,10 @@ class Traffic:
             self._get_sender(client or self.get_client_name(recorded)).reactions.note_reset(recorded)
 
     def get_outcome(self, entry: Requirement) -> Outcome:
-        """Return the outcome of a violated requirement: fail, or advisory unless the judge is strict."""
+        """Return the outcome of a violated requirement.
+
+        The outcome is fail, except for an advisory requirement without `strict`: advisory.
+        """
         outcome = UNMET_OUTCOMES[entry.level]
         return Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome
 
@@ -228,7 +231,7 @@ class Traffic:
         return Counter(self.get_outcome(get_requirement(name)) for name in violated)
 
     def list_results(self) -> Sequence[CheckResult]:
-        """Return a result for each client and each requirement of the transports that it used."""
+        """Return a result for each client and each requirement of the transports that the client used."""
         for found in [first[0].recorded for first in self._open.values()]:
             self.add_answer(found)
         return [
@@ -278,7 +281,7 @@ def _format_message(tally: Tally, failure: Failure) -> str:
 
 
 def _count_requirements(sender: Sender, recorded: RecordedExchange) -> Iterator[Violation]:
-    """Count the requirements that a request meets and violates; yield violations that are this client's first."""
+    """Count the requirements that a request meets and violates; yield the client's first violation of each."""
     found = _judge_exchange(recorded)
     violated = {violation.requirement for violation in found.violations}
     for name in dict.fromkeys([*found.met, *violated]):

@@ -69,7 +69,7 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
         else "unknown tensors"
     )
     if not model["trouble"]:
-        return f"[{table}]  # {signature}; takes inputs made from its metadata\n"
+        return f"[{table}]  # {signature}; accepts inputs made from its metadata\n"
     refusal = f"# {escape_text(model['refusal'], 400)}"
     if not model["missing"]:  # no input of a user would help, and an active table would abort the run
         return f"# [{table}]\n{refusal}\n"
@@ -77,7 +77,7 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _format_placeholders(table: str, model: Mapping[str, Any]) -> Iterator[str]:
-    """Yield commented lines for the user to fill in: a table for each input in the metadata, or one example table."""
+    """Yield TOML comments for the user to complete: a table for each input in the metadata, or one example table."""
     for tensor in model["inputs"]:
         sizes = ", ".join("..." if size < 0 else str(size) for size in tensor["shape"])
         yield f"# [{table}.inputs.{_quote_key(tensor['name'])}]"
@@ -112,5 +112,5 @@ def _quote_key(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote a text as a TOML basic string. It equals the JSON string, except that TOML also escapes DEL."""
+    """Quote a text as a TOML basic string. The result is a JSON string in which DEL is escaped as well."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,10 +1,10 @@
 """Control requests to deployed models: they provide the expected outputs of a model whose function is unknown.
 
 A control request is a plain request with the same inputs as the request of a check. A plain request has no options and
-uses JSON in both directions; over gRPC it has typed contents. Tensors that these cannot represent are binary data or
-raw contents. Each control request is sent once, and its answer is cached. The answers to the requests of checks are
-compared with that answer, floats within the tolerance for JSON. Outputs that differ between two equal requests are not
-compared.
+uses JSON in both directions; over gRPC it has typed contents. Tensors that JSON or typed contents cannot represent are
+sent as binary data or raw contents. Each control request is sent once, and its answer is cached. Answers to the
+requests of checks are compared with the answer to the control request, floats within the tolerance for JSON. Outputs
+that differ between two equal requests are not compared.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ControlOracle:
     _answers: dict[str, Reply] = field(default_factory=dict)
 
     def request_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Send a control request with these inputs, unless its answer is cached; return the deterministic outputs.
+        """Return the deterministic outputs of a control request with these inputs; send it unless its answer is cached.
 
         The inputs may be in any order.
 
@@ -67,9 +67,10 @@ class ControlOracle:
         self._row_requests.clear()
 
     def has_changed(self, model: DeployedModel) -> bool:
-        """Repeat the latest control requests of the row; return whether the model now answers one with other values.
+        """Repeat the latest control requests of the row; return whether any answer now has other values.
 
-        If so, the model is not deterministic, and `request_outputs` no longer returns its outputs.
+        After a change, `request_outputs` treats the model as not deterministic and no longer returns its outputs.
+
         """
         latest = list(self._row_requests.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
@@ -97,7 +98,7 @@ class ControlOracle:
     def _build_refusal_error(self, model: DeployedModel, reply: Reply) -> Exception:
         """Return the error for a refused control request.
 
-        It is a `DeclinedError` if the model still accepts the inputs that discovery found, else a `BlockedError`.
+        Return a `DeclinedError` if the model still accepts the inputs that discovery found, else a `BlockedError`.
         """
         if self._send_control_request(model, model.tensors).succeeded:
             return DeclinedError(f"{model.name} refuses these inputs in a plain request: {reply.outcome()}")

@@ -1,9 +1,10 @@
 """A deployed model without a role: its metadata define its signature, and its own answers are the expected answers.
 
-Checks that need only a signature (`spec.fit`) also judge such models. The expected outputs are the answer to a plain
-request with the same inputs (`discovery.control_oracle` explains plain requests). Discovery once finds inputs that the
-model accepts (`roles.guessed_inputs`), and tests whether the model accepts similar inputs and is deterministic. Plain
-requests use binary data for values that JSON cannot represent: FP16, and NaN and non-UTF-8 strings in outputs.
+Checks that need only a signature (`spec.fit`) also judge deployed models without a role. The expected outputs are the
+answer to a plain request with the same inputs (`discovery.control_oracle` explains plain requests). Discovery once
+finds inputs that the model accepts (`roles.guessed_inputs`), and tests whether the model accepts similar inputs and is
+deterministic. Plain requests use binary data for values that JSON cannot represent: FP16, and NaN and non-UTF-8 strings
+in outputs.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Oracle(Protocol):
         """Start a new row: `has_changed` no longer repeats the control requests of the previous row."""
 
     def has_changed(self, model: DeployedModel) -> bool:
-        """Repeat the latest control requests of the row; return whether the model now answers one with other values."""
+        """Repeat the latest control requests of the row; return whether any answer now has other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,14 @@ class DeployedModel(Model):
         is_described: whether the metadata list the model's inputs.
         binary_only: the outputs that JSON cannot represent.
         unsteady: the outputs that differ between two equal requests.
-        trouble: why the model answers no plain request, with advice; empty if it answers. `tensors` may be set even so:
-            if the model accepts them only with `demands`, or its answer cannot be parsed.
+        trouble: why the model answers no plain request, with advice; empty if the model answers. `tensors` is set
+            nevertheless, if the model accepts the tensors only with `demands`, or answers them in a way that cannot be
+            parsed.
         refusal: why the model answers no plain request, without advice.
         missing: what the user has to provide, `DATA` or `TENSORS`; empty if nothing is missing or would help.
-        json_trouble: why the model answers no JSON request, although it answers binary data; empty if it does.
-        demands: the optional part of a request that the model requires, in JSON requests or in all; empty if none.
+        json_trouble: why the model answers binary data but no JSON request; empty if the model answers JSON requests.
+        demands: the part of requests that the protocol calls optional, but that the model requires (in JSON requests,
+            or in all requests); empty if there is none.
         samples: the alternative inputs that the user gives, if there are several.
         varies: whether the model accepts other inputs of the same shapes, and answers some of them differently.
         takes_counts: whether the model accepts another size of the first variable dimension.
@@ -101,7 +104,7 @@ class DeployedModel(Model):
     # --- inputs ---
 
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return inputs that the model accepts; they depend on the salt, if it `varies`. `batch` is ignored."""
+        """Return inputs that the model accepts; if the model `varies`, they depend on the salt. `batch` is ignored."""
         del batch
         return self.draw(self.salt)
 
@@ -117,12 +120,12 @@ class DeployedModel(Model):
         return self.samples[salt % len(self.samples)] if self.samples else vary_inputs(self.tensors, salt)
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield several sets of inputs that the model accepts; only one set unless it `varies`."""
+        """Yield several sets of inputs that the model accepts; only one set unless the model `varies`."""
         for step in range(MAX_DRAWS if self.varies else 1):
             yield self.draw(self.salt + step)
 
     def limit_length(self, length: int) -> int:
-        """Reduce a wanted number of elements to one that the model is known to accept."""
+        """Return `length`, or the largest smaller number of elements that the model is known to accept."""
         if not self.takes_counts:
             return min(length, FEW_ELEMENTS)
         specs = {spec.name: spec.shape for spec in self.role.inputs}
@@ -169,7 +172,7 @@ class DeployedModel(Model):
         return [tensor.name for tensor in sorted(found, key=lambda one: -np.unique(one.array).size)]
 
     def may_batch(self, output: Tensor) -> bool:
-        """Whether the first dimension of an output may be a batch: it is variable in the metadata, or missing there."""
+        """Whether the first dimension of an output may be a batch: the metadata omit it or its size."""
         shape = next(spec.shape for spec in self.role.outputs if spec.name == output.name)
         return len(shape) != len(output.shape) or shape[:1] == (-1,)
 
@@ -185,11 +188,11 @@ class DeployedModel(Model):
         )
 
     def may_be_classified_by_row(self, output: Tensor) -> bool:
-        """Whether a server may rank the rows of an output separately: it has several dimensions or may be a batch."""
+        """Whether a server may rank the rows of an output separately: it has several dimensions, or may be a batch."""
         return len(output.shape) > 1 or self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return how many classes to request: the wanted number or `MAX_CLASSES`, but no more than one item has."""
+        """Return how many classes to request: `wanted` or `MAX_CLASSES`, but at most all classes of one item."""
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
@@ -200,12 +203,12 @@ class DeployedModel(Model):
     def build_shape(self, index: int, count: int) -> tuple[int, ...]:
         """Return the shape of the input at this index with its first variable dimension set to `count`.
 
-        A shape without a variable dimension, or that the model accepts only in one size, stays the same.
+        The shape stays the same if it has no variable dimension, or if the model accepts only one size.
         """
         return self._resize_input(index, self.tensors[index], count).shape
 
     def count_classes(self, tensors: Sequence[Tensor], index: int = 0) -> int:
-        """Return the number of classes of the output at this index; of one row, if it has several dimensions."""
+        """Return the number of classes of the output at this index; for several dimensions, the number in one row."""
         shape = self.expected(tensors)[index].shape
         return prod(shape[1:] if len(shape) > 1 else shape)
 
@@ -227,7 +230,7 @@ class DeployedModel(Model):
 
     @property
     def declared_outputs(self) -> tuple[str, ...]:
-        """The names of the outputs in the metadata; if there are none, of the outputs that the model returns."""
+        """The names of the outputs in the metadata; if there are none, the names of the returned outputs."""
         return tuple(self.declared) or self.outputs
 
     @property
@@ -237,12 +240,12 @@ class DeployedModel(Model):
 
     @property
     def plain_input_form(self) -> Form:
-        """The form of inputs in a plain request: `binary` if one of them has to be binary, else `json`."""
+        """The form of inputs in a plain request: `binary` if any input has to be binary, else `json`."""
         return "binary" if self.binary_inputs else "json"
 
     @property
     def plain_output_form(self) -> Form | None:
-        """The form of outputs that a plain request asks for: `binary` if one has to be binary; None: the default."""
+        """The form of outputs in a plain request: `binary` if any output has to be binary; else None."""
         return "binary" if self.binary_outputs else None
 
     @property
@@ -287,7 +290,7 @@ class DeployedModel(Model):
         return [self.build_plain_output(name) for name in self.outputs] if self.binary_outputs else None
 
     def build_plain_output(self, name: str) -> RequestedOutput:
-        """Return an entry for the `outputs` member of a plain request: as binary data if JSON cannot represent it."""
+        """Return the `outputs` entry for this output in a plain request: binary if JSON cannot represent the output."""
         return RequestedOutput(name, True if name in self.binary_outputs else ABSENT)
 
     def build_plain_request(self) -> InferRequest:
@@ -295,7 +298,7 @@ class DeployedModel(Model):
         return self.request(self.tensors, send=self.binary_inputs, outputs=self.build_outputs_member())
 
     def build_plain_json_request(self) -> InferRequest:
-        """Return the plain request that every server has to answer, even if `trouble` or `json_trouble` is known."""
+        """Return the plain request in JSON, even if `trouble` or `json_trouble` says that the model cannot answer."""
         return replace(self, trouble="", json_trouble="").build_plain_request()
 
     def build_binary_outputs_request(self) -> InferRequest:
@@ -307,16 +310,17 @@ class DeployedModel(Model):
 
         Raises:
             NotApplicable: the request needs JSON for values that JSON cannot represent, so that a server may refuse it.
-            Blocked: the model answers no plain request, or no JSON request if this one uses JSON.
+            Blocked: the model answers no plain request; or the request uses JSON, and the model answers no JSON
+                request.
         """
         if self.control is not None and self.trouble:
             raise BlockedError(self.trouble)
         request = Model.request(self, tensors, **options)
         if self.control is not None and not self.control.is_over_grpc:
-            self._require_json_forms(request)
+            self._check_json_can_represent(request)
         return request
 
-    def _require_json_forms(self, request: InferRequest) -> None:
+    def _check_json_can_represent(self, request: InferRequest) -> None:
         sent = [item.tensor for item in request.inputs if not item.binary]
         wanted = [
             one.name for one in request.outputs or () if one.binary_data is not True and one.classification is ABSENT
@@ -344,7 +348,7 @@ class DeployedModel(Model):
     # --- expected outputs ---
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the expected outputs for these inputs, which may be in any order: those of the control request.
+        """Return the expected outputs for these inputs: the outputs of the control request. Inputs may be in any order.
 
         Raises:
             NotApplicable: the model refuses these inputs, answers all inputs alike, or is not deterministic.
@@ -352,14 +356,17 @@ class DeployedModel(Model):
         """
         if not self.varies:
             raise NotApplicableError(
-                f"{self.name} answers every input alike, or accepts only one: its answers do not show what it read"
+                f"{self.name} answers every input alike, or accepts only one input: its answers do not show"
+                " what the server read"
             )
         return self.find_outputs(tensors)
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the expected outputs like `expected`, but also if they do not depend on the inputs."""
         if self.control is None:
-            raise NotApplicableError(f"the expected answer of {self.name} is unknown, because it gets no plain request")
+            raise NotApplicableError(
+                f"the expected answer of {self.name} is unknown, because the suite sends no plain requests to it"
+            )
         return self.control.request_outputs(self, tensors)
 
     def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
@@ -414,7 +421,7 @@ def from_dict(data: Mapping[str, Any]) -> DeployedModel:
 
 def derive_role(name: str, inputs: Any, outputs: Any) -> Role:
     """Return a `Role` that holds the signature of a deployed model; its function is unknown."""
-    return Role(name, "what its metadata say", "unknown", tuple(inputs), tuple(outputs))
+    return Role(name, "unknown; the metadata define only the signature", "unknown", tuple(inputs), tuple(outputs))
 
 
 def _dump_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:
@@ -444,7 +451,7 @@ def _load_tensor(data: Mapping[str, Any]) -> Tensor:
 
 
 def _has_no_batch_dimension(shape: Sequence[int], declared: Sequence[int]) -> bool:
-    """Whether the first dimension of a shape cannot be a batch: it is the only one, or fixed in the metadata."""
+    """Whether a shape cannot begin with a batch dimension: it has one dimension, or the metadata fix the first size."""
     return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 
@@ -453,7 +460,7 @@ def _slice_first_item(tensor: Tensor) -> Tensor:
 
 
 def encode_raw_body(tensor: Tensor) -> bytes:
-    """Encode a tensor as the body of a raw request; of a BYTES tensor, its first string without a length prefix."""
+    """Encode a tensor as the body of a raw request; for BYTES, only the first string, without its length prefix."""
     return bytes(tensor.array.reshape(-1)[0]) if tensor.datatype == "BYTES" else bytes(tensor.to_bytes())
 
 

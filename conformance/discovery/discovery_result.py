@@ -21,8 +21,8 @@ def ignore_progress(_: str) -> None:
 _MODELS_TO_PROBE: Mapping[str, str] = {
     "binary_tensor_data": "that answers requests",
     "raw": "with one input",
-    "classification": "with an output of numbers",
-    "classification_grpc": "with an output of numbers",
+    "classification": "with a numeric output",
+    "classification_grpc": "with a numeric output",
 }
 
 
@@ -38,7 +38,8 @@ class DiscoveryResult:
         refusals: extension that is not offered -> the answer to its probe; empty if no model could be probed.
         roles: role -> name of the model that fills the role.
         models: name -> a deployed model, as `DeployedModel.to_dict` returns it.
-        silence: the answer to the request for server metadata, in a few words, if it contains none; else empty.
+        silence: a short description of the answer to the request for server metadata, if the answer contains no
+            metadata; else empty.
         coding: an unrequested content coding that made an answer unreadable; else empty.
         listed_grpc: the extensions in the metadata over gRPC, unchanged.
         broken: requests that were neither answered nor refused (`transport.broken_request`), JSON-compatible.
@@ -61,7 +62,7 @@ class DiscoveryResult:
         return asdict(self)
 
     def describe_absence(self, extension: str) -> str:
-        """Return that an extension is not offered or was not tried, with the reason."""
+        """Return a text: "not offered" or "not tried", and the reason from `explain_absence`."""
         return f"{'not offered' if self.refusals.get(extension) else 'not tried'}: {self.explain_absence(extension)}"
 
     def explain_absence(self, extension: str) -> str:
@@ -69,7 +70,10 @@ class DiscoveryResult:
         return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_MODELS_TO_PROBE[extension]}"
 
     def merge(self, of_models: DiscoveryResult) -> DiscoveryResult:
-        """Merge this result (of roles) with that of deployed models. An extension is offered if either says so."""
+        """Merge this result, of role discovery, with the result of model discovery.
+
+        An extension is offered if it is offered in one of the two results.
+        """
         offered = of_models.offered | self.offered
         shown = of_models.refusals | {name: why for name, why in self.refusals.items() if why}
         absent = {**of_models.refusals, **self.refusals}

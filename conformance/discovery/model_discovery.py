@@ -93,8 +93,8 @@ def discover_models(
         names: the names of the models.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         given: model -> inputs from the user, used instead of guesses.
-        lenient: for models that the user has not named: return a model that cannot be discovered with its `trouble`,
-            instead of raising an error. A model with wrong metadata is always returned.
+        lenient: for models that the user has not named: if a model cannot be discovered, return the model with its
+            `trouble` instead of raising an error. A model with wrong metadata is always returned.
         progress: receives progress messages.
 
     Raises:
@@ -110,7 +110,7 @@ def discover_models(
     for number, name in enumerate(dict.fromkeys(names), 1):
         progress(f"looking for inputs that models accept: {number}/{len(names)}")
         models.append(_discover_or_describe(target, name, (given or {}).get(name, {}), lenient=lenient))
-    target.broken = [one for one in target.broken if not _is_from_guess(one)]
+    target.broken = [one for one in target.broken if not _may_be_caused_by_guess(one)]
     asked = [model for model in models if not model.trouble]
     for extension in OVER_HTTP if HTTP in transports else ():
         offered_extensions.record_extension(
@@ -163,7 +163,7 @@ def discover_model(target: Target, name: str, given: UserInputs) -> DeployedMode
 
 
 def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
-    """Return the inputs and outputs of a model, and whether the inputs are from its metadata (or else the user's)."""
+    """Return the inputs and outputs of a model, and whether the inputs are from its metadata, not from the user."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
     reply, document = _request_metadata(target, name)
     if document is None:
@@ -228,7 +228,7 @@ def _parse_spec(model: str, item: Any) -> TensorSpec:
 
 
 def _mark_binary_only_datatypes(model: DeployedModel) -> DeployedModel:
-    """Set `binary_only` to the outputs whose datatype JSON cannot represent."""
+    """Return the model with `binary_only` set to the outputs whose datatype JSON cannot represent."""
     return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
 
 
@@ -243,7 +243,7 @@ def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs
     guesses = islice(guess_inputs(model.role.inputs, given), MAX_EXPLAINING)
     model = _find_cause_of_refusals(target, model, guesses)
     if model.tensors:
-        without = f" without {model.demands}" if model.demands else " that can be read"
+        without = f" without {model.demands}" if model.demands else " with a readable answer"
         detail = f"answers no plain request{without}: {refusal}"
         return replace(model, trouble=f"{model.name} {detail}", refusal=detail), None
     inputs = "the given inputs" if given else "inputs made from its metadata"
@@ -255,10 +255,12 @@ def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs
 def _find_cause_of_refusals(
     target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]
 ) -> DeployedModel:
-    """Find out why a model answers no plain JSON request with outputs, by retries with some of the guesses.
+    """Send plain JSON requests with guessed inputs again, to find out why the model returns no outputs for them.
 
-    Return the model with the first inputs that it accepts if the request has an optional part (`demands`), or that it
-    accepts with an unreadable answer. Return the model unchanged if there are none.
+    If the model accepts a guess, but its answer is unreadable, return the model with these inputs. If the model accepts
+    a guess only with an optional part of the request, return it with these inputs and `demands`. Otherwise return the
+    model unchanged.
+
     """
     for tensors in guesses:
         tried = replace(model, tensors=tensors)
@@ -275,8 +277,8 @@ def _try_guesses(
 ) -> tuple[tuple[DeployedModel, Reply] | None, str]:
     """Send plain requests with guessed inputs until the model accepts one.
 
-    Return the model with these inputs and its answer, or None if it accepts none; and the first refusal. The first
-    guess fits the metadata best, so that its refusal is the most informative.
+    Return a pair. First: the model with the accepted inputs, and its answer; None if the model accepts no guess.
+    Second: the first refusal, which is the most informative, because the first guess fits the metadata best.
     """
     best: tuple[DeployedModel, Reply] | None = None
     refusal = ""
@@ -296,8 +298,8 @@ def _try_guesses(
     return best, refusal
 
 
-def _is_from_guess(found: BrokenRequest) -> bool:
-    """Whether a guess may have broken a request, because the inputs caused an error in the model or a timeout."""
+def _may_be_caused_by_guess(found: BrokenRequest) -> bool:
+    """Whether a broken request may be due to guessed inputs: they caused an error in the model, or a timeout."""
     return found.is_deliberate or _has_timed_out(found.reply)
 
 
@@ -306,7 +308,7 @@ def _has_outputs(reply: Reply) -> bool:
 
 
 def _has_timed_out(reply: Reply) -> bool:
-    """Whether the request of this reply timed out, so that more guesses would take too long."""
+    """Whether the server did not answer the request in time. If so, more guesses would take too long."""
     return reply.status is None and reply.has_failed(FailureKind.TIMEOUT)
 
 
@@ -317,7 +319,7 @@ def _has_json_capable_values(reply: Reply) -> bool:
 
 
 def _replace_declared_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
-    """Replace the outputs in the model's role by those in its answer, if the plain request asks for all outputs."""
+    """Replace the outputs in the model's role by those in its answer, if the plain request asked for all outputs."""
     if model.build_plain_request().outputs is None:
         declared = {spec.name: spec for spec in model.role.outputs}
         came = {output.name: output.datatype for output in reply.answer.outputs if output.name}
@@ -328,9 +330,11 @@ def _replace_declared_outputs(model: DeployedModel, reply: Reply) -> DeployedMod
 
 
 def _detect_output_properties(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
-    """Set `binary_only` and `unsteady`, by a request for binary data and a second plain request."""
+    """Send a request for binary data and a second plain request; return the model with `binary_only` and `unsteady`."""
     full = send_request(target, model.build_binary_outputs_request())
-    binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
+    binary_only = tuple(
+        name for name in model.outputs if name in model.binary_only or not _can_json_represent(full, name)
+    )
     if binary_only != model.binary_only:
         fitting = replace(model, binary_only=binary_only, json_trouble="")
         reply = send_request(target, fitting.build_plain_request())
@@ -361,7 +365,7 @@ def _test_variations(target: Target, model: DeployedModel, given: UserInputs) ->
     return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
 
 
-def _fits_json(full: Reply, name: str) -> bool:
+def _can_json_represent(full: Reply, name: str) -> bool:
     output = full.answer.output(name) if full.succeeded else None
     tensor = as_tensor(output) if output and output.binary else None
     return tensor is None or is_json_capable(tensor.datatype, tensor.array)
@@ -374,7 +378,7 @@ def _build_user_samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[
     """
     count = max((len(entry.samples) for entry in given.values()), default=1)
     specs = model.role.inputs
-    rows = (build_user_tensors(specs, given, place) for place in range(count if count > 1 else 0))
+    rows = (build_user_tensors(specs, given, alternative) for alternative in range(count if count > 1 else 0))
     return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
 
 

@@ -3,9 +3,9 @@
 Source: Open Inference Protocol, "Server Metadata" and "Model Metadata", REST and gRPC.
 
 If the server refuses the probe of an extension, the extension is not offered. If the server answers, even wrongly, the
-extension is offered. There is one exception: a server may ignore an unknown option, like any parameter. So an answer
-counts only if it differs from the answer to the same request without the option. A request that broke the server is not
-a refusal; `Target.broken` records it.
+extension is offered. There is one exception: a server may ignore unknown parameters. So the answer to an option that is
+a parameter counts only if it differs from the answer without that option. A request that broke the server is not a
+refusal; `Target.broken` records it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _read_string(value: object) -> str | None:
 
 
 def read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
-    """Call ServerMetadata, and store the server's extensions in the result, and name and version unless known."""
+    """Call ServerMetadata; store the server's extensions in the result, and name and version if still unknown."""
     reply = target.send(make_grpc_call("ServerMetadata"))
     message = parse_message(reply.body, "ServerMetadata") if reply.succeeded else None
     if message is None:
@@ -104,7 +104,7 @@ class Probe:
 
     Attributes:
         reply: the reply.
-        plain: the reply to the same request without the extension, if a server may ignore the extension; else None.
+        plain: the reply to the same request without the extension; None if no server may ignore the extension.
     """
 
     reply: Reply
@@ -119,7 +119,7 @@ class Probe:
 
 
 def send_probe(target: Target, request: InferRequest | Message, plain: InferRequest | Message) -> Probe:
-    """Send a request with an option of an extension; if it is answered, also send the request without the option."""
+    """Send a request with an option of an extension; after an answer, also send `plain`, which lacks the option."""
     reply = target.infer(request)
     return Probe(reply, target.infer(plain) if is_answered(reply) else None)
 
@@ -130,7 +130,7 @@ def is_answered(reply: Reply) -> bool:
 
 
 def _describe_answer_form(reply: Reply) -> tuple[object, ...]:
-    """Return what a reply shows of its encoding, to compare two replies; without values, which may vary."""
+    """Return the status, header, outputs and findings of a reply for a comparison, without values, which may vary."""
     answer = reply.answer
     outputs = [(output.name, output.datatype, output.shape, output.binary) for output in answer.outputs]
     outputs.sort(key=str)
@@ -145,7 +145,8 @@ def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[s
         result: the result of discovery so far.
         extension: the extension.
         wanted: the extensions that the user wants to judge; empty: those that the target offers.
-        probes: sends one probe of the extension at each step, as long as none is recognized.
+        probes: an iterator that sends a probe of the extension at each step; it is stopped at the first recognized
+            probe.
     """
     if wanted:
         if extension in wanted:
@@ -154,7 +155,7 @@ def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[s
     if (extension in LISTED and extension in result.listed) or LISTED_OVER_GRPC.get(extension) in result.listed_grpc:
         result.offered[extension] = "listed"
         return
-    ignored = "its parameter is ignored" if extension in OVER_GRPC else "its parameters are ignored"
+    ignored = "the server ignores its parameter" if extension in OVER_GRPC else "the server ignores its parameters"
     refusal = ""
     for probe in probes:
         if probe.is_recognized:
@@ -174,7 +175,7 @@ def _find_models(target: Target, roles: Sequence[str]) -> Iterator[Model]:
 
 
 def _probe_binary(target: Target) -> Iterator[Probe]:
-    """Probe binary inputs with and without binary outputs, then only binary outputs: servers may support only one."""
+    """Probe binary inputs with and without binary outputs, then only binary outputs. A server may support only some."""
     for model in _find_models(target, _BINARY_PROBE_ROLES):
         for want in ("binary", None):
             yield Probe(target.infer(model.request(send="binary", want=want)))

@@ -54,7 +54,10 @@ def find_models(target: Target) -> list[str]:
 
 
 def _iterate_names(document: Any) -> Iterator[str]:
-    """Yield the model names in a JSON list of names or of objects with `name`, or in such a list in `models`."""
+    """Yield the model names in a JSON list, or in the list `models` of a JSON object.
+
+    Each entry of the list is a name or an object with `name`.
+    """
     entries = document.get("models") if isinstance(document, dict) else document
     for entry in entries if isinstance(entries, list) else ():
         name = entry.get("name") if isinstance(entry, dict) else entry
@@ -106,9 +109,10 @@ def _map_names(role: Role, signature: Signature) -> Names | None:
 
 
 def _match_specs(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batching: bool) -> dict[str, str] | None:
-    """Map tensor names of the role (`specs`) to those of a model (`others`); None if datatypes or shapes differ.
+    """Map the tensor names of a role (`specs`) to those of a model (`others`); None if datatypes or shapes differ.
 
-    Tensors are matched by name if both have the same names, else by order. Names that are equal are omitted.
+    Tensors are matched by name if role and model have the same names, else by order. Equal names are omitted.
+
     """
     named = {other.name: other for other in others}
     if set(named) == {spec.name for spec in specs}:
@@ -134,7 +138,7 @@ def _is_role_model(target: Target, model: Model) -> bool:
 
 
 def _has_role_labels(target: Target, model: Model) -> bool:
-    """Whether each class of each output has the label that the role defines, or no label if the role defines none.
+    """Whether each class of each output has the label that the role defines, or no label if the role has no labels.
 
     If the server does not classify an output, only roles without labels match.
     """

@@ -183,7 +183,7 @@ def get_bit_groups(datatype: str) -> Mapping[str, Sequence[int]]:
 
 
 def get_all_corners(datatype: str, *, json: bool = False) -> Any:
-    """Return all corner values of a datatype other than BYTES as an array; with `json` only those that JSON has."""
+    """Return all corner values of a datatype other than BYTES; with `json`, only those that JSON can represent."""
     if datatype == "BOOL":
         return np.array([False, True])
     if datatype in INTEGER_CORNERS:

@@ -1,8 +1,8 @@
 """Tensors that Hypothesis generated once and the suite stores, so that every run of a version sends the same tensors.
 
-`generated_tensors.json` maps a way of sending (`Sending`) and a role to tensors. Each entry is a shape, and the binary
-data in hexadecimal digits; for BYTES, a list with the digits of each element. `tests/support/generated_tensors.py`
-writes the file.
+`generated_tensors.json` maps an encoding of requests (`Sending`) and a role to tensors. Each entry is a shape, and the
+binary data in hexadecimal digits. For BYTES, each element has its own digits in a list.
+`tests/support/generated_tensors.py` writes the file.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def load_tensors(role: Role, sending: Sending) -> tuple[Tensor, ...]:
     """Return the stored tensors for the first input of a role.
 
     Raises:
-        KeyError: the file has no tensors for this role and this way of sending.
+        KeyError: the file has no tensors for this role and this encoding.
     """
     return tuple(_parse_tensor(role.inputs[0], *entry) for entry in _load_file()[sending][role.name])
 

@@ -28,8 +28,8 @@ class GrpcCase:
         role: the role of the requested model, which is also the model name in the message.
         body: the serialized message.
         refused: whether the server has to refuse the call.
-        outputs: the exact outputs of the answer, in raw or typed contents. For a call to be refused: the outputs of a
-            server that answers it anyway; empty if unspecified.
+        outputs: the exact outputs of the answer, in raw or typed contents. For a call that has to be refused: the
+            outputs of a server that answers nevertheless; empty if unspecified.
     """
 
     name: str

@@ -58,7 +58,7 @@ class _DimensionSizes:
         leading: the size of a variable first dimension, unless it is the only dimension.
         others: the size of all other variable dimensions.
         front: dimensions to prepend.
-        shift: whether to remove a variable first dimension, as a batch dimension that requests do not have.
+        shift: whether to remove a variable first dimension, for servers whose requests have no batch dimension.
     """
 
     leading: int
@@ -107,7 +107,7 @@ def _compute_small_integer(k: int, n: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _ElementFunctions:
-    """Functions that compute the elements of a guess by datatype, from k, the element's index, and n, the input's.
+    """Functions that compute an element of a guess from the index of the element (k) and of the input (n).
 
     Attributes:
         integer: computes integers and booleans.
@@ -144,12 +144,12 @@ _ELEMENT_FUNCTIONS = (
 
 
 def guess_inputs(specs: Sequence[TensorSpec], user_inputs: UserInputs) -> Iterator[tuple[Tensor, ...]]:
-    """Yield complete sets of inputs for a model: first with all guesses of sizes, then with other elements.
+    """Yield complete sets of inputs for a model: for each kind of elements, every guess of the sizes.
 
     Args:
         specs: the inputs in the metadata; -1 is a variable dimension.
-        user_inputs: inputs from the user, which are part of every guess. The first guess has no other inputs, because
-            a model may have optional inputs.
+        user_inputs: inputs from the user, which are part of every guess. If there are any, the first guess consists of
+            them alone, because the other inputs of the model may be optional.
 
     Raises:
         UserInputError: an input of the user does not match the metadata.
@@ -158,12 +158,12 @@ def guess_inputs(specs: Sequence[TensorSpec], user_inputs: UserInputs) -> Iterat
     if fixed:
         yield tuple(fixed[spec.name] for spec in specs if spec.name in fixed)
     seen: set[tuple[object, ...]] = set()
-    for place, values in enumerate(_ELEMENT_FUNCTIONS if len(fixed) < len(specs) else ()):
+    for index, values in enumerate(_ELEMENT_FUNCTIONS if len(fixed) < len(specs) else ()):
         for sizes in _DIMENSION_SIZES:
             shapes = tuple(sizes.fill(spec.shape) for spec in specs if spec.name not in fixed)
-            if (place, shapes) in seen or sum(map(prod, shapes)) > MAX_GUESSED_ELEMENTS:
+            if (index, shapes) in seen or sum(map(prod, shapes)) > MAX_GUESSED_ELEMENTS:
                 continue
-            seen.add((place, shapes))
+            seen.add((index, shapes))
             yield tuple(
                 fixed[spec.name] if spec.name in fixed else _build_tensor(spec, sizes.fill(spec.shape), values, n)
                 for n, spec in enumerate(specs)
@@ -177,23 +177,23 @@ def _build_tensor(spec: TensorSpec, shape: Shape, values: _ElementFunctions, n: 
     return Tensor.from_values(spec.name, spec.datatype, array, shape)
 
 
-def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, place: int = 0) -> dict[str, Tensor]:
+def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, alternative: int = 0) -> dict[str, Tensor]:
     """Return name -> tensor for the inputs of the user.
 
     Args:
         specs: the inputs in the metadata.
         user_inputs: the inputs of the user.
-        place: the index of the alternative to use, for inputs with several.
+        alternative: the index of the tensor to use, for inputs with several alternative tensors.
 
     Raises:
         UserInputError: an input of the user does not match the metadata.
     """
     datatypes = {spec.name: spec.datatype for spec in specs}
-    return {name: _build_user_tensor(name, datatypes, entry, place) for name, entry in user_inputs.items()}
+    return {name: _build_user_tensor(name, datatypes, entry, alternative) for name, entry in user_inputs.items()}
 
 
-def _build_user_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, place: int) -> Tensor:
-    shape, data, datatype = entry.shape, entry.samples[place % len(entry.samples)], entry.datatype
+def _build_user_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, alternative: int) -> Tensor:
+    shape, data, datatype = entry.shape, entry.samples[alternative % len(entry.samples)], entry.datatype
     if name not in datatypes:
         raise UserInputError(f"inputs.{name}: the model has no such input; it has {', '.join(datatypes)}")
     if datatype not in ("", datatypes[name]):
@@ -214,8 +214,8 @@ _WIDTH = 16  # floating-point elements of variations are eighths, up to twice th
 def vary_inputs(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
     """Return inputs of the same names and shapes with other elements for each salt; for salt 0 the inputs unchanged.
 
-    Integers stay between the minimum and the maximum of the given ones. If all are equal, the range also includes 0
-    and 1. A string gets a number appended; a number in a string stays a number.
+    Integers stay between the minimum and the maximum of the tensor. If all its integers are equal, the range also
+    includes 0 and 1. A string gets a number appended; a string of digits stays a string of digits.
     """
     return tuple(_vary_tensor(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
 
@@ -238,13 +238,13 @@ def _vary_tensor(tensor: Tensor, n: int, salt: int) -> Tensor:
 
 
 def _may_be_guessed(elements: np.ndarray[Any, Any]) -> bool:
-    """Whether floating-point elements may be guessed, since all are small multiples of 1/8, and not from the user."""
+    """Whether floating-point elements may come from a guess, not from the user: all are small multiples of 1/8."""
     eighths = elements.astype("<f8") * 8
     return bool(np.all((eighths == np.floor(eighths)) & (np.abs(eighths) <= 8 * _WIDTH)))
 
 
 def _vary_text(text: bytes, number: int) -> bytes:
-    """Append a number to a string; to a string of digits, add the number, so that it stays a number."""
+    """Append a number to a string; in a string of digits, add the number to the value instead."""
     return b"%d" % (int(text) + number) if text.isdigit() else text + b"%d" % number
 
 

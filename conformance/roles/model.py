@@ -88,7 +88,7 @@ class Model:
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether the expected answers are the model's own answers to plain requests: not for a role."""
+        """Whether expected answers are the model's own answers to plain requests: False, as the role defines them."""
         return False
 
     @property
@@ -130,7 +130,7 @@ class Model:
 
     @property
     def plain_output_form(self) -> Form | None:
-        """The form of outputs that a plain request asks for: `binary` if JSON cannot represent one, else None."""
+        """The form of outputs in a plain request: `binary` if JSON cannot represent all of them; else None."""
         return None if all(spec.has_json_form for spec in self.role.outputs) else "binary"
 
     @property
@@ -144,7 +144,7 @@ class Model:
         return tuple(spec.name for spec in self.role.outputs)
 
     def limit_length(self, length: int) -> int:
-        """Reduce a wanted number of elements to one that the model is known to accept; for a role, return it."""
+        """Return `length`; a deployed model may return a smaller number of elements that it is known to accept."""
         return length
 
     def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
@@ -187,7 +187,7 @@ class Model:
         return self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return how many classes to request: the wanted number; None: as many as one item of the output has."""
+        """Return how many classes to request: `wanted`; if `wanted` is None, all classes of one item of the output."""
         if wanted is not None:
             return wanted
         return output.elements // output.shape[0] if self.role.batching else output.elements
@@ -199,7 +199,8 @@ class Model:
     def build_shape(self, index: int, count: int) -> tuple[int, ...]:
         """Return the shape of the input at this index with one of its variable dimensions set to `count`.
 
-        `count` also selects the dimension; the other variable dimensions are 1 or 2.
+        The dimension is number `count` modulo the number of variable dimensions. The other variable dimensions are 1 or
+        2.
         """
         shape = self.role.inputs[index].shape
         variable = [at for at, size in enumerate(shape) if size < 0]
@@ -210,7 +211,7 @@ class Model:
         return tuple(filled)
 
     def count_classes(self, tensors: Sequence[Tensor], index: int = 0) -> int:
-        """Return the number of classes of the output at this index; of one item for a batching model.
+        """Return the number of classes of the output at this index; for a batching model, the number of one item.
 
         Args:
             tensors: the expected outputs.
@@ -220,7 +221,7 @@ class Model:
         return prod(shape[1:] if self.role.batching else shape)
 
     def build_ramp(self, index: int, count: int, salt: int) -> np.ndarray[Any, Any]:
-        """Return `count` elements for the input at this index; nearby elements differ, and each salt has others."""
+        """Return `count` elements for the input at this index; nearby elements differ, and each salt gives others."""
         return make_ramp(self.role.inputs[index].datatype, count, salt)
 
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
@@ -239,7 +240,7 @@ class Model:
         )
 
     def items(self) -> list[Tensor]:
-        """Return the candidates for the only input of a raw request: one, with a batch of one for a batching model."""
+        """Return one candidate for the only input of a raw request; for a batching model, a batch of one item."""
         return list(self.sample(batch=1)[:1])
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -271,10 +272,10 @@ class Model:
         Args:
             tensors: the inputs, in the order of the request; None: sample values.
             send: how to encode inputs: `binary`, `json`, or the names of the inputs that are binary.
-            want: how to request outputs: `binary` and `json` list every output (or those of `outputs`) with
-                `binary_data` true or false; None omits that parameter.
+            want: how to request outputs. `binary` and `json` list every output, or those of `outputs`, and set
+                `binary_data` to true or false. None omits `binary_data`.
             outputs: the requested outputs, in order; None omits the member unless `want` is set.
-            binary_data_output: the parameter of that name of the request.
+            binary_data_output: the value of the request's parameter `binary_data_output`.
             request_id: the id of the request.
             nested: whether JSON data are nested arrays.
         """

@@ -51,10 +51,11 @@ class Role:
 
     @property
     def is_optional(self) -> bool:
-        """Whether a server need not have a model for this role to be judged completely, unless a MUST needs this role.
+        """Whether a server can be judged completely without a model for this role, unless a MUST needs the role.
 
-        These are the roles with BF16, which no document of the protocol names, and those with a tensor without
-        dimensions, which not every server can deploy.
+        Roles with BF16 are optional, because no document of the protocol names BF16. Roles that have a tensor without
+        dimensions are optional, because some servers cannot deploy them.
+
         """
         specs = (*self.inputs, *self.outputs)
         return any(not lookup(spec.datatype).is_standard or (not spec.shape and not self.batching) for spec in specs)
@@ -68,7 +69,7 @@ def load() -> Mapping[str, Role]:
 
 @cache
 def map_identity_roles() -> Mapping[str, str]:
-    """Return datatype -> name of the role that returns a tensor of this datatype unchanged, where there is one."""
+    """Return datatype -> name of the role that returns its tensors unchanged, for each datatype with such a role."""
     every = ((name, f"identity_{name.lower()}") for name in DATATYPES)
     return {name: role for name, role in every if role in load()}
 

@@ -39,7 +39,7 @@ def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int
 
 
 def _build_integer_function(bits: int, signed: bool) -> Callable[[int, int], int]:
-    """Return a function of (k, salt) that computes integers with distinct bytes.
+    """Return a function of (k, salt) that computes integers, each with distinct bytes.
 
     Integers of 64 bits exceed 2**53, so that a double cannot represent them. Signed integers are negative for odd k.
     """

@@ -2,7 +2,8 @@
 
 Elements are drawn as bit patterns, not as values, so that every pattern can occur. Small tensors are drawn byte by
 byte, which shrinks well; larger ones are computed from one drawn seed, which is fast at any size. Corner values are
-inserted, because neither method finds them. All randomness comes from Hypothesis: the same seed gives the same tensors.
+inserted, because neither of these methods generates them often. All randomness comes from Hypothesis: the same seed
+gives the same tensors.
 """
 
 from __future__ import annotations
@@ -115,10 +116,10 @@ def _insert_corners(datatype: str, array: Array, *, json: bool) -> SearchStrateg
     corners = get_all_corners(datatype, json=json)
     one = st.tuples(st.integers(0, array.size - 1), st.integers(0, len(corners) - 1))
 
-    def place_corners(places: list[tuple[int, int]]) -> Array:
+    def insert_corners(positions: list[tuple[int, int]]) -> Array:
         result = array.copy()
-        for place, corner in places:
-            result[place : place + 1] = corners[corner : corner + 1]
+        for index, corner in positions:
+            result[index : index + 1] = corners[corner : corner + 1]
         return result
 
-    return st.lists(one, max_size=_MAX_CORNERS).map(place_corners)
+    return st.lists(one, max_size=_MAX_CORNERS).map(insert_corners)

@@ -193,5 +193,5 @@ def test_what_no_model_can_be_asked_for_is_not_called_absent() -> None:
 
 
 def test_a_parameter_that_is_ignored_is_told_from_a_refusal() -> None:
-    assert survey_of(JsonServer).refusals["classification"] == "its parameters are ignored"
+    assert survey_of(JsonServer).refusals["classification"] == "the server ignores its parameters"
     assert survey_of(RefusesOptions).refusals["classification"].startswith("HTTP 422")

@@ -61,7 +61,7 @@ ODD_ONES = (
     (unusual_models.SMALL_TABLE, 145, "small_table may use integers as table indices"),
     (
         *(unusual_models.STRUCTURED, 90),
-        "structured answers every input alike, or accepts only one: its answers do not show what it read",
+        "structured answers every input alike, or accepts only one input: its answers do not show what the server read",
     ),
     (unusual_models.RARELY, 110, "rarely is not deterministic"),
     (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same with and without the fault under test"),

@@ -138,7 +138,7 @@ def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "t.toml").read_text()
     assert tomllib.loads(text)["models"] == {"iris": {}, "custom": {}}
-    assert "[models.iris]  # X INT32 [-1] -> X INT32 [-1]; takes inputs made from its metadata" in text
+    assert "[models.iris]  # X INT32 [-1] -> X INT32 [-1]; accepts inputs made from its metadata" in text
     assert text[text.index("# [models.custom.inputs.NAME]") :].splitlines() == [
         "# [models.custom.inputs.NAME]",
         '# datatype = "..."',
@@ -271,7 +271,7 @@ def test_doctor_says_what_works_and_not_what_is_listed(tmp_path: Path) -> None:
         lines = run_command(tmp_path, "doctor", url, "--target-model=iris").stdout.splitlines()
     assert lines[1] == "lists               binary_tensor_data, classification"
     assert lines[2].startswith("binary_tensor_data  not on iris: HTTP 400")
-    assert lines[4] == "classification      not on iris: its parameters are ignored"
+    assert lines[4] == "classification      not on iris: the server ignores its parameters"
 
 
 MODELS_OF_DOCTOR = {
@@ -318,7 +318,7 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         "lists               no extensions",
         "binary_tensor_data  not tried: no model that answers requests",
         "raw                 not tried: no model with one input",
-        "classification      not tried: no model with an output of numbers",
+        "classification      not tried: no model with a numeric output",
         "models              the server lists none, at GET /v2/models or POST /v2/repository/index",
         "roles               0 of 57 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"

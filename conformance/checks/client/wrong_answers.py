@@ -33,7 +33,7 @@ from conformance.clients.answers.wrong import (
     WRONG_JSON,
     WRONG_PLACES,
     make_bool_script,
-    make_element_edit,
+    make_element_change,
     make_json_script,
     set_other_id,
 )
@@ -151,7 +151,7 @@ def make_wrong_element_rows() -> Iterator[Row]:
     for place, (output, element) in WRONG_PLACES.items():
         for datatype, fault, value in WRONG_ELEMENTS:
             name = f"{datatype}-{fault}-{place}"
-            script = make_json_script(make_element_edit(output, element, value), "json")
+            script = make_json_script(make_element_change(output, element, value), "json")
             yield make_wrong_element_row(name, datatype, "json", script)
         yield make_wrong_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
 

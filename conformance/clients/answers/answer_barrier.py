@@ -13,7 +13,7 @@ _STEP: Final = 0.002  # seconds between two answers
 class AnswerBarrier:
     """Delays answers until all requests have arrived, then releases them one by one, in reverse order of arrival.
 
-    A client that assigns answers in the order of its requests mixes them up.
+    A client that assigns answers to requests by their order mixes up the answers.
 
     Attributes:
         is_met: whether all requests were in flight at once.
@@ -25,12 +25,12 @@ class AnswerBarrier:
         self.is_met = False
 
     def release(self, *, is_met: bool) -> None:
-        """Delay no answers from now on, for a replay: the recording says whether the barrier was met (`is_met`)."""
+        """Stop delaying answers, for a replay, and set `is_met` to the value in the recording."""
         self._barrier.abort()
         self.is_met = is_met
 
     def wait(self) -> None:
-        """Wait until all requests have arrived, plus `_STEP` seconds for each request that arrived later.
+        """Wait until all requests have arrived, plus `_STEP` seconds for each request that arrived after this one.
 
         Return after `MAX_WAIT_S` if requests are missing.
         """

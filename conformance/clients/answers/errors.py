@@ -44,18 +44,19 @@ class ErrorAnswer:
     content_type: str = JSON
 
     def answer_http(self, received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
-        """Return this error as the answer to an HTTP request; an `HttpScript`."""
+        """Return this error as the answer to an HTTP request. This method is an `HttpScript`."""
         headers = (("Content-Type", self.content_type),) if self.body else ()
         return PLAIN.answer(self.status, headers, self.body, received)
 
     def answer_call(self, _received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-        """Return this error as the answer to a gRPC call; a `CallScript`."""
+        """Return this error as the answer to a gRPC call. This method is a `CallScript`."""
         return CallAnswer(code=self.code, details=self.message)
 
     def list_expected_texts(self, *, over_grpc: bool) -> tuple[str, ...]:
         """Return the texts of which the client's error must contain at least one.
 
-        This is the message; the status if there is no message; either of them if the HTTP body is not JSON.
+        Return only the message for JSON bodies and over gRPC, or only the status if there is no message. For another
+        HTTP body, return both.
         """
         status = self.code if over_grpc else str(self.status)
         if self.message and (over_grpc or self.content_type == JSON):
@@ -136,12 +137,12 @@ PLACES: Final[Mapping[str, Callable[[bytes], int]]] = {
 
 
 def make_truncated_script(
-    place: Callable[[bytes], int], ending: Ending, form: Form | None = None, delivery: Delivery | None = None
+    cut: Callable[[bytes], int], ending: Ending, form: Form | None = None, delivery: Delivery | None = None
 ) -> HttpScript:
     """Return a script of correct answers that are truncated.
 
     Args:
-        place: returns how many bytes of an answer to send; one of `PLACES`.
+        cut: returns how many bytes of an answer to send; one of the functions in `PLACES`.
         ending: the state of the connection afterwards.
         form: how to encode outputs; None: as requested.
         delivery: the HTTP framing of the answers; None: with Content-Length.
@@ -151,7 +152,7 @@ def make_truncated_script(
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         whole = style(received, inference, tensors)
         octets = b"".join(whole.pieces)
-        end = place(octets)
+        end = cut(octets)
         head = octets.index(_HEAD_ENDS) + len(_HEAD_ENDS)
         sent = octets[:end]
         if end < head:

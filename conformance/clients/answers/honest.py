@@ -20,15 +20,15 @@ from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
 
-def encode_binary(one: Tensor) -> bytes:
+def encode_binary(tensor: Tensor) -> bytes:
     """Encode a tensor as binary data."""
-    flat = one.array.reshape(-1)
-    if one.datatype == "BYTES":
+    flat = tensor.array.reshape(-1)
+    if tensor.datatype == "BYTES":
         return b"".join(len(element).to_bytes(4, "little") + element for element in flat.tolist())
     return bytes(flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
-def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
+def encode_elements(tensor: Tensor, *, nested: bool = False) -> list[Any]:
     """Return the elements of a tensor as JSON values, in a flat list or in lists nested like the shape.
 
     A tensor without dimensions becomes a list of one element.
@@ -36,8 +36,8 @@ def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
     Raises:
         ValueError: JSON cannot represent an element.
     """
-    values = one.array.tolist() if nested and one.array.ndim else one.array.reshape(-1).tolist()
-    texts: list[Any] = _decode_strings(values) if one.datatype == "BYTES" else values
+    values = tensor.array.tolist() if nested and tensor.array.ndim else tensor.array.reshape(-1).tolist()
+    texts: list[Any] = _decode_strings(values) if tensor.datatype == "BYTES" else values
     return texts
 
 
@@ -56,8 +56,8 @@ class Style:
     Attributes:
         form: how to encode every output, `binary` or `json`; None: as requested.
         order: returns the tensors in the order in which to send them.
-        edit: changes the JSON without changing its meaning.
-        writing: whitespace and escapes of the JSON.
+        edit: returns the JSON to send for the JSON that it receives; both have the same meaning in a correct answer.
+        writing: which whitespace and escapes the JSON has.
         delivery: the HTTP framing of the answer.
         nested: whether `data` is nested like the shape.
         header: when to send the inference header: `usual`, only with binary data; `always`, also with JSON alone;
@@ -83,10 +83,10 @@ class Style:
     def build_parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
         """Return the JSON and the binary data of the answer to a request."""
         listed = self.order(tensors)
-        forms = {one.name: self.form or find_requested_form(one.name, received, inference) for one in listed}
-        outputs = [make_output_entry(one, forms[one.name], nested=self.nested) for one in listed]
+        forms = {tensor.name: self.form or find_requested_form(tensor.name, received, inference) for tensor in listed}
+        outputs = [make_output_entry(tensor, forms[tensor.name], nested=self.nested) for tensor in listed]
         document = self.edit(make_document(inference, outputs))
-        blobs = tuple(encode_binary(one) for one in listed if forms[one.name] == "binary")
+        blobs = tuple(encode_binary(tensor) for tensor in listed if forms[tensor.name] == "binary")
         return AnswerParts(self.writing.write(document), blobs, document)
 
 
@@ -110,12 +110,12 @@ class AnswerParts:
         return b"".join(self.blobs)
 
 
-def make_output_entry(one: Tensor, form: Form, *, nested: bool = False) -> Document:
+def make_output_entry(tensor: Tensor, form: Form, *, nested: bool = False) -> Document:
     """Return the entry of one output in the JSON of an answer."""
-    entry: Document = {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
+    entry: Document = {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
     if form == "binary":
-        return {**entry, "parameters": {"binary_data_size": len(encode_binary(one))}}
-    return {**entry, "data": encode_elements(one, nested=nested)}
+        return {**entry, "parameters": {"binary_data_size": len(encode_binary(tensor))}}
+    return {**entry, "data": encode_elements(tensor, nested=nested)}
 
 
 def make_document(inference: Inference, outputs: list[Document]) -> Document:
@@ -137,13 +137,13 @@ def make_framing_headers(
 
 
 def find_requested_form(name: str, received: ClientRequest, inference: Inference) -> Form:
-    """Return how to encode an output: `binary` or `json`.
+    """Return how to encode an output in the answer: `binary` or `json`.
 
     This is what the caller requested, or else what the client's request says. Always `binary` for a raw request.
     """
     if inference.is_raw:
         return "binary"
-    asked = next((one for one in inference.outputs or () if one.name == name), None)
+    asked = next((output for output in inference.outputs or () if output.name == name), None)
     form = (asked and asked.form) or inference.all_outputs
     return form or ("binary" if _is_binary_requested(name, received) else "json")
 
@@ -154,7 +154,7 @@ def _is_binary_requested(name: str, received: ClientRequest) -> bool:
     length = int(head) if head.isascii() and head.isdigit() else len(received.body)
     with suppress(ValueError, AttributeError, TypeError, KeyError):
         document = json.loads(received.body[:length])
-        listed = {one["name"]: one.get("parameters") or {} for one in document.get("outputs") or ()}
+        listed = {output["name"]: output.get("parameters") or {} for output in document.get("outputs") or ()}
         usual = (document.get("parameters") or {}).get("binary_data_output", False)
         return bool(listed.get(name, {}).get("binary_data", usual))
     return False

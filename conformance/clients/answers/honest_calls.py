@@ -54,7 +54,7 @@ def encode_packed(number: int, values: Iterable[int]) -> bytes:
 
 
 def encode_unpacked(number: int, values: Iterable[int]) -> bytes:
-    """Encode a repeated integer field, unpacked: one tag for each value. Parsers must accept that as well."""
+    """Encode a repeated integer field, unpacked: one tag for each value. Parsers must accept this encoding."""
     return b"".join(encode_tag(number, VARINT) + encode_varint(value) for value in values)
 
 
@@ -99,15 +99,17 @@ class CallStyle:
         """Return the answer to a call."""
         listed = self.order(tensors)
         if self.is_raw(listed):
-            raw = [encode_binary(one) for one in listed]
-            return CallAnswer(self.encode_message(inference, [self.encode_entry(one) for one in listed], raw))
+            raw = [encode_binary(tensor) for tensor in listed]
+            return CallAnswer(self.encode_message(inference, [self.encode_entry(tensor) for tensor in listed], raw))
         return CallAnswer(
-            self.encode_message(inference, [self.encode_entry(one, self.encode_contents(one)) for one in listed], [])
+            self.encode_message(
+                inference, [self.encode_entry(tensor, self.encode_contents(tensor)) for tensor in listed], []
+            )
         )
 
     def is_raw(self, tensors: Tensors) -> bool:
-        """Whether the contents are raw: as `form` says, or because typed contents do not exist for a datatype."""
-        return self.form == "raw" or any(not lookup(one.datatype).contents for one in tensors)
+        """Whether the contents are raw, because `form` says so or because a datatype has no typed contents."""
+        return self.form == "raw" or any(not lookup(tensor.datatype).contents for tensor in tensors)
 
     def encode_message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
         """Encode the message of an answer with these encoded outputs and raw contents."""
@@ -117,23 +119,23 @@ class CallStyle:
         both = contents + outputs if self.raw_first else outputs + contents
         return named + encode_text(ID, inference.id or "") + self.extra_fields + both
 
-    def encode_entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
+    def encode_entry(self, tensor: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
         """Encode one output with its encoded typed contents, if any; `shape` replaces the tensor's shape."""
-        named = encode_text(NAME, one.name) + encode_text(DATATYPE, one.datatype)
-        dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
+        named = encode_text(NAME, tensor.name) + encode_text(DATATYPE, tensor.datatype)
+        dimensions = self.integers(SHAPE, list(tensor.shape if shape is None else shape))
         return named + dimensions + self.extra_fields + contents
 
-    def encode_contents(self, one: Tensor) -> bytes:
+    def encode_contents(self, tensor: Tensor) -> bytes:
         """Encode the typed contents of an output."""
-        return encode_delimited(CONTENTS, self._encode_elements(one))
+        return encode_delimited(CONTENTS, self._encode_elements(tensor))
 
-    def _encode_elements(self, one: Tensor) -> bytes:
-        flat = one.array.reshape(-1)
-        if one.datatype == "BYTES":
+    def _encode_elements(self, tensor: Tensor) -> bytes:
+        flat = tensor.array.reshape(-1)
+        if tensor.datatype == "BYTES":
             return b"".join(encode_delimited(BYTES_CONTENTS, element) for element in flat.tolist())
-        if one.datatype in FIXED:
-            return encode_delimited(FIXED[one.datatype], encode_binary(one))
-        return self.integers(VARINTS[one.datatype], list(map(int, flat.tolist())))
+        if tensor.datatype in FIXED:
+            return encode_delimited(FIXED[tensor.datatype], encode_binary(tensor))
+        return self.integers(VARINTS[tensor.datatype], list(map(int, flat.tolist())))
 
 
 USUAL: Final = CallStyle()

@@ -97,7 +97,7 @@ class Script:
     Attributes:
         outputs: computes all output tensors of the model for an inference, including those not requested.
         http: makes the answer to an HTTP request from the requested output tensors.
-        grpc: the same for a gRPC call.
+        grpc: makes the answer to a gRPC call from the requested output tensors.
         barrier: delays the answers until all requests have arrived; None: answer at once.
     """
 
@@ -107,7 +107,7 @@ class Script:
     barrier: AnswerBarrier | None = None
 
     def list_requested_outputs(self, inference: Inference) -> Tensors:
-        """Return the output tensors that an inference requests, in that order; all tensors if it names no outputs."""
+        """Return the output tensors that an inference requests, in the requested order; all if it names no outputs."""
         made = self.outputs(inference)
         if inference.outputs is None:
             return made

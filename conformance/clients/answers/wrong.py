@@ -1,4 +1,4 @@
-"""Wrong HTTP answers: each contradicts itself, so that a client can trust no tensor of it.
+"""Wrong HTTP answers: each contradicts itself, so that a client cannot trust any tensor in it.
 
 Each function makes one part of a correct answer wrong; its docstring states the resulting fault. All outputs are binary
 data, or all are JSON. The model has at least two outputs: the first has several elements of a fixed size, another is
@@ -102,7 +102,7 @@ def drop_data(document: Document) -> None:
 
 
 def wrap_size(document: Document) -> None:
-    """A size is too large by 2**32, which a client that reads it into 32 bits does not notice."""
+    """A size is too large by 2**32. A client that reads sizes into 32 bits does not notice the fault."""
     document["outputs"][0]["parameters"][SIZE] += 2**32
 
 
@@ -194,26 +194,29 @@ BODIES: Final[Mapping[str, bytes]] = {
 }
 
 
-def make_json_script(edit: Callable[[Document], None], form: Form) -> HttpScript:
-    """Return a script of correct answers whose JSON `edit` changes; `form` is the form of all outputs."""
+def make_json_script(change: Callable[[Document], None], form: Form) -> HttpScript:
+    """Return a script of correct answers, except that `change` changes a copy of their JSON.
 
-    def edit_copy(document: Document) -> Document:
+    All outputs are encoded as `form` says: `binary` or `json`.
+    """
+
+    def change_copy(document: Document) -> Document:
         copy: Document = json.loads(json.dumps(document))
-        edit(copy)
+        change(copy)
         return copy
 
-    return Style(form=form, edit=edit_copy)
+    return Style(form=form, edit=change_copy)
 
 
 def make_bytes_script(corrupt: Callable[[bytes], bytes]) -> HttpScript:
     """Return a script of answers in which `corrupt` changes the binary data of the first BYTES output."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        place = [one.datatype for one in tensors].index("BYTES")
+        index = [one.datatype for one in tensors].index("BYTES")
         honest = Style(form="binary").build_parts(received, inference, tensors)
-        blobs = tuple(corrupt(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
+        blobs = tuple(corrupt(blob) if k == index else blob for k, blob in enumerate(honest.blobs))
         document: dict[str, Any] = json.loads(json.dumps(honest.document))
-        document["outputs"][place]["parameters"][SIZE] = len(blobs[place])
+        document["outputs"][index]["parameters"][SIZE] = len(blobs[index])
         return _frame_answer(replace(honest, json=json.dumps(document).encode(), blobs=blobs), received)
 
     return answer
@@ -243,13 +246,13 @@ def _frame_answer(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
     return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
 
-def make_element_edit(output: int, element: int, value: Any) -> Callable[[Document], None]:
-    """Return an edit that replaces an element of JSON data."""
+def make_element_change(output: int, element: int, value: Any) -> Callable[[Document], None]:
+    """Return a function that replaces one element in the data of a JSON answer, for `make_json_script`."""
 
-    def edit(document: Document) -> None:
+    def change(document: Document) -> None:
         document["outputs"][output]["data"][element] = value
 
-    return edit
+    return change
 
 
 # Elements of JSON data that are invalid for their datatype: the datatype, the name of the value, and the value.
@@ -287,11 +290,11 @@ def make_bool_script(output: int, element: int) -> HttpScript:
 
 WRONG_BINARY: Final[Mapping[str, HttpScript]] = {
     **{name: make_header_script(value) for name, value in HEADERS.items()},
-    **{name: make_json_script(edit, "binary") for name, edit in JSON_OF_BINARY.items()},
+    **{name: make_json_script(change, "binary") for name, change in JSON_OF_BINARY.items()},
     **{name: make_bytes_script(corrupt) for name, corrupt in FRAMES.items()},
 }
 WRONG_JSON: Final[Mapping[str, HttpScript]] = {
-    **{name: make_json_script(edit, "json") for name, edit in JSON_OF_DATA.items()},
+    **{name: make_json_script(change, "json") for name, change in JSON_OF_DATA.items()},
     **{name: make_body_script(body) for name, body in BODIES.items()},
 }
 # An answer that announces a content coding without applying it.
@@ -324,7 +327,7 @@ def make_parts_script(corrupt: Callable[[AnswerParts], AnswerParts]) -> HttpScri
 
 
 def send_header_past_json(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-    """The inference header of an answer that is only JSON exceeds the length of the body."""
+    """The answer is only JSON, and its inference header exceeds the length of the body."""
     parts = Style(form="json").build_parts(received, inference, tensors)
     headers = (("Content-Type", JSON), (INFERENCE_HEADER, str(len(parts.json) + 4)))
     return PLAIN.answer(200, headers, parts.json, received)

@@ -175,11 +175,11 @@ class GrpcPeer:
         if scenario is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "this peer has no script yet")
             return b""
-        place = scenario.match_inference(model)
-        answer = scenario.answer(received, place)
+        index = scenario.match_inference(model)
+        answer = scenario.answer(received, index)
         if not isinstance(answer, CallAnswer):
             raise TypeError("the script returned an HTTP answer to a gRPC call")
-        scenario.store_request(place, ReceivedRequest(received, answer, self.address))
+        scenario.store_request(index, ReceivedRequest(received, answer, self.address))
         return self._apply_answer(answer, context)
 
     def _apply_answer(self, answer: CallAnswer, context: Context) -> bytes:

@@ -183,11 +183,11 @@ class HttpPeer:
         scenario = self._peer_script.find_scenario(model)
         if scenario is None:
             return make_json_answer(404, {"error": "this peer has no script yet"}, received)
-        place = scenario.match_inference(model)
-        answer = scenario.answer(received, place)
+        index = scenario.match_inference(model)
+        answer = scenario.answer(received, index)
         if not isinstance(answer, HttpAnswer):
             raise TypeError("the script returned a gRPC answer to an HTTP request")
-        scenario.store_request(place, ReceivedRequest(received, answer, self.address))
+        scenario.store_request(index, ReceivedRequest(received, answer, self.address))
         return answer
 
     def _find_document(self, path: str, model: str | None, endpoint: str) -> dict[str, Any] | None:
@@ -244,8 +244,8 @@ def _end_answer(connection: socket.socket, received: ClientRequest, answer: Http
 def _close_and_wait_for_client(connection: socket.socket) -> None:
     """Close the peer's side of a connection, and wait at most `MAX_CLIENT_CLOSE_S` for the client to close its side.
 
-    A client that has closed its side knows that the connection is closed. If it started a POST before it noticed, the
-    result would depend on chance, because no client has to repeat such a POST.
+    Without this wait, the client might send a POST on the closed connection. No client has to repeat that POST, so that
+    the result of the row would depend on chance.
     """
     connection.shutdown(socket.SHUT_WR)
     connection.settimeout(MAX_CLIENT_CLOSE_S)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Peer:
     """A scripted server on 127.0.0.1, over HTTP and, if grpcio is installed, over gRPC. A context manager.
 
-    The ports change during a run: `move_after_failure`.
+    `move_after_failure` changes the ports during a run.
+
     """
 
     def __init__(self) -> None:

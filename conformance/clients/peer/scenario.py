@@ -53,7 +53,7 @@ class ReceivedRequest:
 
     def to_exchange(self, number: int | None = None) -> Exchange:
         """Convert the request and its answer to an exchange, for reports; `number` replaces the request's number."""
-        place = self.number if number is None else number
+        exchange_number = self.number if number is None else number
         message = Message(
             self.received.path,
             self.received.headers,
@@ -66,18 +66,29 @@ class ReceivedRequest:
         if isinstance(self.answer, HttpAnswer):
             failure = _FAILURES.get(self.answer.ending)
             headers, body = self.answer.headers, self.answer.body
-            return Exchange(place, message, url, self.answer.status, headers, body, failure, is_chunked=chunked)
+            return Exchange(
+                exchange_number, message, url, self.answer.status, headers, body, failure, is_chunked=chunked
+            )
         ending = Ending.SILENT if self.answer.is_silent else Ending.CLOSE if self.answer.is_closed else Ending.KEEP
         code, details = self.answer.code, self.answer.details
         return Exchange(
-            place, message, url, None, (), self.answer.message, _FAILURES.get(ending), code=code, details=details
+            exchange_number,
+            message,
+            url,
+            None,
+            (),
+            self.answer.message,
+            _FAILURES.get(ending),
+            code=code,
+            details=details,
         )
 
 
 def _find_json_length(received: ClientRequest) -> int:
-    """Return the length of the JSON as the inference header declares it, at most the length of the body.
+    """Return the length of the JSON that the inference header declares, but at most the length of the body.
 
-    Return the length of the body without a valid header, and 0 over gRPC.
+    If there is no valid inference header, return the length of the body; over gRPC, return 0.
+
     """
     stated = received.header(INFERENCE_HEADER) or ""
     length = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 12 else len(received.body)
@@ -113,13 +124,13 @@ class Scenario:
         """
         with self._lock:
             names = [one.model for one in self.inferences]
-            unrequested = (place for place in range(len(names)) if place not in self._taken)
-            place = names.index(model) if model in names else next(unrequested, len(names) - 1)
-            self._taken.add(place)
-            return place
+            unrequested = (index for index in range(len(names)) if index not in self._taken)
+            index = names.index(model) if model in names else next(unrequested, len(names) - 1)
+            self._taken.add(index)
+            return index
 
-    def answer(self, received: ClientRequest, place: int) -> HttpAnswer | CallAnswer:
-        """Return the scripted answer to a request for the inference at index `place`.
+    def answer(self, received: ClientRequest, index: int) -> HttpAnswer | CallAnswer:
+        """Return the scripted answer to a request for the inference at this index.
 
         The answer to an invalid or incomplete request is an error with status 400.
 
@@ -130,7 +141,7 @@ class Scenario:
             return make_json_answer(400, {"error": received.trouble}, received)
         if self.script.barrier is not None:
             self.script.barrier.wait()
-        inference = self.inferences[place]
+        inference = self.inferences[index]
         made = self.script.grpc if received.is_over_grpc else self.script.http
         try:
             return made(received, inference, self.script.list_requested_outputs(inference))
@@ -148,11 +159,11 @@ class Scenario:
         """The output tensors of each inference, computed once: each result is compared with those of all others."""
         return [tuple(self.script.outputs(inference)) for inference in self.inferences]
 
-    def store_request(self, place: int, request: ReceivedRequest) -> None:
+    def store_request(self, index: int, request: ReceivedRequest) -> None:
         """Store a received request, unless the scenario has ended. Peers call this before they send the answer."""
         with self._lock:
             if not self._has_ended:
-                self._requests.append((place, request))
+                self._requests.append((index, request))
 
     def end(self) -> list[tuple[int, ReceivedRequest]]:
         """End the scenario: store no further requests, and return the stored ones like `list_requests`."""
@@ -229,7 +240,7 @@ def make_model_metadata(inference: Inference, script: Script) -> dict[str, Any]:
 
 
 def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
-    """Return the configuration of an inference's model, without batching. Some clients request it before they batch."""
+    """Return the configuration, without batching, of an inference's model. Clients that form batches may request it."""
     return {
         "name": inference.model,
         "platform": "",
@@ -242,19 +253,19 @@ def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
 
 def make_model_statistics(inference: Inference, count: int) -> dict[str, Any]:
     """Return the statistics of an inference's model: `count` inferences."""
-    one = {"name": inference.model, "version": inference.version or VERSION}
-    return {"model_stats": [{**one, "inference_count": count, "execution_count": count}]}
+    model_version = {"name": inference.model, "version": inference.version or VERSION}
+    return {"model_stats": [{**model_version, "inference_count": count, "execution_count": count}]}
 
 
 def _list_declared_outputs(inference: Inference, script: Script) -> tuple[Tensor, ...]:
-    """Return the outputs for the metadata: those of the script, or the inputs if the script has none (an error)."""
+    """Return the outputs for the metadata: those of the script; for a script of errors, return the inputs."""
     return script.outputs(inference) or inference.inputs
 
 
-def _build_signature(one: Tensor) -> dict[str, Any]:
-    return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
+def _build_signature(tensor: Tensor) -> dict[str, Any]:
+    return {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
 
 
-def _build_config_entry(one: Tensor) -> dict[str, Any]:
-    kind = "STRING" if one.datatype == "BYTES" else one.datatype
-    return {"name": one.name, "data_type": f"TYPE_{kind}", "dims": list(one.shape)}
+def _build_config_entry(tensor: Tensor) -> dict[str, Any]:
+    kind = "STRING" if tensor.datatype == "BYTES" else tensor.datatype
+    return {"name": tensor.name, "data_type": f"TYPE_{kind}", "dims": list(tensor.shape)}

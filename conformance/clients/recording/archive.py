@@ -1,9 +1,9 @@
 """Writes and reads recordings of watched clients, in the HTTP Archive format 1.2.
 
-The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`. An entry has
-`_client`, the name of the client, and `_received`, the properties of the request without a HAR member. Each entry is
-written once its request is answered. The closing brackets are written at the end of the watch, so that the recording of
-an interrupted watch is not valid HAR.
+The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`. Each entry has
+`_client`, the name of the client, and `_received`, the properties of the request for which HAR has no member. Each
+entry is written once its request is answered. The closing brackets are written at the end of the watch, so that the
+recording of an interrupted watch is not valid HAR.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Archive:
     """A parsed recording of clients.
 
     Attributes:
-        url: the URL given to clients; `grpc`: the same for gRPC, or empty.
+        url: the URL given to clients.
+        grpc: the address given to gRPC clients, or empty.
         is_strict: whether violations of advisory requirements counted as failures.
         stopped: why the watch ended early; empty if it did not.
         requests: the requests in order, each with the name of its client.
@@ -48,11 +49,12 @@ class Archive:
 
 
 class ArchiveWriter:
-    """Writes a recording into a folder, and creates the folder if it is missing.
+    """Writes a recording of watched clients into a folder, and creates the folder if it is missing.
 
     Args:
         folder: the evidence folder.
-        url: the URL given to clients; `grpc`: the same for gRPC, or empty.
+        url: the URL given to clients.
+        grpc: the address given to gRPC clients, or empty.
         is_strict: whether violations of advisory requirements count as failures.
 
     Raises:

@@ -1,9 +1,9 @@
 """Writes and reads the calls of an adapter in the recording of a run, an HTTP Archive.
 
 Each request of the client is one entry. The members are those of `transport.har`: `_scope` is the row, `_call` the
-index of the adapter's call in that row, and `_place` the index of the request in that call. `_received` is as in
-`archive`, plus the index of the inference. The first entry of a call has `_said`: the adapter's answer, and the seconds
-until that answer. A call without requests has one entry, without `_received`.
+index of the adapter's call in that row, and `_place` the index of the request in that call. `_received` has the members
+that `archive` describes, and the index of the inference. The first entry of a call has `_said`: the adapter's answer,
+and the seconds until that answer. A call without requests has one entry, without `_received`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def build_entries(scope: str, index: int, call: AdapterCall) -> tuple[Call, list
     """Convert an adapter's call for the recording: return the recorded call, and the extra members of each entry."""
     exchanges = tuple(request.to_exchange(number) for number, (_, request) in enumerate(call.requests))
     own: list[dict[str, Any]] = [
-        {"_received": {**describe_received(request.received), "inference": place}} for place, request in call.requests
+        {"_received": {**describe_received(request.received), "inference": inference}}
+        for inference, request in call.requests
     ]
     messages = tuple(exchange.message for exchange in exchanges) or (NO_REQUEST,)
     first, *others = own or [{}]
@@ -82,8 +83,8 @@ class RecordedCall:
     """A recorded call of the adapter.
 
     Attributes:
-        results: a result for each inference; None if the adapter broke.
-        error: why the adapter broke, or None.
+        results: a result for each inference; None if the adapter failed.
+        error: why the adapter failed, or None.
         is_concurrent: see `AdapterCall`.
     """
 
@@ -98,7 +99,8 @@ class ClientRecording:
     """A parsed recording of a client.
 
     Attributes:
-        url: the first URL given to the client; `grpc`: the same for gRPC, or empty if gRPC was not judged.
+        url: the first URL given to the client.
+        grpc: the first address given to the client for gRPC; empty if gRPC was not judged.
         client: the adapter's description of the client.
         times: the times of the first and the last entry.
         calls: (row, index of the call in that row) -> the call.
@@ -115,7 +117,7 @@ def load(path: Path) -> ClientRecording:
     """Read the recording of a run that judged a client.
 
     Raises:
-        HarError: the file cannot be read, or is not such a recording.
+        HarError: the file cannot be read, or is not the recording of a client.
     """
     try:
         log, entries = recording.read_archive(path)

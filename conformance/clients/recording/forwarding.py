@@ -1,7 +1,7 @@
 """Forwards one connection, byte for byte, and passes copies of the bytes to a tap.
 
-A tap receives bytes before they are forwarded, so that it has read a request before its answer can arrive. Half-closes
-and resets are forwarded as well.
+A tap receives bytes before they are forwarded, so that the tap has read a request before the answer to this request can
+arrive. Half-closes and resets are forwarded as well.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class _Call:
         pending: the request messages so far, in order.
         bodies: the answer messages so far, in order.
         answer_headers: the headers and trailers of the answer.
-        trouble: why the call ended without a status; empty if it ended with one; None until the server or a reset
-            ends the call.
+        trouble: why the call ended without a status; empty if the call ended with a status; None until the server or a
+            reset ends the call.
         has_client_ended: whether the client has ended its side of the stream.
     """
 
@@ -146,8 +146,8 @@ class GrpcTap:
     def _end_call(self, call: _Call, trouble: str) -> None:
         """Record the answer of each request message: the answer message at the same index, with the call's status."""
         call.trouble = trouble
-        for place, pending in enumerate(call.pending):
-            body = call.bodies[place] if place < len(call.bodies) else b""
+        for index, pending in enumerate(call.pending):
+            body = call.bodies[index] if index < len(call.bodies) else b""
             self._recorder.record_answer(pending, _build_answer(call.answer_headers, body, trouble))
 
     def _remove_call(self, stream: int, call: _Call) -> None:

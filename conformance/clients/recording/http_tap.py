@@ -32,13 +32,13 @@ class HttpTap:
 
     def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
-        for read in self._requests.feed(data):
-            self._record_parsed(read)
+        for message in self._requests.feed(data):
+            self._record_parsed(message)
 
     def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
-        for read in self._answers.feed(data):
-            self._record_answer(_build_answer(read))
+        for message in self._answers.feed(data):
+            self._record_answer(_build_answer(message))
         if self._answers.is_stuck and not self._requests.is_stuck:
             self._requests.is_stuck = True
             self._recorder.report_unread("a connection continues with bytes that are not HTTP/1")
@@ -50,8 +50,8 @@ class HttpTap:
 
     def handle_end(self) -> None:
         """Record the messages that end with the connection: an answer, an incomplete request, missing answers."""
-        if read := self._answers.end():
-            self._record_answer(_build_answer(read))
+        if message := self._answers.end():
+            self._record_answer(_build_answer(message))
         if (current := self._requests.current) is not None:
             self._record_incomplete(current)
         elif head := self._requests.incomplete_head:
@@ -61,14 +61,14 @@ class HttpTap:
 
     # --- requests ---
 
-    def _record_parsed(self, read: HttpMessage) -> None:
-        is_whole, body = read.body.is_whole, read.body.release()
-        if read.trouble and not read.method:
+    def _record_parsed(self, message: HttpMessage) -> None:
+        is_whole, body = message.body.is_whole, message.body.release()
+        if message.trouble and not message.method:
             self._record_stray_bytes(body)
-        elif read.is_reader_limit:
-            self._recorder.report_unread(read.trouble)
+        elif message.is_reader_limit:
+            self._recorder.report_unread(message.trouble)
         else:
-            self._record_request(_build_request(read, body, _describe_trouble(read)), is_whole=is_whole)
+            self._record_request(_build_request(message, body, _describe_trouble(message)), is_whole=is_whole)
 
     def _record_request(self, received: ClientRequest, *, is_whole: bool = True) -> None:
         self._last_request = received
@@ -78,24 +78,26 @@ class HttpTap:
         else:
             self._waiting.append(pending)
 
-    def _record_incomplete(self, read: HttpMessage) -> None:
-        """Record an incomplete request if its body has all bytes that its JSON declares.
+    def _record_incomplete(self, message: HttpMessage) -> None:
+        """Record an incomplete request, if its body has all bytes that the JSON declares.
 
-        Otherwise the client may have aborted the request; report it as unread.
+        Otherwise the client may have aborted the request; report its bytes as unread.
+
         """
-        body = read.body.release()
-        missing = "without the last chunk" if read.is_chunked else "but a larger Content-Length"
+        body = message.body.release()
+        missing = "without the last chunk" if message.is_chunked else "but a larger Content-Length"
         trouble = f"a complete body of {len(body)} bytes, {missing}"
-        received = _build_request(read, body, trouble)
+        received = _build_request(message, body, trouble)
         if has_declared_bytes(received):
             self._record_request(received)
         else:
             self._recorder.report_unread("a request was aborted before it was complete")
 
     def _record_stray_bytes(self, rest: bytes) -> None:
-        """Record bytes after a request that do not begin a request: they may belong to the body of that request.
+        """Record bytes that follow a request, but do not begin another request.
 
-        Report them as unread if this is not likely.
+        The body of the request may be longer than its Content-Length. If that is unlikely, report the bytes as unread.
+
         """
         last = self._last_request
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
@@ -108,7 +110,7 @@ class HttpTap:
     # --- answers ---
 
     def _find_next_method(self) -> str:
-        """Return the method of the request that the next answer answers."""
+        """Return the method of the request to which the next answer belongs."""
         if self._waiting:
             return self._waiting[0].recorded.received.method
         return self._requests.current.method if self._requests.current else "GET"
@@ -133,16 +135,18 @@ def has_declared_bytes(received: ClientRequest) -> bool:
         return False
 
 
-def _build_request(read: HttpMessage, body: bytes, trouble: str) -> ClientRequest:
-    return ClientRequest(read.method, read.path, read.headers, body, read.version, bool(read.is_chunked), trouble)
+def _build_request(message: HttpMessage, body: bytes, trouble: str) -> ClientRequest:
+    return ClientRequest(
+        message.method, message.path, message.headers, body, message.version, bool(message.is_chunked), trouble
+    )
 
 
-def _describe_trouble(read: HttpMessage) -> str:
-    """Return why a request is not valid HTTP; empty if it is."""
-    part = "head" if read.is_chunked is None else "chunks"
-    return f"{part}: {read.trouble}" if read.trouble else ""
+def _describe_trouble(message: HttpMessage) -> str:
+    """Return why a request is not valid HTTP; empty if the request is valid."""
+    part = "head" if message.is_chunked is None else "chunks"
+    return f"{part}: {message.trouble}" if message.trouble else ""
 
 
-def _build_answer(read: HttpMessage) -> RecordedAnswer:
-    body = read.body.release()
-    return RecordedAnswer(read.status, read.headers, body, read.version, trouble=read.trouble)
+def _build_answer(message: HttpMessage) -> RecordedAnswer:
+    body = message.body.release()
+    return RecordedAnswer(message.status, message.headers, body, message.version, trouble=message.trouble)

@@ -31,7 +31,10 @@ def find_secrets(received: ClientRequest) -> tuple[str, ...]:
 
 
 def mask_request(received: ClientRequest) -> ClientRequest:
-    """Return a request with masked credentials; in the body only long ones, since short ones may be part of JSON."""
+    """Return a request with masked credentials.
+
+    In the body only long credentials are masked, because short ones may be part of JSON.
+    """
     long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
     path = _PARAMETER.sub(_mask_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
     return replace(
@@ -43,7 +46,7 @@ def mask_request(received: ClientRequest) -> ClientRequest:
 
 
 def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAnswer:
-    """Return an answer with masked cookies; mask the request's credentials (`secrets`) wherever it repeats them."""
+    """Return an answer with masked cookies, and with the request's credentials (`secrets`) masked everywhere."""
     return replace(
         answer,
         headers=_mask_headers(answer.headers, secrets),

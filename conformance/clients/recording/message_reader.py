@@ -1,7 +1,7 @@
 """Parses HTTP/1 messages from the bytes of one direction; h11 finds the end of each message. Sans-I/O.
 
 Each message gets a new h11 connection, so that h11 does not enforce the order of requests and answers. A request
-without Host is parsed as if it had one, since the rules do not cover Host.
+without Host is parsed as if it had Host, because the rules do not cover this header.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HttpMessage:
 
     Attributes:
         method: the method of a request; empty for an answer, or if the request line is invalid.
-        path: the path of a request; empty likewise.
+        path: the path of a request; empty for an answer, or if the request line is invalid.
         status: the status of an answer; 0 for a request.
         is_chunked: whether the body was sent in chunks; None if the head is invalid.
         trouble: why parsing stopped; empty if the message is complete and valid.
@@ -81,7 +81,7 @@ class MessageReader:
         return bytes(self._head) if self.current is None else b""
 
     def feed(self, data: bytes) -> Iterator[HttpMessage]:
-        """Parse the next bytes; yield each message that they complete, and a message that is invalid."""
+        """Parse the next bytes; yield each message that is now complete, and a message that is invalid."""
         while data and not self.is_stuck:
             if self._parser is None:
                 data = data.lstrip(b"\r\n")  # ignore empty lines before a message (RFC 9112 2.2)
@@ -126,7 +126,7 @@ class MessageReader:
             self.is_stuck = True
 
     def _remove_host(self, step: tuple[HttpMessage | None, bytes]) -> tuple[HttpMessage | None, bytes]:
-        """Remove the Host header that `_insert_host` inserted from the result of `_parse_next`."""
+        """Return the result of `_parse_next` without the Host header that `_insert_host` added to the request."""
         for read in (self.current, step[0]):
             if read is not None:
                 read.headers = tuple(pair for pair in read.headers if pair != ("Host", "absent"))
@@ -191,7 +191,10 @@ def make_request_reader(store: Store) -> MessageReader:
 
 
 def make_answer_reader(store: Store, method: Callable[[], str]) -> MessageReader:
-    """Return a reader of answers; `method` returns the method of the next answer's request: HEAD gets no body."""
+    """Return a reader of answers.
+
+    `method` returns the method of the request to which the next answer belongs: answers to HEAD have no body.
+    """
 
     def make_parser() -> h11.Connection:
         parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)

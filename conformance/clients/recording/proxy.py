@@ -167,7 +167,7 @@ class _ListenerQueue:
     async def wait(self) -> int:
         """Wait until the listener has handled all queued events; return the number of requests so far.
 
-        At the end of the recording this wait is cancelled, but the listener still handles every event.
+        The end of the recording cancels this wait, but the listener still handles every event.
         """
         pending, self._pending = self._pending, []
         await asyncio.shield(asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True))

@@ -19,7 +19,7 @@ class RecordedAnswer:
         body: the body without HTTP framing; over gRPC, the answer message. Empty if it was too long to store.
         code: the gRPC status code, by name; empty over HTTP.
         details: the message of the gRPC status.
-        trouble: why the answer is missing or incomplete, as one line; empty if it is complete.
+        trouble: why the answer is missing or incomplete, as one line; empty for a complete answer.
     """
 
     status: int | None = None
@@ -62,10 +62,10 @@ class Listener(Protocol):
         """Handle the answer to a request that `handle_request` has received before; `answer` is set."""
 
     def handle_reset(self, recorded: RecordedExchange) -> None:
-        """Handle that the client reset the connection after the answer to this request, the last one on it."""
+        """Handle a reset by the client, after the answer to this request, which is the last of the connection."""
 
     def report_unread(self, why: str) -> None:
-        """Handle that bytes of a connection were forwarded without being recorded; `why` is the reason."""
+        """Handle a report that bytes of a connection were forwarded without being recorded; `why` is the reason."""
 
 
 # --- as exchanges -----------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = 
 
 
 def _describe_request(recorded: RecordedExchange) -> str:
-    """Return a note on what head and body of a request do not show: HTTP version, chunks, truncation, invalid HTTP."""
+    """Return a note on properties that headers and body do not show: HTTP version, chunks, truncation, HTTP faults."""
     received = recorded.received
     version = received.version if not received.is_over_grpc and received.version != "HTTP/1.1" else ""
     too_long = "" if recorded.is_whole else "too long to be stored"

@@ -1,8 +1,8 @@
 """Replays a recording in place of a client: the peer receives the recorded requests, the suite the recorded results.
 
 In `certify` runs, the inferences and scripts of a row depend only on the suite's version and on the client's earlier
-requests and results. So the scripts must give the recorded answers again, and each answer is compared with the recorded
-one.
+requests and results. So the scripts must return the recorded answers again. The replay compares each answer with the
+recorded one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ReplayAdapter:
         """Pass the recorded requests to the peer, and return the recorded results; see `Adapter`.
 
         Raises:
-            AdapterError: the adapter broke in the recorded run, or the recording lacks this call.
+            AdapterError: the adapter failed in the recorded run, or the recording lacks this call.
         """
         del transport, address, at_once, timeout
         index, self._count = self._count, self._count + 1
@@ -91,14 +91,14 @@ class ReplayAdapter:
             scenario.script.barrier.release(is_met=call.is_concurrent is True)
         for number, recorded in enumerate(call.requests):
             if difference := self._find_replay_obstacle(recorded, scenario) or _pass_request(recorded, scenario):
-                self.differences.append(f"{self.scope}: {difference} of request {number} in call {index}")
+                self.differences.append(f"{self.scope}: call {index}, request {number}: {difference}")
 
     def _find_replay_obstacle(self, recorded: RecordedRequest, scenario: Scenario) -> str | None:
         """Return why a recorded request cannot be judged again, or None."""
         if isinstance(recorded.received.body, Excerpt):
-            return "the recording has only a part of the body"
+            return "the recording has only a part of the request's body"
         if not 0 <= recorded.inference < len(scenario.inferences):
-            return "the recording has another inference"
+            return "the recorded call has an inference that the suite does not make"
         return None
 
 
@@ -110,7 +110,11 @@ def _pass_request(recorded: RecordedRequest, scenario: Scenario) -> str | None:
         answer.closed.set()
     made = ReceivedRequest(received, answer, recorded.exchange.url.removesuffix(received.path))
     scenario.store_request(recorded.inference, made)
-    return None if _is_same_answer(made.to_exchange(), recorded.exchange) else "the recording has another answer"
+    return (
+        None
+        if _is_same_answer(made.to_exchange(), recorded.exchange)
+        else "the recorded answer differs from that of the script"
+    )
 
 
 def _is_same_answer(made: Exchange, recorded: Exchange) -> bool:

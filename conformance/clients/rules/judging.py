@@ -1,7 +1,7 @@
 """The rules for requests of clients: a table for each transport, and the function that applies them to a request.
 
-A function `judge_...` returns the faults by which a request violates its first docstring line. `members` holds the HTTP
-rules for the JSON, `tensors` those for the tensor data.
+The first docstring line of a function `judge_...` states a requirement. The function returns the faults by which a
+request violates the requirement. `members` holds the HTTP rules for the JSON, `tensors` those for the tensor data.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def judge_length(request: ParsedRequest) -> Iterator[Fault]:
         yield Fault("a complete HTTP request", format_value(received.trouble))
         return
     if received.is_chunked and received.values("Content-Length"):
-        yield Fault("chunks without Content-Length", "both (RFC 9112, 6.2)")
+        yield Fault("chunks without Content-Length", "chunks and Content-Length (RFC 9112, 6.2)")
     wanted = str(len(received.body))
     # A list of equal values counts as one value (RFC 9110, 8.6).
     stated = {part.strip() for value in received.values("Content-Length") for part in value.split(",")}
@@ -56,7 +56,7 @@ def judge_length(request: ParsedRequest) -> Iterator[Fault]:
 
 
 def judge_content_type(request: ParsedRequest) -> Faults:
-    """The Content-Type is the one that the documents use in their examples of such requests."""
+    """The Content-Type is the one in the documents' examples of requests of the same kind."""
     if not request.is_raw and request.document is None:
         return None
     given = request.received.header("Content-Type")
@@ -80,7 +80,7 @@ def _has_json(request: ParsedRequest) -> bool:
     return request.document is not None
 
 
-def _has_sizes(request: ParsedRequest) -> bool:
+def _has_binary_inputs(request: ParsedRequest) -> bool:
     return bool(request.binary)
 
 
@@ -108,8 +108,10 @@ RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-HEADER", tensors.judge_header_once),
     _Rule("CLIENT-SENDS-HEADER-LENGTH", tensors.judge_header_length),
     _Rule("CLIENT-SENDS-HEADER-ON-JSON", tensors.judge_header_on_json),
-    _Rule("CLIENT-SENDS-SIZE", report_findings("size-mismatch", "size-negative", applies_to=_has_sizes)),
-    _Rule("CLIENT-SENDS-SIZES-FILL", report_findings("size-beyond-body", "trailing-bytes", applies_to=_has_sizes)),
+    _Rule("CLIENT-SENDS-SIZE", report_findings("size-mismatch", "size-negative", applies_to=_has_binary_inputs)),
+    _Rule(
+        "CLIENT-SENDS-SIZES-FILL", report_findings("size-beyond-body", "trailing-bytes", applies_to=_has_binary_inputs)
+    ),
     _Rule("CLIENT-SENDS-ORDER", report_findings("order", applies_to=tensors.has_visible_order)),
     _Rule(
         "CLIENT-SENDS-BYTES",
@@ -203,7 +205,7 @@ def _has_half_precision(call: ParsedCall) -> bool:
     return any(one.datatype in BINARY_ONLY and one.binary for one in call.inputs)
 
 
-def _has_binary_numbers(call: ParsedCall) -> bool:
+def _has_raw_numbers(call: ParsedCall) -> bool:
     return any(one.binary and one.native_size is not None for one in call.inputs)
 
 
@@ -219,7 +221,7 @@ CALL_RULES: Final[tuple[_CallRule, ...]] = (
     ),
     _CallRule("CLIENT-SENDS-ELEMENTS/grpc", report_findings("data-value", applies_to=_has_typed_contents)),
     _CallRule("CLIENT-SENDS-FP16/grpc", report_findings("half-precision-typed", applies_to=_has_half_precision)),
-    _CallRule("CLIENT-SENDS-SIZE/grpc", report_findings("size-mismatch", applies_to=_has_binary_numbers)),
+    _CallRule("CLIENT-SENDS-SIZE/grpc", report_findings("size-mismatch", applies_to=_has_raw_numbers)),
     _CallRule(
         "CLIENT-SENDS-ORDER/grpc",
         report_findings("order", "entry-count", applies_to=lambda call: len(call.entries) > 1),

@@ -16,7 +16,7 @@ _MEMBERS: Final = frozenset(
 _MAX_DIMENSION: Final = 2**64 - 1
 
 # The place of each parameter of the extensions.
-_BINARY: Final[Mapping[str, str]] = {
+_BINARY_OWNERS: Final[Mapping[str, str]] = {
     "binary_data_size": "an input",
     "binary_data": "a requested output",
     "binary_data_output": "the request",
@@ -24,7 +24,7 @@ _BINARY: Final[Mapping[str, str]] = {
 _BOOLEANS: Final = frozenset({"binary_data", "binary_data_output"})
 CLASSIFICATION: Final = "classification"
 _OUTPUT: Final = "a requested output"
-_CLASSES: Final[Mapping[str, str]] = {CLASSIFICATION: _OUTPUT}
+_CLASSIFICATION_OWNERS: Final[Mapping[str, str]] = {CLASSIFICATION: _OUTPUT}
 
 
 def judge_members(request: ParsedRequest) -> Faults:
@@ -77,12 +77,12 @@ def judge_parameters(request: ParsedRequest) -> Faults:
     if request.document is None:
         return None
     found = [to_fault(finding) for finding in request.findings if finding.kind in _SIZE_KINDS]
-    found += _find_non_objects(request.document)
-    named = list(_list_parameters(request.document, _BINARY))
+    found += _find_non_object_parameters(request.document)
+    named = list(_list_parameters(request.document, _BINARY_OWNERS))
     found += [
         Fault("a boolean", f"{field}.{name}: {format_value(value)}")
         for owner, field, name, value in named
-        if owner == _BINARY[name] and name in _BOOLEANS and not isinstance(value, bool)
+        if owner == _BINARY_OWNERS[name] and name in _BOOLEANS and not isinstance(value, bool)
     ]
     return found if found or named else None
 
@@ -91,22 +91,26 @@ _SIZE_KINDS: Final = frozenset({"size-missing", "size-not-integer"})
 
 
 def judge_parameter_places(request: ParsedRequest) -> Faults:
-    """The parameters of the binary tensor data extension are only in the places where they are defined."""
-    return None if request.document is None else _find_misplaced(_list_parameters(request.document, _BINARY), _BINARY)
+    """Parameters of the binary tensor data extension are only in the objects for which they are defined."""
+    return (
+        None
+        if request.document is None
+        else _find_misplaced_parameters(_list_parameters(request.document, _BINARY_OWNERS), _BINARY_OWNERS)
+    )
 
 
-def _find_misplaced(named: Iterable[_NamedParameter], homes: Mapping[str, str]) -> Faults:
+def _find_misplaced_parameters(named: Iterable[_NamedParameter], allowed_owners: Mapping[str, str]) -> Faults:
     found = list(named)
     astray = [
-        Fault(f"{name} in the parameters of {homes[name]}", f"{field}.{name}")
+        Fault(f"{name} in the parameters of {allowed_owners[name]}", f"{field}.{name}")
         for owner, field, name, _ in found
-        if owner != homes[name]
+        if owner != allowed_owners[name]
     ]
     return astray if found else None
 
 
-def _find_non_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
-    for _, field, value in _list_owners(document):
+def _find_non_object_parameters(document: Mapping[str, Any]) -> Iterator[Fault]:
+    for _, field, value in _list_parameter_owners(document):
         given = value.get("parameters")
         if given is not None and not isinstance(given, dict):
             yield Fault("an object", f"{field}parameters: {format_value(given)}")
@@ -117,7 +121,9 @@ def judge_classification(request: ParsedRequest) -> Faults:
     if request.document is None:
         return None
     counts = [
-        (field, value) for owner, field, _, value in _list_parameters(request.document, _CLASSES) if owner == _OUTPUT
+        (field, value)
+        for owner, field, _, value in _list_parameters(request.document, _CLASSIFICATION_OWNERS)
+        if owner == _OUTPUT
     ]
     found = [
         Fault("a number of classes", f"{field}.{CLASSIFICATION}: {format_value(value)}")
@@ -132,8 +138,8 @@ def judge_classification_place(request: ParsedRequest) -> Faults:
     if request.document is None:
         return None
     # Elsewhere, a value that is not a count is a custom parameter of the server.
-    counts = [named for named in _list_parameters(request.document, _CLASSES) if is_count(named[3])]
-    return _find_misplaced(counts, _CLASSES)
+    counts = [named for named in _list_parameters(request.document, _CLASSIFICATION_OWNERS) if is_count(named[3])]
+    return _find_misplaced_parameters(counts, _CLASSIFICATION_OWNERS)
 
 
 def is_count(value: Any) -> bool:
@@ -141,7 +147,7 @@ def is_count(value: Any) -> bool:
     return _is_integer(value) and value >= 0
 
 
-Owned = tuple[str, str, Mapping[str, Any]]
+_ParameterOwner = tuple[str, str, Mapping[str, Any]]
 _NamedParameter = tuple[str, str, str, Any]
 
 
@@ -154,21 +160,21 @@ def _list_parameters(document: Mapping[str, Any], names: Iterable[str]) -> Itera
         yield from ((owner, field, name, given[name]) for name in names if given.get(name) is not None)
 
 
-def _list_parameter_holders(document: Mapping[str, Any]) -> Iterator[Owned]:
+def _list_parameter_holders(document: Mapping[str, Any]) -> Iterator[_ParameterOwner]:
     """Yield (owner, field, object) for each object that may contain parameters of an extension.
 
-    For the `parameters` of the request, an input or a requested output, the owner is the latter. The members beside
-    `parameters` have the owner "nobody": a parameter among them is misplaced.
+    The owner of `parameters` is the request, the input or the requested output that contains them. Each request, input
+    and output is yielded itself as well, with the owner "nobody": a parameter beside `parameters` is misplaced.
     """
-    for owner, field, value in _list_owners(document):
+    for owner, field, value in _list_parameter_owners(document):
         given = value.get("parameters")
         if isinstance(given, dict):
             yield owner, f"{field}parameters", given
         yield "nobody", field.rstrip(".") or "the request", value
 
 
-def _list_owners(document: Mapping[str, Any]) -> Iterator[Owned]:
-    """Yield (owner, field prefix, object) for the request, each input and each requested output."""
+def _list_parameter_owners(document: Mapping[str, Any]) -> Iterator[_ParameterOwner]:
+    """Yield (kind, prefix of field names, JSON object) for the request, each input and each requested output."""
     yield "the request", "", document
     for member, owner in (("inputs", "an input"), ("outputs", _OUTPUT)):
         items = document.get(member)

@@ -58,7 +58,7 @@ def judge_data(request: ParsedRequest) -> Faults:
     found = [to_fault(finding) for finding in request.findings if finding.kind in _DATA]
     given = list_json_inputs(request)
     items = request.items()
-    found += _find_value_faults(request, are_protocol_types=False)
+    found += _find_value_faults(request, are_scalars=False)
     found += [
         fault for one in given if one.array is not None for fault in _find_nesting_faults(one, items[one.index]["data"])
     ]
@@ -67,25 +67,26 @@ def judge_data(request: ParsedRequest) -> Faults:
 
 def judge_elements(request: ParsedRequest) -> Faults:
     """The elements of `data` have the input's datatype and are within its range."""
-    found = _find_value_faults(request, are_protocol_types=True)
+    found = _find_value_faults(request, are_scalars=True)
     return found if found or any(one.array is not None for one in list_json_inputs(request)) else None
 
 
-def _find_value_faults(request: ParsedRequest, *, are_protocol_types: bool) -> list[Fault]:
-    """Return the faults of values in JSON data, in one of two groups of inputs.
+def _find_value_faults(request: ParsedRequest, *, are_scalars: bool) -> list[Fault]:
+    """Return the faults of JSON values that are invalid for their datatype, in one of two groups of inputs.
 
-    One group has only numbers, strings and booleans as elements (`are_protocol_types`), the other has other elements.
+    With `are_scalars`, only inputs whose elements are all numbers, strings or booleans; otherwise only the rest.
+
     """
     items = request.items()
     return [
         to_fault(finding)
         for one in list_json_inputs(request)
         for finding in one.findings
-        if finding.kind == "data-value" and _has_protocol_types(items[one.index]["data"]) == are_protocol_types
+        if finding.kind == "data-value" and _has_only_scalars(items[one.index]["data"]) == are_scalars
     ]
 
 
-def _has_protocol_types(data: Any) -> bool:
+def _has_only_scalars(data: Any) -> bool:
     return isinstance(data, list) and all(isinstance(one, _ELEMENTS) for one in flatten(data, ()))
 
 

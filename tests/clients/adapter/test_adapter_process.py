@@ -194,7 +194,7 @@ def test_one_that_breaks_again_and_again_is_given_up(monkeypatch: pytest.MonkeyP
         for _ in range(2):
             with pytest.raises(AdapterError, match="exited with status 1"):
                 asked(process)
-        with pytest.raises(AdapterLostError, match="broke 2 times in a row: the adapter exited with status 1"):
+        with pytest.raises(AdapterLostError, match="failed 2 times in a row: the adapter exited with status 1"):
             asked(process)
 
 

@@ -63,7 +63,7 @@ def test_one_that_breaks_again_and_again_ends_the_judging(tmp_path: Path) -> Non
     kinds = [check["reason"]["kind"] for check in found.report["rows"]]
     assert (kinds.count("adapter_broke"), kinds.count("target_lost")) == (10, 15)
     assert found.last.startswith("odd is incomplete: ")
-    assert "broke 10 times in a row" in found.last
+    assert "failed 10 times in a row" in found.last
 
 
 def test_one_that_never_says_who_it_is_ends_the_run(tmp_path: Path) -> None:
