@@ -128,7 +128,7 @@ def read(folder: Path) -> Manifest:
     return Manifest(**document)
 
 
-def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
+def find_invalid_member(made: Manifest) -> tuple[str, str] | None:
     """Return the first invalid member of a manifest and the schema's description of it; None if all are valid.
 
     Args:

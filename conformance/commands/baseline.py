@@ -19,7 +19,7 @@ from conformance.spec import files, ledger
 from conformance.spec.text import escape_text
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "baseline",

@@ -25,7 +25,7 @@ class BugReportError(UserError):
     """No bug report can be made; the message is one line."""
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
+def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "bug-report",

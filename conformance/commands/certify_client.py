@@ -13,7 +13,7 @@ _SERVER_OPTIONS = ("target_url", "target_config", "target_grpc", "target_model",
                    "target_timeout")  # fmt: skip
 
 
-def expect_usable(options: argparse.Namespace) -> None:
+def expect_client_options(options: argparse.Namespace) -> None:
     """Check the combinations of options for a client.
 
     Raises:

@@ -13,7 +13,7 @@ from conformance.commands import client_run, client_watch
 SUBCOMMANDS: Mapping[str, ModuleType] = {"watch": client_watch, "run": client_run}
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the command and its subcommands."""
     parser = commands.add_parser(
         "client",
@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
     )
     below = parser.add_subparsers(dest="client_command", metavar="COMMAND", required=True)
     for module in SUBCOMMANDS.values():
-        module.add(below)
+        module.add_subcommand(below)
 
 
 def run(options: argparse.Namespace) -> str | tuple[str, int]:

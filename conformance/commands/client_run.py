@@ -15,7 +15,7 @@ from conformance.commands.suite_options import USAGE_STATUS, SuiteUsageError, ad
 USAGE = "oip-conformance client run [OPTION ...] -- COMMAND [ARGUMENT ...]"
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options, for its help; pytest parses them again."""
     parser: Parser = commands.add_parser(
         "run",

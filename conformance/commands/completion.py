@@ -23,7 +23,7 @@ FILES = frozenset({"EVIDENCE", "FILE", "FLEET", "KEY", "PATH", "REPORT"})
 FOLDERS = frozenset({"DIR", "ROOT", "SITE"})
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "completion",

@@ -7,13 +7,19 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
+from conformance.commands.connection_options import (
+    add_connection_options,
+    add_timeout_option,
+    add_url_argument,
+    make_settings,
+    serve_reference,
+)
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.run_start import ALL_MODELS, discover_subjects, list_first_names
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.report.deployed_models import describe_unsteady_model, format_signature
+from conformance.report.deployed_models import describe_nondeterministic_model, format_signature
 from conformance.roles import roles
 from conformance.spec.extensions import OVER_HTTP, PROTOCOL
 from conformance.spec.text import escape_text
@@ -34,7 +40,7 @@ class DoctorError(UserError):
     """The server cannot be reached; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "doctor",
@@ -42,7 +48,7 @@ def add(commands: Any) -> None:
         description="Show in ten lines what a server is, which extensions it offers, which models it has, and which "
         "command judges it. Nothing is judged. Exit status 0: something can be judged; 6: nothing can.",
     )
-    add_url(parser, "the base URL of the server, without /v2; 'reference' is the bundled one")
+    add_url_argument(parser, "the base URL of the server, without /v2; 'reference' is the bundled one")
     parser.add_argument(
         "--target-model",
         metavar="NAME",
@@ -51,8 +57,8 @@ def add(commands: Any) -> None:
         help=f"show whether this deployed model answers, with which inputs, and which extensions work on it "
         f"(repeatable); {ALL_MODELS!r} is every model that the server lists",
     )
-    add_connection(parser)
-    add_timeout(parser)
+    add_connection_options(parser)
+    add_timeout_option(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
@@ -86,7 +92,11 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
     lines = [
         f"{'server':20}{_describe_server(found)}; {health}",
         f"{'lists':20}{escape_text(', '.join(found.listed), 200) or 'no extensions'}",
-        *(_list_extensions_by_model(target, _list_answering(described)) if described else _list_extensions(found)),
+        *(
+            _list_extensions_by_model(target, _list_answering_models(described))
+            if described
+            else _list_extensions(found)
+        ),
         f"{'models':20}{escape_text(f'{len(names)} listed: {list_first_names(names)}', 300) if names else NO_LIST}",
         *(_format_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
@@ -96,7 +106,7 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
     return lines, NOTHING_TO_JUDGE if nothing else 0
 
 
-def _list_answering(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _list_answering_models(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [name for name, model in models.items() if not model["trouble"]]
 
 
@@ -128,7 +138,7 @@ def _describe_failure(model: str, found: DiscoveryResult, extension: str) -> str
 def _format_model(name: str, model: Mapping[str, Any]) -> str:
     """Return the line of a model: its inputs and outputs, or why it answers no request."""
     said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
-    odd = f"; {describe_unsteady_model(model)}" if model["unsteady"] else ""
+    odd = f"; {describe_nondeterministic_model(model)}" if model["unsteady"] else ""
     return f"{escape_text(name, 60):19} {said}{odd}"
 
 
@@ -140,7 +150,7 @@ def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, 
     more += ["--target-insecure"] if options.target_insecure else []
     command, answering = (
         ["oip-conformance", "run", strip_user(options.target_url), *more],
-        _list_answering(found.models),
+        _list_answering_models(found.models),
     )
     if not answering and any(model["missing"] for model in found.models.values()):
         init = ["oip-conformance", "init", strip_user(options.target_url), *more]

@@ -18,7 +18,7 @@ fleet; docs/fleet.md explains it. Exit status 0: every run ended with 0; 1: one 
 with 6; 2: interrupted; 4: the fleet cannot start."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "fleet",

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
+from conformance.commands.connection_options import (
+    add_connection_options,
+    add_timeout_option,
+    add_url_argument,
+    make_settings,
+    serve_reference,
+)
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -56,7 +62,7 @@ class InitError(UserError):
     """The file cannot be created; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "init",
@@ -65,9 +71,9 @@ def add(commands: Any) -> None:
         "server: those that fill a role of the suite, by name or by what they compute, and all others, which are "
         "judged by their own answers to plain requests.",
     )
-    add_url(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
-    add_connection(parser)
-    add_timeout(parser)
+    add_url_argument(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
+    add_connection_options(parser)
+    add_timeout_option(parser)
     parser.add_argument(
         "--target-model",
         metavar="NAME",

@@ -22,7 +22,7 @@ def expect_known_suffix(path: Path | None) -> None:
         raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(FORMATS)}")
 
 
-def deliver(page: SimplePage, path: Path | None, render_as_html: Callable[[], str] | None = None) -> str:
+def deliver_page(page: SimplePage, path: Path | None, render_as_html: Callable[[], str] | None = None) -> str:
     """Write a page atomically and return a message; without a path, return the page as Markdown.
 
     Args:

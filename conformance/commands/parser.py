@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         """Print the message with the command that explains the options, and exit."""
         self.exit(self.usage_status, f"{self.prog}: error: {message}; see `{self.prog} --help`\n")
 
-    def expect_known(self, unknown: Sequence[str]) -> None:
+    def reject_unknown_arguments(self, unknown: Sequence[str]) -> None:
         """Exit with an error if there are unknown arguments; the values of unknown options may be secret."""
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         for name in options:

@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import client_replay, evidence_reader
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
+from conformance.commands.connection_options import (
+    add_connection_options,
+    add_timeout_option,
+    add_url_argument,
+    make_settings,
+    serve_reference,
+)
 from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.commands.watch_options import add_gate
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -42,7 +48,7 @@ class ReplayError(UserError):
     """Nothing can be replayed; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "replay",
@@ -54,14 +60,14 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="the folder of --conformance-evidence, or the folder of one row in it"
     )
-    add_url(parser, "the base URL of the server, without /v2 (default: the one that was judged)")
+    add_url_argument(parser, "the base URL of the server, without /v2 (default: the one that was judged)")
     parser.add_argument(
         "--target-grpc", metavar="HOST:PORT", help="its gRPC address (default: the one that was judged)"
     )
     parser.add_argument("--client-adapter", metavar="COMMAND", help="the adapter, if a client was judged")
     add_gate(parser)
-    add_connection(parser)
-    add_timeout(parser)
+    add_connection_options(parser)
+    add_timeout_option(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

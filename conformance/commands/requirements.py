@@ -16,7 +16,7 @@ class PagesError(UserError):
     """The pages cannot be written."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "requirements",

@@ -24,7 +24,7 @@ EPILOG = """pytest's own options work as well, among them:
 ADDRESS_OPTIONS = ("--target-url", "--target-config", "--target-grpc", "--target-replay")
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options, for its help; pytest parses them again."""
     parser: Parser = commands.add_parser(
         "run",

@@ -23,7 +23,7 @@ from conformance.spec.text import escape_text
 MAX_SHOWN_REASONS = 10
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "verify",
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         sealing.read_key_id(options.third_party_key, "--third-party-key") if options.third_party_key else None,
     )
     folder = Folder(options.folder)
-    if options.with_suite and (version := _find_other_suite(options.folder)):
+    if options.with_suite and (version := _find_other_version(options.folder)):
         return _verify_with_suite(folder, version, options)
     if found := list(find_refusal_reasons(folder, keys)):
         return _format_refusal(folder, found), 1
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         return _format_refusal(folder, [str(error)]), 1
 
 
-def _find_other_suite(path: Path) -> str | None:
+def _find_other_version(path: Path) -> str | None:
     """Return the version of the suite that made a folder; None if it is this version."""
     version = manifest.read_suite_version(path)
     if version is None:

@@ -16,7 +16,7 @@ from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import Traffic
 from conformance.commands.run_files import RunFiles, apply_baseline, write_reports
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.conclusion import Conclusion, conclude_watch, summarize_clients
+from conformance.judging.conclusion import Conclusion, conclude, summarize_clients
 from conformance.report import github, json_report, terminal, terminal_findings
 from conformance.report.findings import format_label
 from conformance.report.lines import Line
@@ -65,19 +65,19 @@ class WatchResult:
     is_of_recording: bool = False
 
 
-def conclude(
+def conclude_watch(
     watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
     """Update the baseline and write reports; return the text to print and the exit status by the gate."""
     found = watched.traffic.list_results()
     baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
-    conclusion = conclude_watch(results, baseline, watched.stopped, gate)
+    conclusion = conclude(results, baseline, watched.stopped, gate)
     survey = summarize_clients(results, list(watched.traffic.clients))
     report = None
     if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
         report = _build_report(watched, conclusion, survey, is_strict=is_strict)
         write_reports(files, report)
-        files.left.write_or_report("the summary of the step", partial(github.summarize, report, os.environ))
+        files.writer.write_or_report("the summary of the step", partial(github.summarize, report, os.environ))
     lines = [
         *_format_output(watched, conclusion, survey, shows_all=shows_all),
         *github.build_commands(report, os.environ),
@@ -85,7 +85,7 @@ def conclude(
     lines.append(_format_verdict(watched, conclusion, survey))
     verdict, found_gate = _ignore_unsent_kinds(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
-    return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS[INCOMPLETE]
+    return "\n".join(lines), status if files.writer.is_whole else EXIT_STATUS[INCOMPLETE]
 
 
 def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:

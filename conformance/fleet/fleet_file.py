@@ -54,14 +54,14 @@ class FleetTarget:
     """One target of a fleet.
 
     Attributes:
-        place: its location in the fleet file, for messages.
+        location: its location in the fleet file, for messages.
         entries: the entries of a target file, merged with the defaults of the fleet; may hold secrets.
         models: names of the deployed models to judge; `ALL` stands for all.
         baseline: the file of known failures, or None.
     """
 
     name: str
-    place: str
+    location: str
     entries: Entries = field(repr=False)
     models: tuple[str, ...]
     limits: Limits

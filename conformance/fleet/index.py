@@ -185,7 +185,7 @@ def _build_changes(
         "gone": [name for name in before.verdicts if name not in verdicts],
         "turned": [{"target": name, "before": before.verdicts[name], "after": run[name]} for name in turned],
         "fixed": [_describe_change(name, change) for name, change in found if change.is_fixed],
-        "broke": [_describe_change(name, change) for name, change in found if change.is_broken],
+        "broke": [_describe_change(name, change) for name, change in found if change.has_become_unmet],
     }
 
 

@@ -1,6 +1,6 @@
 """Pools that run units of work: in processes of this machine, or on the workers of a Dask cluster.
 
-`carry_out` submits the units, retries unreachable targets, and reports the outcome of each.
+`run_units` submits the units, retries unreachable targets, and reports the outcome of each.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Pool(Protocol):
         """Stop all running units."""
 
 
-def carry_out(
+def run_units(
     units: Sequence[Unit],
     limits: Mapping[str, Limits],
     pool: Pool,
@@ -168,11 +168,11 @@ def run_on_worker(unit: Unit, task: str) -> Outcome:
 
     tasks = get_worker().state.tasks
 
-    def is_wanted() -> bool:
+    def should_continue() -> bool:
         found = tasks.get(task)
         return found is not None and found.state in _RUNNING_STATES
 
-    return unit_runner.judge_unit(unit, is_wanted)
+    return unit_runner.judge_unit(unit, should_continue)
 
 
 class Cluster:
@@ -183,7 +183,7 @@ class Cluster:
         address: str,
         run: str,
         do: Callable[[Unit, str], Outcome] = run_on_worker,
-        patience: float = CONNECT_WAIT_S,
+        connect_wait_s: float = CONNECT_WAIT_S,
     ) -> None:
         """Connect to the cluster.
 
@@ -191,7 +191,7 @@ class Cluster:
             address: address of the scheduler in Dask's format: `tcp://host:8786`.
             run: a name for the tasks of this run.
             do: runs a unit on a worker.
-            patience: seconds to reach the scheduler, and then a worker.
+            connect_wait_s: seconds to reach the scheduler, and then a worker.
 
         Raises:
             MissingExtraError: Dask is not installed.
@@ -205,12 +205,12 @@ class Cluster:
         self._seen = time.monotonic()
         self._is_stopped = False
         try:
-            self._client = Client(address, timeout=patience, set_as_default=False)  # type: ignore[no-untyped-call]
+            self._client = Client(address, timeout=connect_wait_s, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, ImportError) as error:  # TimeoutError is an OSError
             what = "no answer" if isinstance(error, OSError) else "not the address of a scheduler"
             raise FleetError(f"--scheduler {escape_text(address)}: {what}; give tcp://HOST:8786") from None
         try:
-            self._client.wait_for_workers(1, timeout=patience)
+            self._client.wait_for_workers(1, timeout=connect_wait_s)
         except TimeoutError:
             self._client.close()  # type: ignore[no-untyped-call]
             raise FleetError(f"--scheduler {escape_text(address)}: the cluster has no worker") from None

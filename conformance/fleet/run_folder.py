@@ -144,7 +144,7 @@ def _format_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def prune(folder: Path, keep: int) -> None:
+def prune_runs(folder: Path, keep: int) -> None:
     """Delete the folders of all but the last `keep` runs; their records stay."""
     for record in read_records(folder)[:-keep]:
         shutil.rmtree(folder / RUNS / record.name, ignore_errors=True)
@@ -172,7 +172,7 @@ class RunFolder:
             return TargetRecord(**files.parse_json(files.read_bytes(self.get_target_folder(name) / DONE)))
         return None
 
-    def tidy(self, digests: Mapping[str, str]) -> frozenset[str]:
+    def delete_stale_results(self, digests: Mapping[str, str]) -> frozenset[str]:
         """Delete incomplete, outdated and retryable results; return the names of finished targets.
 
         Args:
@@ -188,7 +188,7 @@ class RunFolder:
         """Create the working folder of a unit, with a temporary name."""
         return Path(tempfile.mkdtemp(prefix=f".{unit.name}.", dir=self.path))
 
-    def keep(self, unit: Unit, outcome: Outcome, digest: str, tried: int) -> None:
+    def store_outcome(self, unit: Unit, outcome: Outcome, digest: str, tried: int) -> None:
         """Store the outcome of a unit.
 
         Raises:

@@ -130,7 +130,7 @@ def compute_digest(unit: Unit, salt: str) -> str:
 
 
 def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: bool) -> Unit:
-    place = f"{fleet.path}: {target.place}"
+    place = f"{fleet.path}: {target.location}"
     try:
         _expect_judgeable(target, here=here)
         baseline = _read_baseline(target.baseline, fleet.baselines, updates=updates_baselines)

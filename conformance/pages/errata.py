@@ -27,7 +27,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "contested": ("Contested", "The text has several interpretations, or two documents contradict each other."),
     "example": (
         "Sentences and examples",
-        "A sentence contradicts an example, or two places of one document contradict each other.",
+        "A sentence contradicts an example, or two passages of one document contradict each other.",
     ),
     "silence": ("Open questions", "No sentence answers the question, and servers differ or clients have to guess."),
 }

@@ -88,7 +88,9 @@ def _build_recorded_exchange(
     place = load_toml("pages/recorded.toml").get(requirement, next(refused, len(exchanges) - 1))
     exchange = exchanges[place]
     request, answer = (
-        (_format_call, _format_call_answer) if Reply(exchange).is_over_grpc else (_format_request, _format_answer)
+        (_format_grpc_request, _format_grpc_answer)
+        if Reply(exchange).is_over_grpc
+        else (_format_request, _format_answer)
     )
     port = urlsplit(exchange.url).netloc  # differs in each run
     sides = [tuple(line.replace(port, "127.0.0.1:8000") for line in side(exchange)) for side in (request, answer)]
@@ -139,13 +141,13 @@ def _format_body(octets: bytes, json_length: int = 0) -> Iterator[str]:
 # --- over gRPC --------------------------------------------------------------------------------------------------------
 
 
-def _format_call(exchange: Exchange) -> Iterator[str]:
+def _format_grpc_request(exchange: Exchange) -> Iterator[str]:
     yield f"{_find_method(exchange)} of {SERVICE}" + (f"  ({exchange.note})" if exchange.note else "")
     yield ""
     yield from _limit_lines(format_message(parse_request(exchange.message), len(exchange.message.body), lines=True))
 
 
-def _format_call_answer(exchange: Exchange) -> Iterator[str]:
+def _format_grpc_answer(exchange: Exchange) -> Iterator[str]:
     yield f"status {exchange.code}" + (f": {exchange.details}" if exchange.details else "")
     yield from _limit_lines(
         format_message(parse_message(exchange.body, _find_method(exchange)), len(exchange.body), lines=True)

@@ -40,7 +40,7 @@ STUCK = (Outcome.ERROR, Outcome.BLOCKED)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The text of a cell; `kind` is the outcome or verdict that determines its color, or empty."""
+    """A table cell with its text; `kind` is the outcome or verdict that determines the color, or empty."""
 
     text: str
     kind: str = ""
@@ -272,7 +272,7 @@ def _collect_observations(reports: Sequence[Report]) -> list[Observation]:
 
 
 def remove_body(observation: str) -> str:
-    """Remove the answer's body from an observation, because servers word equivalent errors differently."""
+    """Remove the body of the answer from an observation, because servers word equivalent errors differently."""
     return _BODY.sub(r"\1", observation)
 
 
@@ -302,7 +302,7 @@ def _simplify_message(check: Mapping[str, Any]) -> str:
 def keep_differences(comparison: Comparison) -> Comparison:
     """Keep the facts, requirements and observations that differ between columns.
 
-    Lines of advice, failures and stuck rows are kept if they are about one of these requirements.
+    Rows that are advisory, failed or stuck are kept if they test one of these requirements.
     """
     areas = {
         area: own

@@ -41,7 +41,10 @@ class Section:
 
 
 def render(view: View, limit: int = MAX_PAGE_BYTES) -> str:
-    """Render the page in at most `limit` bytes of UTF-8; if its head is too long, only the first line, or nothing."""
+    """Render the page in at most `limit` bytes of UTF-8.
+
+    If the head of the page is too long, return only its first line; if that line is too long, an empty text.
+    """
     page = "\n".join(_format_head(view)) + "\n"
     if _measure_bytes(page) > limit:
         page = page.partition("\n")[0] + "\n"
@@ -220,7 +223,7 @@ def _format_group(view: View, group: Group) -> str:
 
 
 def _format_source(group: Group) -> str:
-    """Return the source of a requirement, and the page or command that explains it, if this version knows it."""
+    """Return the source of a requirement and, for a known requirement, the page or command that explains it."""
     explained = f"[page]({group.page})" if group.page else code(group.explain) if group.explain else ""
     return "; ".join(filter(None, (text(group.source), explained)))
 

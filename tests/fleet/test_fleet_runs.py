@@ -130,7 +130,7 @@ def test_a_worker_writes_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     record = run_folder.choose_run(tmp_path, "suite", anew=False)
     stray = {"../../stray": b"", "/tmp/stray-of-a-fleet": b"", "report.json": b"{}"}  # noqa: S108
-    RunFolder(tmp_path, record).keep(Unit("a", "", ""), Outcome("a", 0, files=stray), "digest", 1)
+    RunFolder(tmp_path, record).store_outcome(Unit("a", "", ""), Outcome("a", 0, files=stray), "digest", 1)
     assert [path.name for path in tmp_path.rglob("*stray*")] == []
     assert not Path("/tmp/stray-of-a-fleet").exists()  # noqa: S108
 
