@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _check_option_combinations(options: argparse.Namespace) -> None:
-    """Check combinations of options that the parser cannot check."""
+    """Require that the options can be combined; the parser cannot check this."""
     if options.client_adapter is not None:
         certify_client.expect_client_options(options)
     elif not (options.target_url or options.target_config):
@@ -142,7 +142,7 @@ def _load_target_file(options: argparse.Namespace) -> TargetConfig:
 def _build_manifest(
     options: argparse.Namespace, file: TargetConfig, key: Ed25519PrivateKey, third_key: Ed25519PrivateKey | None
 ) -> Manifest:
-    """Return the manifest before the run, without dates and digests.
+    """Return the manifest that is known before the run, without dates and digests.
 
     Raises:
         CertificationError: a value of the user is invalid; the run has not started.
@@ -220,7 +220,7 @@ def _expect_matching_label(made: Manifest, options: argparse.Namespace, file: Ta
 
 
 def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> ReportedProduct | None:
-    """Request the name and version of the server; None if the server does not answer, which the run will report."""
+    """Request the name and version of the server; return None if it does not answer, since the run reports that."""
     url = options.target_url or file.url
     if url == REFERENCE:
         return ReportedProduct(BUNDLED, "")
@@ -265,7 +265,7 @@ def _format_result(made: Manifest, report: dict[str, Any], problems: Sequence[st
 
 
 def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
-    """Return a hint that a server that is not conformant can get a weaker certification; empty if it cannot."""
+    """Return a hint about the weaker certification that a nonconformant server can get; empty if there is none."""
     if made.standing != CONFORMANT:
         return ""
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
@@ -277,11 +277,11 @@ def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
 
 
 def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
-    """Run the suite in a separate process, isolated from the user's settings; return the report.
+    """Run the suite in a separate process that ignores the user's settings; return the report.
 
     Args:
         options: the options of `certify`.
-        empty: an empty folder for report and evidence.
+        empty: an empty folder, in which the run writes its report and evidence.
 
     Raises:
         CertificationError: the run left no report.

@@ -14,14 +14,14 @@ from conformance.spec.outcome import GATES
 REQUIRED_OPTIONS: Mapping[str, str] = {
     "vendor": "the name of the vendor",
     "product": "the name that the server or client reports; for another one, use --alias-of",
-    "product-version": "the version that it reports; for another one, use --alias-of",
-    "contact": "an address that somebody reads",
+    "product-version": "the version that the server or client reports; for another one, use --alias-of",
+    "contact": "a contact address that somebody reads",
 }
 # Metavar and help of options that do not affect the verdict, but that a registry may require.
 OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
     "product-url": ("URL", "a page about the product"),
     "licence": ("TEXT", "the licence of the product, as an SPDX identifier or in a few words"),
-    "container": ("IMAGE@sha256:DIGEST", "the image that is judged"),
+    "container": ("IMAGE@sha256:DIGEST", "the container image of the judged server"),
     "version-command": ("COMMAND", "a command that prints the version of the product, for readers; it is not run"),
     "expires": ("YYYY-MM-DD", "the last day of the certification (default and latest: a year after the run)"),
 }

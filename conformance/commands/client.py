@@ -18,7 +18,7 @@ def add_subcommand(commands: Any) -> None:
     parser = commands.add_parser(
         "client",
         help="judge clients: watch their requests, or lead one through scenarios",
-        description="Judge clients; docs/clients.md explains both ways.",
+        description="Judge clients: watch their requests, or lead one through scenarios. See docs/clients.md.",
     )
     below = parser.add_subparsers(dest="client_command", metavar="COMMAND", required=True)
     for module in SUBCOMMANDS.values():

@@ -1,6 +1,7 @@
-"""Replays clients: failed rows of a client with an adapter, and recordings of watched clients.
+"""Judges clients again: runs failed rows of a client that has an adapter, and judges recordings of watched clients.
 
-An adapter gets the same inferences and the same scripted answers. For a recording, the same requests are judged again.
+An adapter gets the same inferences and the same scripted answers as before. The requests of a recording are judged
+without the clients.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _find_row(file: Path) -> tuple[Check, Row]:
     check, row = read_client_evidence(file)
     found = find_row(check, row)
     if found is None or found[0].area not in CLIENT_AREAS:
-        raise UserError(f"{file}: this suite has no {escape_text(format_label(check, row))} of clients")
+        raise UserError(f"{file}: this suite has no row {escape_text(format_label(check, row))} for clients")
     return found
 
 
@@ -75,7 +76,7 @@ def find_recording(path: Path) -> Path | None:
 
 
 def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
-    """Judge a recording again; return the text to print and the exit status by the gate.
+    """Judge a recording again; return the text to print and the exit status, which depends on `gate`.
 
     Raises:
         UserError: the recording cannot be read.

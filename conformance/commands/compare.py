@@ -26,7 +26,7 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--gate", action="store_true",
-        help="print what fails in the second report and not in the first; exit status 1 if something does",
+        help="print the rows that fail only in the second report; exit status 1 if there are any",
     )  # fmt: skip
     parser.add_argument(
         "--only-differences", action="store_true",
@@ -38,7 +38,7 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return the page as Markdown, or write it; with `--gate`, return the difference and the exit status.
+    """Return or write the page; with `--gate`, return the differences of two reports and the exit status.
 
     Raises:
         ReportError: a file is not a report, the page cannot be written, or the number of reports does not fit `--gate`

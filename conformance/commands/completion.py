@@ -64,7 +64,7 @@ def _list_arguments(command: str, parser: argparse.ArgumentParser) -> Iterator[t
 
 
 def _list_values(command: str, action: argparse.Action) -> list[str]:
-    """Return the possible values of an argument; the parser does not list them, since they would fill the help."""
+    """Return the values that an argument can have; the help does not list these values, since there are many."""
     if (command, action.dest) == ("bug-report", "requirement"):
         return list(ledger.load())
     if (command, action.dest) == ("explain", "name"):

@@ -32,7 +32,7 @@ from conformance.transport.unreachable import TargetLostError
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
 QUICK = "--conformance-profile=quick"
 JUDGE_COMMAND = f"pytest --target-config=target.toml {QUICK}"
-NO_LIST = "the server lists none, at GET /v2/models or POST /v2/repository/index"
+NO_LIST = "the server lists no models, at GET /v2/models or POST /v2/repository/index"
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
@@ -116,13 +116,13 @@ def _describe_server(found: DiscoveryResult) -> str:
 
 
 def _list_extensions(found: DiscoveryResult) -> Iterator[str]:
-    """Yield a line for each extension: the evidence that it is offered, or why it is not."""
+    """Yield a line for each extension: the evidence that the server offers the extension, or why it seems not to."""
     for name in OVER_HTTP:
         yield f"{name:20}{found.offered.get(name) or found.describe_absence(name)}"
 
 
 def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each extension: the models on which it works, and the reason for each other model."""
+    """Yield a line for each extension: the models on which it works, and why it does not work on the other models."""
     alone = {model: model_discovery.probe_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
@@ -132,7 +132,7 @@ def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator
 
 
 def _describe_failure(model: str, found: DiscoveryResult, extension: str) -> str:
-    return f"not on {model}: {found.refusals[extension] or 'no request of it fits'}"
+    return f"not on {model}: {found.refusals[extension] or 'no request of this extension fits'}"
 
 
 def _format_model(name: str, model: Mapping[str, Any]) -> str:
@@ -143,7 +143,7 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
-    """Yield the lines with the commands to run next: first the profile with few rows, then all rows."""
+    """Yield the lines with the commands to run next: a command that runs few rows, then one that runs all rows."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     fleet = fleet_file.load(options.file)
     if options.update_baselines and not (fleet.baselines or any(target.baseline for target in fleet.targets)):
         raise FleetError(
-            f"{options.file}: --update-baselines: no target has a baseline: give baselines, a folder for them"
+            f"{options.file}: --update-baselines: no target has a baseline: set `baselines` to a folder for them"
         )
     run_options = RunOptions(
         options.output,

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> str:
 def _read_reports(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     """Read the reports of a folder, each with its file name; report all invalid files in one error."""
     if not folder.is_dir():
-        raise ReportError(f"{folder} is no folder")
+        raise ReportError(f"{folder} is not a folder")
     reports, errors = [], []
     for path in sorted(path for pattern in REPORTS for path in folder.glob(pattern) if path.name != manifest.NAME):
         try:

@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
-    """Return a file for a server, and the models for which a user has to add inputs.
+    """Return the text of a target file, and the models for which a user has to add inputs.
 
     Raises:
         InitError: the URL is invalid, no server answers, or it lists no models.
@@ -124,12 +124,13 @@ def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[str, list[str]]:
-    """Discover models and return the file with this URL, and the models for which a user has to add inputs."""
+    """Discover models; return the text of the target file, and the models for which a user has to add inputs."""
     target = session.target
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
     if not names:
         raise InitError(
-            f"{target.settings.url} lists no models, and none has the name of a role: name one with --target-model NAME"
+            f"{target.settings.url} lists no models, and none has the name of a role: "
+            "name a model with --target-model NAME"
         )
     found = placement_search.find_placements(target, names)
     offered = role_discovery.discover_roles(target, placements=found).offered

@@ -73,7 +73,7 @@ def _expect_command(first: Sequence[str]) -> None:
     """Require that the first argument, if any, is a subcommand or an option.
 
     Raises:
-        UserError: it is neither.
+        UserError: the first argument is neither.
     """
     for word in first:
         if "://" in word:

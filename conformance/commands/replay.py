@@ -1,8 +1,8 @@
 """`oip-conformance replay DIR`: runs failed rows again, from the folder of --conformance-evidence.
 
-A check sends the same requests each time, so the row is run again, on the models that discovery found in the failed
-run. The recorded answers are not used. A client with an adapter makes the same inferences again. For watched clients,
-the recorded requests are judged again.
+A check sends the same requests each time. Each failed row is therefore run again, on the models that discovery found in
+the failed run; the recorded answers are not used. A client with an adapter makes the same inferences again. The
+recorded requests of watched clients are judged again, without the clients.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
     Raises:
-        ReplayError: there is no evidence, it is from another suite, or the settings are invalid.
+        ReplayError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
     """
     if recording := client_replay.find_recording(options.folder):
         return client_replay.replay_recording(recording, options.conformance_gate)
@@ -110,7 +110,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
 def _find_evidence_row(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
-        raise ReplayError(f"{file}: this suite has no {escape_text(format_label(about['check'], about['row']))}")
+        raise ReplayError(f"{file}: this suite has no row {escape_text(format_label(about['check'], about['row']))}")
     return found
 
 
@@ -129,7 +129,7 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
 
 
 def _resend_broken_requests(session: Session) -> Session:
-    """Resend the requests that broke during discovery; keep only those that still break."""
+    """Resend the requests that ended without an answer during discovery; forget those that are answered now."""
     target = session.target
     target.broken_in_discovery = [
         one for one in target.broken_in_discovery if is_broken(target.send(one.reply.exchange.message))

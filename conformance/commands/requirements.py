@@ -32,7 +32,7 @@ def add_subcommand(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the index, or write all pages and return a message.
+    """Return the index of the pages, or write all pages and return a message.
 
     Raises:
         PagesError: the pages cannot be written.

@@ -92,7 +92,7 @@ def _load_baseline(path: Path | None, *, updates: bool) -> Baseline | None:
 def apply_baseline(
     files: RunFiles, results: Sequence[CheckResult], *, is_whole: bool
 ) -> tuple[Baseline | None, Sequence[CheckResult]]:
-    """Update the baseline if requested; return it, and the results with the baseline applied."""
+    """Update the baseline if requested; return the baseline, and the results with the baseline applied."""
     baseline, path = files.baseline, files.baseline_path
     if baseline is None or path is None:
         return None, results

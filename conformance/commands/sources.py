@@ -1,8 +1,8 @@
 """`oip-conformance sources`: checks that each cited sentence is in its document, and renders pages about them.
 
 White space is collapsed before a search, since copies and pages break lines differently. A match begins with the first
-words of the sentence and extends to the nearest occurrence of its last words. Matching is case-insensitive and by whole
-words, like a browser that follows a text fragment, which stops at the first match.
+words of the sentence and extends to the nearest occurrence of its last words. Matching ignores case and compares whole
+words, as browsers do for a link with a text fragment. A browser shows only the first match.
 
 The page docs/sentences.md lists the requirements by sentence; it is generated from the sentences and the ledger only.
 """
@@ -29,7 +29,7 @@ class SentenceMismatch(StrEnum):
     """The reasons why a sentence does not match its document; the values are for messages."""
 
     NOT_THERE = "is not there"
-    SEVERAL = "stands in several places"
+    SEVERAL = "occurs several times"
     CHANGED = "has other words"
 
 
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
         return render_sentences(load_sentences().values(), cited).removesuffix("\n")
     troubles = list(_check_folder(options.folder))
     count = sum(bool(sentence.document.copy) for sentence in load_sentences().values())
-    return ("\n".join(troubles), 1) if troubles else f"all {count} sentences are in their places"
+    return ("\n".join(troubles), 1) if troubles else f"all {count} sentences were found in their documents"
 
 
 def _load_servers(folder: Path) -> tuple[ServerResult, ...]:
@@ -186,7 +186,7 @@ TABLE_HEAD = "| section | sentence | key | judged by |\n|---|---|---|---|\n"
 
 
 def group_requirements_by_sentence(ledger: Iterable[Requirement]) -> dict[str, list[str]]:
-    """Return the ids of the requirements that cite each sentence, by its key, in the order of the ledger."""
+    """Return key of a sentence -> the ids of the requirements that cite the sentence, in the order of the ledger."""
     found: dict[str, list[str]] = {}
     for entry in ledger:
         for source in entry.sources:
@@ -199,7 +199,7 @@ def render_sentences(sentences: Iterable[Sentence], cited: Mapping[str, Sequence
 
     Args:
         sentences: the sentences of all documents, in the order of the page.
-        cited: the ids of the requirements that cite each sentence, by its key.
+        cited: key of a sentence -> the ids of the requirements that cite the sentence.
     """
     by_document: dict[Document, list[Sentence]] = {}
     for sentence in sentences:

@@ -1,7 +1,8 @@
-"""`oip-conformance verify DIR`: verifies a certification folder without trusting it, and reports each fault.
+"""`oip-conformance verify DIR`: verifies a certification folder without trusting it, and reports each error.
 
-This suite judges the recording again, as the server was judged before, and compares the results with the report. It
-cannot detect a folder with invented exchanges; only signatures with known keys show who vouches for them.
+This version of the suite judges the recording again, with the options of the original run, and compares the results
+with the report. It cannot detect a folder with invented exchanges; only signatures with known keys show who vouches
+for them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def add_subcommand(commands: Any) -> None:
     parser.add_argument(
         "--with-suite",
         action="store_true",
-        help="use the version of the suite that wrote the folder, by uvx or pipx run, and compare with this one",
+        help="verify with the version of the suite that wrote the folder (uvx or pipx runs it), and with this version",
     )
     parser.add_argument(
         "--third-party-key",
@@ -79,7 +80,7 @@ def _find_other_version(path: Path) -> str | None:
 
 
 def _verify_with_suite(folder: Folder, version: str, options: argparse.Namespace) -> tuple[str, int]:
-    """Verify a folder with the suite version that made the folder, and add the outcome of this version."""
+    """Verify a folder with the version of the suite that made the folder, and add the verdict of this version."""
     keys = {"--key": options.key, "--third-party-key": options.third_party_key}
     arguments = [part for name, key in keys.items() if key for part in (name, str(key.resolve()))]
     said = other_suite.verify(folder.path, version, arguments)

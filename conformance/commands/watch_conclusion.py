@@ -68,7 +68,7 @@ class WatchResult:
 def conclude_watch(
     watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
-    """Update the baseline and write reports; return the text to print and the exit status by the gate."""
+    """Update the baseline, write reports; return the text to print and the exit status, which depends on `gate`."""
     found = watched.traffic.list_results()
     baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude(results, baseline, watched.stopped, gate)
@@ -89,7 +89,7 @@ def conclude_watch(
 
 
 def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
-    """Return the verdict for the exit status; it ignores that clients did not send some kinds of requests."""
+    """Return the verdict for the exit status; kinds of requests that the clients did not send do not affect it."""
     is_open = verdict.interoperable is None and not stopped
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
@@ -171,7 +171,7 @@ def _list_clients(traffic: Traffic) -> Iterator[str]:
 
 
 def _format_unmet(counts: Counter[Outcome]) -> str:
-    """Return how many requirements a client fails, and how many advisory ones it does not meet, as text."""
+    """Return as text how many requirements a client fails, and how many more it is advised to meet."""
     said = ((counts[Outcome.FAIL], "not met"), (counts[Outcome.ADVISORY], "advised"))
     found = [f"{count} requirement{'' if count == 1 else 's'} {what}" for count, what in said if count]
     return ", ".join(found) or "all met"

@@ -1,7 +1,7 @@
 """One readable golden case per requirement: the request, and the required answer.
 
 Strategy: the case that `examples.toml` names, else the smallest case that is mainly about the requirement. Golden cases
-name no client requirements, so `examples.toml` names the cases for those.
+name no requirements of clients, so `examples.toml` names a case for each client requirement.
 JSON is shown as sent, with long lines folded, and binary data as hexadecimal digits grouped by element. Long content is
 truncated and marked.
 """
@@ -163,7 +163,7 @@ def _format_grpc_answer(case: GrpcCase) -> Iterator[str]:
 
 
 def _format_permitted_answer(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
-    """Yield the outputs that an answer must have if a server answers instead of refusing; nothing if it must refuse."""
+    """Yield the outputs required of a server that answers instead of refusing; nothing if the server must refuse."""
     lines = [line for output in outputs for line in _format_output(output, forms)]
     if lines:
         yield f"({level}; a server that answers nevertheless has to answer with)"

@@ -1,7 +1,8 @@
 """Records one exchange of the suite with the bundled server for each requirement without a golden case.
 
-Strategy: the first row of the clearest check is judged. Of its exchanges, the page shows the one whose index is in
-`recorded.toml`, else the first refused one, else the last one, because earlier ones usually serve as references.
+Strategy: the first row of the clearest check is judged. The page shows one exchange of that row: the exchange whose
+index is in `recorded.toml`, else the first refused request, else the last exchange, because earlier exchanges usually
+serve as references.
 """
 
 from __future__ import annotations

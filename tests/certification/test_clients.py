@@ -206,9 +206,9 @@ def test_a_verdict_that_was_changed_is_found(wrong: Path, tmp_path: Path) -> Non
 # --- the command line -------------------------------------------------------------------------------------------------
 
 USAGE = {
-    "a-server-as-well": (("http://h", "--client-adapter=x"), "--target-url is for a server, and --client-adapter"),
-    "processes": (("--client-adapter=x", "-n", "2"), "-n is for a server"),
-    "self-test": (("--client-adapter=x", "--self-test"), "--self-test is of the suite's own server"),
+    "a-server-as-well": (("http://h", "--client-adapter=x"), "--target-url is for servers; it cannot be"),
+    "processes": (("--client-adapter=x", "-n", "2"), "-n is for servers"),
+    "self-test": (("--client-adapter=x", "--self-test"), "--self-test is for the suite's own server"),
     "no-command": (("--client-adapter=",), "--client-adapter: give a command"),
     "no-quotation": (("--client-adapter='",), "--client-adapter: No closing quotation"),
     "no-program": (("--client-adapter=/no/such",), "the adapter cannot be started"),
