@@ -24,9 +24,9 @@ def add_subcommand(commands: Any) -> None:
     parser = commands.add_parser(
         "baseline",
         help="check baseline files without a server",
-        description="Check files of --conformance-baseline without a server. Every entry needs a reason, and an "
-        "existing check and requirement; no entry may occur twice or have expired. Exit status 0: no file has an error; 1: at "
-        "least one has, with a line for each error.",
+        description="Check files of --conformance-baseline without a server. Every entry needs a reason, an existing "
+        "check and an existing requirement; no entry may occur twice or have expired. Exit status 0: no file has an "
+        "error; 1: at least one has, with a line for each error.",
     )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a baseline (repeatable)")
     parser.add_argument(

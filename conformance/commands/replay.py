@@ -129,7 +129,7 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
 
 
 def _resend_broken_requests(session: Session) -> Session:
-    """Resend the requests that ended without an answer during discovery; forget those that are answered now."""
+    """Resend the requests that got no answer, or a server error, during discovery; forget those that succeed now."""
     target = session.target
     target.broken_in_discovery = [
         one for one in target.broken_in_discovery if is_broken(target.send(one.reply.exchange.message))

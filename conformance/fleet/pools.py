@@ -34,7 +34,7 @@ MAX_WORKERLESS_S: Final = 300.0
 _RUNNING_STATES: Final = ("executing", "long-running")  # Dask's names for the states of a running task
 # Messages for Dask's exceptions, by class name; Dask's own messages may quote the arguments, which may be secret.
 _FAILURES: Final = {
-    "KilledWorker": "the workers that ran it were lost",
+    "KilledWorker": "the workers that judged the target were lost",
     "ModuleNotFoundError": "the suite is not installed on the worker",
     "ImportError": "the suite is not installed on the worker",
 }
@@ -63,13 +63,13 @@ def run_units(
     keep: Callable[[Unit, Outcome, int], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Run all units; return why some were not run, or an empty string.
+    """Run all units; return the reason if some were not run, else an empty text.
 
     Args:
         units: units with unique names.
         limits: limits by unit name.
         pool: runs the units.
-        keep: called in this thread with a unit, its outcome, and the number of attempts.
+        keep: stores an outcome; called in this thread with the unit, the outcome, and the number of attempts.
         clock: returns seconds.
     """
     outcomes: SimpleQueue[Outcome] = SimpleQueue()
@@ -223,7 +223,7 @@ class Cluster:
         if self._client.scheduler_info(n_workers=1)["workers"]:
             self._seen = time.monotonic()
         is_workerless = time.monotonic() - self._seen > MAX_WORKERLESS_S
-        return f"the cluster was without a worker for {MAX_WORKERLESS_S:g} s" if is_workerless else ""
+        return f"the cluster had no worker for {MAX_WORKERLESS_S:g} s" if is_workerless else ""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
         """Queue a unit; call `done` with its outcome, unless the unit is stopped."""
@@ -241,7 +241,7 @@ class Cluster:
         future.add_done_callback(report_outcome)  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
-        """Cancel the running units; workers stop them when they are notified."""
+        """Cancel the running units; each worker stops its units when it learns of the cancellation."""
         self._is_stopped = True
         if self._futures and self._client.status == "running":
             self._client.cancel(list(self._futures.values()))  # type: ignore[no-untyped-call]

@@ -39,9 +39,9 @@ class RunRecord:
     """One run of the fleet.
 
     Attributes:
-        name: the name of its folder, which contains the start time.
+        name: the name of the run's folder, which contains the start time.
         started: a UTC time in ISO 8601, like `finished`, which is empty until all targets are done.
-        salt: salt for the digests of its units.
+        salt: the salt of the digests of the run's units.
         suite: version and digest of the suite that judged.
         verdicts: verdict of each target, once the run is finished.
     """
@@ -108,7 +108,7 @@ def read_records(folder: Path) -> list[RunRecord]:
 
 
 def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
-    """Return the last run to resume it, or start a new run.
+    """Return the last run if it can be resumed, else a new run.
 
     A new run starts if the last run is finished or was made by another suite, or if `anew` is set.
 
@@ -145,7 +145,7 @@ def _format_time(moment: datetime) -> str:
 
 
 def prune_runs(folder: Path, keep: int) -> None:
-    """Delete the folders of all but the last `keep` runs; their records stay."""
+    """Delete the folders of all runs except the last `keep`; the records of deleted runs stay."""
     for record in read_records(folder)[:-keep]:
         shutil.rmtree(folder / RUNS / record.name, ignore_errors=True)
 
@@ -154,10 +154,10 @@ class RunFolder:
     """The folder of one run, with a folder for each target."""
 
     def __init__(self, folder: Path, record: RunRecord) -> None:
-        """Make the folder.
+        """Create the folder of the run.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: the folder cannot be created.
         """
         self.path = folder / RUNS / record.name
         self.path.mkdir(exist_ok=True)
@@ -167,7 +167,7 @@ class RunFolder:
         return self.path / name
 
     def find_record(self, name: str) -> TargetRecord | None:
-        """Return the result of a target; None if it is not done."""
+        """Return the stored result of a target; None if the target is not finished."""
         with suppress(files.UnreadableError, TypeError):
             return TargetRecord(**files.parse_json(files.read_bytes(self.get_target_folder(name) / DONE)))
         return None

@@ -50,7 +50,7 @@ def run(
         fleet: the targets, and how they are judged.
         options: options of the run.
         say: called with a line for each finished target.
-        pool: creates the pool that runs the units; None: the one that `options` selects.
+        pool: creates the pool that runs the units; None: the pool that `options` selects.
 
     Raises:
         FleetError: the run cannot start, or its folder cannot be written.
@@ -95,7 +95,7 @@ class _Run:
         return LocalPool(self.options.workers or pools.choose_worker_count(), folder.make_folder)
 
     def _run_units(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
-        """Run units; return why some were not run, and whether the fleet was interrupted."""
+        """Run units; return the reason if some were not run, and whether the fleet was interrupted."""
         limits = {target.name: target.limits for target in self.fleet.targets}
         pool = make(self.folder)
         try:
@@ -135,7 +135,7 @@ class _Run:
         run_folder.prune_runs(self.options.folder, self.fleet.keep)
 
     def _store_baselines(self) -> None:
-        """Copy the baselines that the runs have written to the fleet's baseline files."""
+        """Copy the baseline that each run has written over the target's baseline file."""
         for target in self.fleet.targets:
             if target.baseline is None:
                 continue

@@ -49,9 +49,9 @@ class ProcessExit:
     """The exit status of a process, and whether the fleet ended the process.
 
     Attributes:
-        status: its exit status; negative if a signal ended it.
-        was_late: it exceeded its time limit.
-        was_cancelled: it was ended because the unit was cancelled.
+        status: the exit status of the process; negative if a signal ended the process.
+        was_late: whether the process exceeded its time limit.
+        was_cancelled: whether the process was ended because the unit was cancelled.
     """
 
     status: int
@@ -60,7 +60,7 @@ class ProcessExit:
 
 
 def always_continue() -> bool:
-    """Return True: the default for units that cannot be cancelled."""
+    """Return True, for units that cannot be cancelled."""
     return True
 
 
@@ -76,7 +76,7 @@ def judge_unit(unit: Unit, should_continue: Callable[[], bool] = always_continue
             unit.name,
             EXIT_STATUS["incomplete"],
             trouble=RunFailure.OTHER_SUITE,
-            said="another version of the suite is installed there",
+            said="another version of the suite is installed on the worker",
         )
     started = time.monotonic()
     try:
@@ -152,7 +152,7 @@ def _find_failure(
 
 
 def _find_exit_status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] | None) -> int:
-    """Return the exit status of a run; if it was cut short, derive the status from its partial report."""
+    """Return the exit status of a run; derive the status of a run that was cut short from the partial report."""
     if report is None:
         return EXIT_STATUS["incomplete"]
     if ended.status in _OWN_STATUS and not ended.was_late:
@@ -194,14 +194,14 @@ def run_process(
     *,
     grace: float = GRACE_PERIOD_S,
 ) -> ProcessExit:
-    """Run pytest in a folder; kill all processes that it started afterwards.
+    """Run pytest in a folder; afterwards kill all processes that pytest started.
 
     Args:
         arguments: pytest's arguments; they may hold secrets.
         folder: working folder; pytest's output goes to `LOG` there.
         seconds: time limit, after which pytest is asked to stop and write its reports.
         should_continue: polled during the run; when it returns False, the process is killed.
-        grace: seconds from that request until the process is killed.
+        grace: seconds between the request to stop and the kill.
 
     Raises:
         OSError: the process cannot be started.
@@ -247,7 +247,7 @@ def _wait_for_exit(
 
 
 def _build_environment() -> dict[str, str]:
-    """Return the environment of a run: the fleet's, without variables that would affect it."""
+    """Return the environment variables of a run: those of this process, except variables that would affect the run."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -164,7 +164,7 @@ FORGERIES: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
     "answer": (lambda found: edit_answer(first(found), lambda body: body[:-1]), "the recording has another answer"),
     "introduction": (change_introduction, "the report's target is not what its recording shows"),
     "call-missing": (leave_out, "the recording has no call 0"),
-    "call-added": (add_call, "the recording has 1 calls that the suite does not make"),
+    "call-added": (add_call, "the recording has 1 adapter calls that this suite does not make"),
     "inference-of-no-call": (lambda found: first(found)["_received"].update(inference=7), "has another inference"),
     "said-nothing": (change_form("_said", {}), "is not a recording of this suite: KeyError"),
     "said-text": (change_form("_said", "x"), "is not a recording of this suite"),
