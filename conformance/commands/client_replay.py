@@ -20,7 +20,7 @@ from conformance.clients.recording.archive import Archive
 from conformance.clients.traffic import Traffic
 from conformance.commands.evidence_reader import read_client_evidence
 from conformance.commands.run_files import RunFiles
-from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude_watch
+from conformance.commands.watch_conclusion import Addresses, WatchResult, finish_watch
 from conformance.judging.client_failure import describe_violation
 from conformance.judging.client_session import ClientSession
 from conformance.judging.selection import find_row
@@ -91,7 +91,7 @@ def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
         traffic.add_request(recorded, client)
         traffic.add_answer(recorded)
     watched = WatchResult(traffic, addresses, _find_start(recording), recording.stopped, is_of_recording=True)
-    return conclude_watch(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
+    return finish_watch(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
 
 
 def _find_start(recording: Archive) -> str:

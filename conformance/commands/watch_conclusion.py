@@ -16,7 +16,7 @@ from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import Traffic
 from conformance.commands.run_files import RunFiles, apply_baseline, write_reports
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.conclusion import Conclusion, conclude, summarize_clients
+from conformance.judging.conclusion import Conclusion, conclude_watch, summarize_clients
 from conformance.report import github, json_report, terminal, terminal_findings
 from conformance.report.findings import format_label
 from conformance.report.lines import Line
@@ -65,13 +65,13 @@ class WatchResult:
     is_of_recording: bool = False
 
 
-def conclude_watch(
+def finish_watch(
     watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
     """Update the baseline, write reports; return the text to print and the exit status, which depends on `gate`."""
     found = watched.traffic.list_results()
     baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
-    conclusion = conclude(results, baseline, watched.stopped, gate)
+    conclusion = conclude_watch(results, baseline, watched.stopped, gate)
     survey = summarize_clients(results, list(watched.traffic.clients))
     report = None
     if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):

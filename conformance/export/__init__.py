@@ -48,7 +48,7 @@ def export(
         format_name: key of `FORMATS`.
         folder: absent or empty.
         names: names of the roles; by default all roles that the format can serve.
-        prefix: prepended to the name of each role to server_format the name of its model.
+        prefix: prepended to the name of each role, to form the name of its model.
         without: datatypes that this server lacks, in addition to those that the format lacks.
 
     Raises:
