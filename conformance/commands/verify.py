@@ -90,7 +90,7 @@ def _verify_with_suite(folder: Folder, version: str, options: argparse.Namespace
 
 def _format_refusal(folder: Folder, found: Sequence[str]) -> str:
     lines = [f"refused: {escape_text(reason, 400)}" for reason in found[:MAX_SHOWN_REASONS]]
-    lines += [f"refused: and {len(found) - MAX_SHOWN_REASONS} more"] if len(found) > MAX_SHOWN_REASONS else []
+    lines += [f"refused: {len(found) - MAX_SHOWN_REASONS} more reasons"] if len(found) > MAX_SHOWN_REASONS else []
     return "\n".join(filter(None, [*lines, describe_label(folder)]))
 
 

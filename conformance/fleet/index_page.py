@@ -254,7 +254,7 @@ def _format_targets_needing_attention(index: Entry) -> Iterator[str]:
         why = f": {escape_text('; '.join(target['why']), MAX_TEXT_CHARS)}" if target["why"] else ""
         yield f"{target['name']} is {_describe_verdict(target)}{why}"
     if len(found) > MAX_PRINTED:
-        yield f"and {len(found) - MAX_PRINTED} more; the index has them all"
+        yield f"and {len(found) - MAX_PRINTED} more targets; the index has them all"
 
 
 def _format_changes(changes: Entry) -> Iterator[str]:

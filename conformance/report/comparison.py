@@ -206,7 +206,7 @@ def _build_row_counter(outcome: str) -> Callable[[Report], Cell]:
 
 
 def count_represented_rows(row: Mapping[str, Any]) -> int:
-    """Return the number of rows that an entry of a report represents; an entry of a summary may represent several."""
+    """Return the number of rows that an entry represents: one in a report, one or more in the summary of a report."""
     count: int = row.get("count", 1)
     return count
 
@@ -290,7 +290,7 @@ def _merge_rows(report: Report, outcomes: Iterable[str]) -> list[Line]:
 
 
 def _simplify_message(check: Mapping[str, Any]) -> str:
-    """Return a message without its row name, its numbers, and the answer's body, to find equivalent messages."""
+    """Return the message of a row without row name, numbers and answer body, to find equivalent messages."""
     row = check["row"].replace("-", " ")
     message: str = check["message"].replace(row, "...") if row else check["message"]
     return _NUMBERS.sub("0", remove_body(message))

@@ -44,7 +44,7 @@ def render_body(matrix: Matrix) -> str:
 
 
 def render_bars(matrix: Matrix, cells_page: str) -> str:
-    """Return only the bars of the columns, which link to the page `cells_page`; they need `read_style`."""
+    """Return the bars of the columns, which link to the page `cells_page`; the page around them needs `read_style`."""
     return f'<div class="oip-matrix">\n{_render("bars.jinja", matrix, cells_page=cells_page)}\n</div>\n'
 
 

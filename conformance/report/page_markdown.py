@@ -126,7 +126,7 @@ def _format_gate(view: View) -> Iterator[str]:
     differences = [(kind, label) for kind in ("new", "fixed", "stale") for label in view.gate[kind]]
     yield from (f"- {kind}: {code(label, 400)}" for kind, label in differences[:MAX_DIFFERENCES])
     if len(differences) > MAX_DIFFERENCES:
-        yield f"- and {len(differences) - MAX_DIFFERENCES} more"
+        yield f"- and {len(differences) - MAX_DIFFERENCES} more entries"
     yield ""
 
 
@@ -234,7 +234,7 @@ def _format_other_rows(rows: Sequence[Entry]) -> Iterator[str]:
     yield from ("", f"<details><summary>{len(rows)} other row{'s' if len(rows) > 1 else ''}</summary>", "")
     yield from (f"- {code(format_label(row))}: {code(summarize_message(row), 400)}" for row in rows[:MAX_ROWS])
     if len(rows) > MAX_ROWS:
-        yield f"- and {len(rows) - MAX_ROWS} more"
+        yield f"- and {len(rows) - MAX_ROWS} more rows"
     yield from ("", "</details>")
 
 

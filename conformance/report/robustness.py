@@ -27,7 +27,7 @@ class Robustness:
         open: the number of rows that ran without a verdict: blocked or in error.
         blocks: the failed rows, by requirement.
         stuck: the rows that are blocked or in error, by reason.
-        lost: why the suite could not reach the server in some rows; empty if it always could.
+        lost: why the suite could not reach the server in some rows; empty if the server was always reachable.
     """
 
     held: int

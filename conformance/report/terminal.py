@@ -1,4 +1,4 @@
-"""Terminal output other than findings: the header, a summary by extension and area, observations, the verdict."""
+"""Terminal output, except findings: the header, a summary by extension and area, observations, the verdict."""
 
 from __future__ import annotations
 
