@@ -1,4 +1,4 @@
-"""Judges the recording of a client again and compares the result with a report; `rejudge` does so for servers."""
+"""Judges the recording of a client again and compares the result with a report; `rejudge` is for servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from conformance.transport.grpc_packages import expect_grpc
 
 
 def find_differences(recording: ClientRecording, report: Mapping[str, Any]) -> Iterator[str]:
-    """Judge a recording again and yield the differences of the report from the result.
+    """Judge a recording again, and yield the differences between the report and the new result.
 
     Raises:
         MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
@@ -44,7 +44,7 @@ def find_differences(recording: ClientRecording, report: Mapping[str, Any]) -> I
     )  # fmt: skip
     unused = len(recording.calls.keys() - adapter.used)
     if unused:
-        yield f"the recording has {unused} calls that the suite does not make"
+        yield f"the recording has {unused} adapter calls that this suite does not make"
     yield from adapter.differences
     yield from compare_reports(rejudged, report)
 

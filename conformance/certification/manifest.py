@@ -44,12 +44,12 @@ class Manifest:
     Attributes:
         profile: a key of `profiles.PROFILES`.
         standing: `conformant`, `partial` or `interoperable`.
-        coverage: for a partial certification: the number of MUSTs `met`, and the number `of` applicable MUSTs.
+        coverage: the number of MUSTs `met`, and the number `of` applicable MUSTs; None unless the standing is partial.
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
-        key: of the signature: `id`, `public_key`, and whether it is `lasting`.
+        key: the signing key: its `id`, its `public_key`, and whether it is `lasting`, not made for this folder alone.
         party: what was judged, a server or a client.
         alias_of: the reported `name` and `version` if they differ from the label, and the `reason`.
-        third_party: who made the run if it was not the vendor: `name`, `contact` and `key`.
+        third_party: `name`, `contact` and `key` of whoever made the run; None if the vendor made the run.
         placements: role -> placement, as plain data, if the target's models are not named like the roles.
         models: judged deployed model -> its table, as `config.given_inputs` reads it; None if none was judged.
         files: name -> SHA-256.
@@ -86,7 +86,7 @@ class Manifest:
 
     @property
     def certified_as(self) -> str:
-        """The standing; a partial standing is followed by its coverage."""
+        """The standing as text; "partial" is followed by the coverage."""
         return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
     def to_json(self) -> str:
@@ -98,7 +98,7 @@ class Manifest:
 
 
 def describe_coverage(coverage: Mapping[str, int]) -> str:
-    """Return the coverage of a partial certification as text: how many of how many MUSTs are met."""
+    """Return the coverage of a partial certification as text, such as "97 of 121 MUSTs judged and met"."""
     return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
 
@@ -128,8 +128,8 @@ def read(folder: Path) -> Manifest:
     return Manifest(**document)
 
 
-def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
-    """Return the first invalid member of a manifest and the schema's description of it; None if all are valid.
+def find_invalid_member(made: Manifest) -> tuple[str, str] | None:
+    """Return the first invalid member of a manifest, and what the schema says about it; None if all are valid.
 
     Args:
         made: a manifest, without the digests of files, which are not checked.
@@ -193,7 +193,7 @@ def read_reported_product(report: Mapping[str, Any]) -> ReportedProduct:
 
 
 def find_label_faults(made: Manifest, found: ReportedProduct) -> Iterator[str]:
-    """Yield why the label of a manifest does not match the name and version that the server or client reports."""
+    """Yield each contradiction between the label of a manifest and the name and version that the product reports."""
     if made.self_test != found.is_bundled:
         yield _NO_SELF_TEST if made.self_test else _NO_PRODUCT
     elif not made.self_test:
@@ -211,7 +211,7 @@ def _find_product_faults(made: Manifest, found: ReportedProduct) -> Iterator[str
     elif not alias and not _matches_label(made, found):
         yield (
             f"the label is {escape_text(made.label)}, and the {made.party} reports {escape_text(found.text)}:"
-            " where both are right, give --alias-of NAME VERSION as it reports them, and --alias-reason"
+            " if both are right, give --alias-of with the reported NAME VERSION, and --alias-reason"
         )
 
 

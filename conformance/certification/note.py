@@ -54,11 +54,11 @@ exchanges and the transport, but not every MUST about refusals""",
 _PREPARE_ADAPTER = "Install the client and an adapter of it (docs/clients.md), and"
 _ROLES = "the model roles (`oip-conformance models export`)"
 _FILE = """
-`target.toml` says {what}:
+`target.toml` contains {what}:
 
 ```toml{tables}```
 """
-_NAMES, _INPUTS = "the names of the roles on this server", "inputs for models"
+_NAMES, _INPUTS = "the names of the models that fill the roles on this server", "inputs for models"
 
 
 def render(made: Manifest, report: Mapping[str, Any]) -> str:
@@ -93,7 +93,7 @@ def _describe_deployment(report: Mapping[str, Any]) -> str:
 
 
 def _describe_client_names(report: Mapping[str, Any]) -> str:
-    """Return the number of rows sent under other clients' names, and whether the names changed an answer."""
+    """Return as text how many rows were sent under the names of other clients, and whether a name changed an answer."""
     sent = [row for row in report["rows"] if row["exchanges"]]
     chosen = [client_names.choose_names(report["seed"], format_key(row["check"], row["row"]))[0] for row in sent]
     usual = [client for client in chosen if client is not client_names.OWN_CLIENT]
@@ -150,7 +150,7 @@ def _find_user_inputs(made: Manifest) -> dict[str, UserInputs]:
 
 
 def _render_target_file(made: Manifest) -> str:
-    """Return the text about the file for --target-config; empty if none is needed."""
+    """Return the section with the file for `--target-config`; empty if the run needs no file."""
     placements = made.placements and {role: Placement.from_dict(entry) for role, entry in made.placements.items()}
     roles = [] if placements is None else [(_NAMES, format_roles_table(placements))]
     inputs = [(_INPUTS, format_input_tables(given))] if (given := _find_user_inputs(made)) else []

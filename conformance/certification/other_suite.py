@@ -1,8 +1,7 @@
-"""Verifies a folder made by another version of the suite with that version, and judges it with this one.
+"""Verifies a folder with the version of the suite that made it, and judges its recording with this version.
 
-The version that the manifest names is run from the package index, by `uvx` or `pipx run`.
-
-Only the version is taken from the folder, and only if it looks like a version; the package is always this project's.
+`uvx` or `pipx run` gets that version from the package index. The manifest is untrusted: only a valid version number is
+taken from it, never the name of a package.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ MAX_OUTPUT_CHARS = 20_000  # characters of its output
 
 @dataclass(frozen=True, slots=True)
 class VerificationOutput:
-    """The output of another suite's verification, and whether the folder is valid."""
+    """The output of `verify` in another version of the suite, and whether the folder is valid."""
 
     lines: tuple[str, ...]
     holds: bool
@@ -90,7 +89,7 @@ def verify(folder: Path, version: str, arguments: Sequence[str] = ()) -> Verific
 
 
 def describe_outcome(folder: Folder) -> list[str]:
-    """Return this suite's outcome as text; informative only, it does not affect a certification."""
+    """Judge the recording with this version of the suite, and describe the result, which does not affect `verify`."""
     head = f"today's suite {__version__}"
     try:
         return files.convert_errors(lambda: [f"{head}: {line}" for line in _describe_judgement(folder)])

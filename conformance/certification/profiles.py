@@ -1,7 +1,7 @@
-"""Certification profiles and the extensions they demand: every MUST of these must be judged and met.
+"""Certification profiles and the extensions they demand: every MUST of these extensions must be judged and met.
 
 A server without failures, but not judged completely, is certified as partial, with its coverage. A server that meets
-every MUST of exchange and transport, but not all others, can be certified as interoperable. Clients likewise.
+every MUST of exchange and transport, but not all others, can be certified as interoperable. The same holds for clients.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def list_extensions(profile: str, *, grpc: bool) -> list[str]:
 
 
 def is_certifiable(standing: str, profile: str, report: Mapping[str, Any]) -> bool:
-    """Return whether a report qualifies its server for a standing."""
+    """Return whether a report qualifies the judged server or client for a standing."""
     if standing == INTEROPERABLE:
         return bool(report["interoperable"]) and not list_unmet_musts(profile, report, INTEROPERABLE)
     return report["verdict"] == standing and (standing == PARTIAL or not list_unmet_musts(profile, report))
 
 
 def find_standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -> str | None:
-    """Return the standing that a report qualifies for under a gate; None if it qualifies for no standing.
+    """Return the standing that a report qualifies for and a gate accepts; None if there is none.
 
     Args:
         profile: a key of `PROFILES`.
@@ -119,7 +119,7 @@ def _need_other_extensions(rows: Sequence[Mapping[str, Any]], demanded: Collecti
 
 
 def _find_missing_extension(row: Mapping[str, Any]) -> str | None:
-    """Return the missing extension because of which a row does not apply, or None."""
+    """Return the missing extension that makes a row inapplicable; None if there is none."""
     reason = row.get("reason")
     if reason is None:
         return None

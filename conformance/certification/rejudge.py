@@ -36,7 +36,7 @@ MAX_CLOCK_DIFFERENCE = timedelta(seconds=2)  # times of a report are whole secon
 
 
 def find_differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Judge a recording again and yield the differences of the report from the result.
+    """Judge a recording again, and yield the differences between the report and the new result.
 
     Raises:
         MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
@@ -70,7 +70,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     )  # fmt: skip
     unused = len(recording.calls.keys() - replayed.used)
     if unused:
-        yield f"the recording has {unused} calls that the suite did not send"
+        yield f"the recording has {unused} exchanges that this suite does not make"
     yield from compare_reports(rejudged, report)
 
 
@@ -104,7 +104,7 @@ def judge_recording(
 
     Raises:
         NotRecordedError: the recording lacks a request of the discovery.
-        SettingsError: the models of the manifest cannot be judged on it.
+        SettingsError: the models of the manifest cannot be judged on the recording.
         TargetLost: the target was lost during discovery.
     """
     roles = made.placements
@@ -122,10 +122,10 @@ def judge_recording(
 
 
 def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences of a report from the report that results if its recording is judged again."""
+    """Yield the differences between a report and the report of its rejudged recording."""
     ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (rejudged, report))
     if len(theirs) != len(report["rows"]):
-        yield "the report has a row twice"
+        yield "the report has two entries for one row"
     yield from (f"the report lacks {check} [{row}]" for check, row in ours.keys() - theirs.keys())
     yield from (
         f"the report has {check} [{row}], which this suite does not have" for check, row in theirs.keys() - ours.keys()
@@ -151,5 +151,5 @@ def _compare_rows(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterato
 
 
 def _strip_repeat(value: Any) -> Any:
-    """Return a member of a row; remove `repeat` from a failure, since it names files of the run."""
+    """Return a member of a row; remove `repeat` from a failure, since `repeat` names files of the original run."""
     return {name: item for name, item in value.items() if name != "repeat"} if isinstance(value, dict) else value

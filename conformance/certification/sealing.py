@@ -109,7 +109,7 @@ def read_private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKe
 
 
 def make_throwaway_key() -> Ed25519PrivateKey:
-    """Return a new key, for one folder.
+    """Return a new private key, to sign one folder.
 
     Raises:
         MissingExtraError: the extra `signing` is not installed.
@@ -171,7 +171,7 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
         signature, signed = files.read_bytes(folder / name), files.read_bytes(folder / NAME)
         _load_public_key(key).verify(b64decode(signature.strip(), validate=True), signed)
     except files.NotOpenedError:
-        return f"it is not signed: {name} is missing"
+        return f"the folder is not signed: {name} is missing"
     except files.UnreadableError as error:
         return f"{name} {error}"
     except (InvalidSignature, ValueError):
@@ -180,10 +180,10 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
 
 
 def _load_public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
-    """Return the key that a manifest describes.
+    """Return the public key in a manifest's entry.
 
     Raises:
-        ValueError: it describes no key, or its id does not match.
+        ValueError: the entry describes no key, or the id is not that of the key.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -61,7 +61,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class RequiredSigners:
-    """Ids of the keys whose signatures are demanded; None accepts the key that the manifest names."""
+    """Ids of the keys that must have signed; None accepts the key that the manifest names."""
 
     vendor: str | None = None
     third_party: str | None = None
@@ -92,7 +92,7 @@ def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]
 def _run_step(step: Callable[[], Iterator[str]]) -> list[str]:
     """Return why a step refuses a folder; errors that the step raises count as reasons."""
     try:
-        return files.convert_errors(lambda: list(step()), "its statements contradict each other: ")
+        return files.convert_errors(lambda: list(step()), "statements in the folder contradict each other: ")
     except (ReportError, files.UnreadableError) as error:
         return [str(error)]
 
@@ -101,20 +101,21 @@ def _check_signatures(folder: Path, made: Manifest, keys: RequiredSigners) -> It
     if problem := sealing.find_signature_fault(folder, made.key):
         yield problem
     if keys.vendor and keys.vendor != made.key["id"]:
-        yield f"it is signed with the key {made.key['id'][:16]}, not with {keys.vendor[:16]}"
+        yield f"the folder is signed with the key {made.key['id'][:16]}, not with {keys.vendor[:16]}"
     third = made.third_party
     if third and (problem := sealing.find_signature_fault(folder, third["key"], sealing.COUNTERSIGNATURE)):
         yield problem
     if third and third["key"]["id"] == made.key["id"]:
         yield "signature and countersignature are of the same key"
     if keys.third_party and (third is None or third["key"]["id"] != keys.third_party):
-        yield f"it is not countersigned with the key {keys.third_party[:16]}"
+        yield f"the folder is not countersigned with the key {keys.third_party[:16]}"
 
 
 def _check_files(folder: Path, made: Manifest) -> Iterator[str]:
     expected = {*made.files, manifest.NAME, sealing.SIGNATURE}
     expected |= {sealing.COUNTERSIGNATURE} if made.third_party else set()
-    yield from (f"{path.name} does not belong here" for path in sorted(folder.iterdir()) if path.name not in expected)
+    names = sorted(path.name for path in folder.iterdir() if path.name not in expected)
+    yield from (f"{name} does not belong in this folder" for name in names)
     for name, digest in made.files.items():
         if (folder / name).is_symlink() or not (folder / name).is_file():
             yield f"{name} is missing, or no regular file of this folder"
@@ -125,7 +126,7 @@ def _check_files(folder: Path, made: Manifest) -> Iterator[str]:
 
 
 def _check_report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Check the report alone: complete, of this suite, with the options that the profile demands."""
+    """Check that the report is complete, of this version of the suite, and of a run with the profile's options."""
     if report["footer"]["digest"] != json_report.compute_digest(report):
         yield "the report was changed: its footer has another digest"
     if report["suite"]["digest"] != json_report.compute_suite_digest():
@@ -181,7 +182,7 @@ def _check_manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
             yield f"the manifest says that the run {name} at {said}, the report {report[name]}"
     last = manifest.find_last_valid_day(report["finished"])
     if not date.fromisoformat(report["finished"][:10]) <= date.fromisoformat(made.expires) <= last:
-        yield f"it expires on {made.expires}: that has to be after the run, and at the latest on {last}"
+        yield f"the certification expires on {made.expires}: that has to be after the run, and at the latest on {last}"
 
 
 def _check_pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
@@ -204,7 +205,7 @@ def _check_recording(folder: Path, report: Mapping[str, Any], made: Manifest) ->
 
 
 def describe_label(folder: Folder) -> str:
-    """Return one line with the label and the reported name; empty without a valid manifest."""
+    """Return one line with the label and the name that the product reports; empty without a valid manifest."""
     try:
         made = folder.manifest
     except CertificationError:

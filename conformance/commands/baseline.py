@@ -19,14 +19,14 @@ from conformance.spec import files, ledger
 from conformance.spec.text import escape_text
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "baseline",
         help="check baseline files without a server",
-        description="Check files of --conformance-baseline without a server: each is valid, every entry has a reason, "
-        "none is listed twice or has expired, and all name existing checks and requirements. Exit status 0: they do; "
-        "1: they do not, with a line for each error.",
+        description="Check files of --conformance-baseline without a server. Every entry needs a reason, an existing "
+        "check and an existing requirement; no entry may occur twice or have expired. Exit status 0: no file has an "
+        "error; 1: at least one has, with a line for each error.",
     )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a baseline (repeatable)")
     parser.add_argument(
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         for fault in _find_file_faults(path, is_sorted=options.sorted)
     ]
     number = len(options.files)
-    return ("\n".join(faults), 1) if faults else (f"{number} baseline{'s hold' if number > 1 else ' holds'}", 0)
+    return ("\n".join(faults), 1) if faults else (f"{number} baseline{'s are' if number > 1 else ' is'} valid", 0)
 
 
 def _find_file_faults(path: Path, *, is_sorted: bool) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], to
 
 
 def _find_order_fault(entries: Sequence[BaselineEntry]) -> Iterator[str]:
-    """Yield the first violation of the order by check and requirement."""
+    """Yield an error for the first entry that is not sorted by check and requirement."""
     for above, entry in pairwise(entries):
         if _get_sort_key(entry) < _get_sort_key(above):
             yield f"{entry.display_name}: belongs before {above.display_name}"

@@ -25,7 +25,7 @@ class BugReportError(UserError):
     """No bug report can be made; the message is one line."""
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
+def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "bug-report",
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> str:
     """Return the bug reports as text; with `--output`, write them and return a message with each path.
 
     Raises:
-        BugReportError: the source cannot be read, shows no such failure, or a file cannot be written.
+        BugReportError: the source cannot be read or has no failure to report, or a file cannot be written.
         UnknownRequirementError: the ledger has no such requirement.
     """
     wanted = ledger.get_requirement(ledger.normalise_id(options.requirement)) if options.requirement else None

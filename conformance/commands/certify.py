@@ -53,7 +53,7 @@ MAX_INPUTS_BYTES = 1 << 20  # of user-given model inputs, as JSON in a manifest
 PLACEHOLDER_TIME = "1970-01-01T00:00:00+00:00"
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "certify",
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
     third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
     made = _build_manifest(options, file, key, third_key)
-    _expect_label(made, options, file)
+    _expect_matching_label(made, options, file)
     make_empty_folder(folder, CertificationError)
     with tempfile.TemporaryDirectory() as empty:
         report = _run_suite(options, Path(empty))
@@ -97,9 +97,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _check_option_combinations(options: argparse.Namespace) -> None:
-    """Check combinations of options that the parser cannot check."""
+    """Require that the options can be combined; the parser cannot check this."""
     if options.client_adapter is not None:
-        certify_client.expect_usable(options)
+        certify_client.expect_client_options(options)
     elif not (options.target_url or options.target_config):
         raise CertificationError("certify needs the URL of a server, --target-config, or --client-adapter")
     if options.workers < 0:
@@ -142,7 +142,7 @@ def _load_target_file(options: argparse.Namespace) -> TargetConfig:
 def _build_manifest(
     options: argparse.Namespace, file: TargetConfig, key: Ed25519PrivateKey, third_key: Ed25519PrivateKey | None
 ) -> Manifest:
-    """Return the manifest before the run, without dates and digests.
+    """Return the manifest that is known before the run, without dates and digests.
 
     Raises:
         CertificationError: a value of the user is invalid; the run has not started.
@@ -171,7 +171,7 @@ def _build_manifest(
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
         models=_list_models(options, file),
     )  # fmt: skip
-    if unfit := manifest.find_unfit_member(made):
+    if unfit := manifest.find_invalid_member(made):
         member, meaning = unfit
         raise CertificationError(f"--{member.replace('_', '-')}: this text is invalid or too long. {meaning}")
     return made
@@ -207,7 +207,7 @@ def _complete_manifest(made: Manifest, options: argparse.Namespace, report: dict
     )
 
 
-def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
+def _expect_matching_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
     """Compare the label with the name that the server or client reports, to detect a wrong label before the run.
 
     Raises:
@@ -220,7 +220,7 @@ def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfi
 
 
 def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> ReportedProduct | None:
-    """Request the name and version of the server; None if the server does not answer, which the run will report."""
+    """Request the name and version of the server; return None if it does not answer, since the run reports that."""
     url = options.target_url or file.url
     if url == REFERENCE:
         return ReportedProduct(BUNDLED, "")
@@ -265,7 +265,7 @@ def _format_result(made: Manifest, report: dict[str, Any], problems: Sequence[st
 
 
 def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
-    """Return a hint that a server that is not conformant can get a weaker certification; empty if it cannot."""
+    """Return a hint about the weaker certification that a nonconformant server can get; empty if there is none."""
     if made.standing != CONFORMANT:
         return ""
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
@@ -277,11 +277,11 @@ def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
 
 
 def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
-    """Run the suite in a separate process, isolated from the user's settings; return the report.
+    """Run the suite in a separate process that ignores the user's settings; return the report.
 
     Args:
         options: the options of `certify`.
-        empty: an empty folder for report and evidence.
+        empty: an empty folder, in which the run writes its report and evidence.
 
     Raises:
         CertificationError: the run left no report.

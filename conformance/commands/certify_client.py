@@ -1,4 +1,4 @@
-"""The part of `certify` that differs for a client: its options, its name, and the options of its run."""
+"""The parts of `certify` for clients: which options are allowed, the client's name, and the pytest options."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ _SERVER_OPTIONS = ("target_url", "target_config", "target_grpc", "target_model",
                    "target_timeout")  # fmt: skip
 
 
-def expect_usable(options: argparse.Namespace) -> None:
-    """Check the combinations of options for a client.
+def expect_client_options(options: argparse.Namespace) -> None:
+    """Require that no option for servers is combined with `--client-adapter`.
 
     Raises:
         CertificationError: an option is for servers.
     """
     for name in _SERVER_OPTIONS:
         if getattr(options, name):
-            raise CertificationError(f"--{name.replace('_', '-')} is for a server, and --client-adapter for a client")
+            option = f"--{name.replace('_', '-')}"
+            raise CertificationError(f"{option} is for servers; it cannot be combined with --client-adapter")
     if options.self_test:
-        raise CertificationError("--self-test is of the suite's own server, and --client-adapter for a client")
+        raise CertificationError("--self-test is for the suite's own server; it excludes --client-adapter")
     if options.workers:
-        raise CertificationError("-n is for a server: a client is judged in one process, as it is verified")
+        raise CertificationError("-n is for servers; a client is judged in one process")
 
 
 def request_name(options: argparse.Namespace) -> ReportedProduct:

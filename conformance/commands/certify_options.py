@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from conformance.certification import profiles
-from conformance.commands.connection_options import add_header, add_url
+from conformance.commands.connection_options import add_header_option, add_url_argument
 from conformance.spec.outcome import GATES
 
 REQUIRED_OPTIONS: Mapping[str, str] = {
     "vendor": "the name of the vendor",
     "product": "the name that the server or client reports; for another one, use --alias-of",
-    "product-version": "the version that it reports; for another one, use --alias-of",
-    "contact": "an address that somebody reads",
+    "product-version": "the version that the server or client reports; for another one, use --alias-of",
+    "contact": "a contact address that somebody reads",
 }
 # Metavar and help of options that do not affect the verdict, but that a registry may require.
 OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
     "product-url": ("URL", "a page about the product"),
     "licence": ("TEXT", "the licence of the product, as an SPDX identifier or in a few words"),
-    "container": ("IMAGE@sha256:DIGEST", "the image that is judged"),
+    "container": ("IMAGE@sha256:DIGEST", "the container image of the judged server"),
     "version-command": ("COMMAND", "a command that prints the version of the product, for readers; it is not run"),
     "expires": ("YYYY-MM-DD", "the last day of the certification (default and latest: a year after the run)"),
 }
@@ -29,7 +29,7 @@ OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser."""
-    _add_server(parser)
+    _add_server_options(parser)
     parser.add_argument(
         "--client-adapter", metavar="COMMAND", help="certify the client of this adapter (docs/clients.md), not a server"
     )
@@ -39,8 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="seconds that the adapter has to introduce itself (default: 10)",
     )
-    _add_product(parser)
-    _add_keys(parser)
+    _add_product_options(parser)
+    _add_key_options(parser)
     parser.add_argument(
         "-n",
         "--workers",
@@ -54,8 +54,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    add_url(parser, "the base URL of the server, without /v2; 'reference' is the bundled one, with --self-test")
+def _add_server_options(parser: argparse.ArgumentParser) -> None:
+    add_url_argument(
+        parser, "the base URL of the server, without /v2; 'reference' is the bundled one, with --self-test"
+    )
     parser.add_argument(
         "--target-config", metavar="FILE", help="read URL, headers, TLS, role map and more from this TOML file"
     )
@@ -67,12 +69,12 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="judge this deployed model as well (repeatable); 'all' is every model that the server lists",
     )
-    add_header(parser)
+    add_header_option(parser)
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds to wait for an answer (default: 10)")
 
 
-def _add_product(parser: Any) -> None:
+def _add_product_options(parser: Any) -> None:
     parser.add_argument(
         "--profile", choices=profiles.PROFILES, default="full", help="what to certify (default: %(default)s)"
     )
@@ -97,7 +99,7 @@ def _add_product(parser: Any) -> None:
         parser.add_argument(f"--{name}", metavar=metavar, help=what)
 
 
-def _add_keys(parser: argparse.ArgumentParser) -> None:
+def _add_key_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign",
         type=Path,

@@ -13,16 +13,16 @@ from conformance.commands import client_run, client_watch
 SUBCOMMANDS: Mapping[str, ModuleType] = {"watch": client_watch, "run": client_run}
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the command and its subcommands."""
     parser = commands.add_parser(
         "client",
         help="judge clients: watch their requests, or lead one through scenarios",
-        description="Judge clients; docs/clients.md explains both ways.",
+        description="Judge clients: watch their requests, or lead one through scenarios. See docs/clients.md.",
     )
     below = parser.add_subparsers(dest="client_command", metavar="COMMAND", required=True)
     for module in SUBCOMMANDS.values():
-        module.add(below)
+        module.add_subcommand(below)
 
 
 def run(options: argparse.Namespace) -> str | tuple[str, int]:

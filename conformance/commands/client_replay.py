@@ -1,6 +1,7 @@
-"""Replays clients: failed rows of a client with an adapter, and recordings of watched clients.
+"""Judges clients again: runs failed rows of a client that has an adapter, and judges recordings of watched clients.
 
-An adapter gets the same inferences and the same scripted answers. For a recording, the same requests are judged again.
+An adapter gets the same inferences and the same scripted answers as before. The requests of a recording are judged
+without the clients.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from conformance.clients.recording.archive import Archive
 from conformance.clients.traffic import Traffic
 from conformance.commands.evidence_reader import read_client_evidence
 from conformance.commands.run_files import RunFiles
-from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude
+from conformance.commands.watch_conclusion import Addresses, WatchResult, finish_watch
 from conformance.judging.client_failure import describe_violation
 from conformance.judging.client_session import ClientSession
 from conformance.judging.selection import find_row
@@ -61,7 +62,7 @@ def _find_row(file: Path) -> tuple[Check, Row]:
     check, row = read_client_evidence(file)
     found = find_row(check, row)
     if found is None or found[0].area not in CLIENT_AREAS:
-        raise UserError(f"{file}: this suite has no {escape_text(format_label(check, row))} of clients")
+        raise UserError(f"{file}: this suite has no row {escape_text(format_label(check, row))} for clients")
     return found
 
 
@@ -75,7 +76,7 @@ def find_recording(path: Path) -> Path | None:
 
 
 def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
-    """Judge a recording again; return the text to print and the exit status by the gate.
+    """Judge a recording again; return the text to print and the exit status, which depends on `gate`.
 
     Raises:
         UserError: the recording cannot be read.
@@ -90,7 +91,7 @@ def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
         traffic.add_request(recorded, client)
         traffic.add_answer(recorded)
     watched = WatchResult(traffic, addresses, _find_start(recording), recording.stopped, is_of_recording=True)
-    return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
+    return finish_watch(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
 
 
 def _find_start(recording: Archive) -> str:

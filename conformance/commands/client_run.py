@@ -15,8 +15,8 @@ from conformance.commands.suite_options import USAGE_STATUS, SuiteUsageError, ad
 USAGE = "oip-conformance client run [OPTION ...] -- COMMAND [ARGUMENT ...]"
 
 
-def add(commands: Any) -> None:
-    """Add the subcommand and its options, for its help; pytest parses them again."""
+def add_subcommand(commands: Any) -> None:
+    """Add the subcommand and its options, which its help lists; pytest parses the options again."""
     parser: Parser = commands.add_parser(
         "run",
         help="lead a client through scenarios",
@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
 
 
 def run(_: argparse.Namespace) -> None:
-    """Report that the command is missing; `exec_program` handles complete arguments."""
+    """Report that the adapter's command is missing; `exec_program` handles arguments with a command."""
     exec_program([])
 
 
@@ -49,7 +49,7 @@ def exec_program(arguments: Sequence[str]) -> None:
     if {"-h", "--help"} & set(options):
         return
     if not command:
-        raise SuiteUsageError(f"client run needs the command of an adapter behind --: {USAGE}")
+        raise SuiteUsageError(f"client run needs the command of an adapter after --: {USAGE}")
     expect_valid("oip-conformance client run", options)
     sys.stdout.flush()
     adapter = f"--client-adapter={shlex.join(command)}"

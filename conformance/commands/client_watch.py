@@ -18,7 +18,7 @@ from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.proxy import PortError, Proxy, Route
 from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import FirstViolation, Traffic, get_check_id
-from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude, format_now
+from conformance.commands.watch_conclusion import Addresses, WatchResult, finish_watch, format_now
 from conformance.commands.watch_options import WatchOptions, add_options, read_options
 from conformance.commands.watch_waiting import (
     Interruption,
@@ -49,7 +49,7 @@ The command finds the addresses in OIP_TARGET_URL and OIP_TARGET_GRPC. If it fai
 cannot tell, because no inference request came or the watch was interrupted."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "watch",
@@ -92,7 +92,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
                 stopped = ended.stopped or (f"the watch stopped judging: {proxy.fault}" if proxy.fault else "")
                 listener.stopped = stopped
     watched = WatchResult(traffic, addresses, started, stopped, listener.unread_reasons)
-    text, status = conclude(
+    text, status = finish_watch(
         watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all, gate=options.gate
     )
     return text, ended.status or status

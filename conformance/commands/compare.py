@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.page_files import deliver, expect_known_suffix
+from conformance.commands.page_files import deliver_page, expect_known_suffix
 from conformance.report import comparison_page, regression
 from conformance.report.comparison import compare, keep_differences
 from conformance.report.matrix import Matrix, build_matrix, sort_versions
 from conformance.report.report_file import ReportError, read
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
+def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "compare",
@@ -26,7 +26,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--gate", action="store_true",
-        help="print what fails in the second report and not in the first; exit status 1 if something does",
+        help="print the rows that fail only in the second report; exit status 1 if there are any",
     )  # fmt: skip
     parser.add_argument(
         "--only-differences", action="store_true",
@@ -38,7 +38,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return the page as Markdown, or write it; with `--gate`, return the difference and the exit status.
+    """Return or write the page; with `--gate`, return the differences of two reports and the exit status.
 
     Raises:
         ReportError: a file is not a report, the page cannot be written, or the number of reports does not fit `--gate`
@@ -61,7 +61,9 @@ def _render_page(options: argparse.Namespace) -> str:
     named = sort_versions([(path.stem, read(path, is_whole=False)) for path in options.reports])
     comparison = compare(named)
     shown = keep_differences(comparison) if options.only_differences else comparison
-    return deliver(comparison_page.build_page(shown), options.output, lambda: _render_html(build_matrix(shown, named)))
+    return deliver_page(
+        comparison_page.build_page(shown), options.output, lambda: _render_html(build_matrix(shown, named))
+    )
 
 
 def _render_html(matrix: Matrix) -> str:

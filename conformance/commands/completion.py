@@ -23,7 +23,7 @@ FILES = frozenset({"EVIDENCE", "FILE", "FLEET", "KEY", "PATH", "REPORT"})
 FOLDERS = frozenset({"DIR", "ROOT", "SITE"})
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "completion",
@@ -64,7 +64,7 @@ def _list_arguments(command: str, parser: argparse.ArgumentParser) -> Iterator[t
 
 
 def _list_values(command: str, action: argparse.Action) -> list[str]:
-    """Return the possible values of an argument; the parser does not list them, since they would fill the help."""
+    """Return the values that an argument can have; the help does not list these values, since there are many."""
     if (command, action.dest) == ("bug-report", "requirement"):
         return list(ledger.load())
     if (command, action.dest) == ("explain", "name"):

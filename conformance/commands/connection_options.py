@@ -13,13 +13,13 @@ from conformance.transport.reference import REFERENCE, ReferenceServer
 from conformance.transport.settings import Settings
 
 
-def add_url(parser: argparse.ArgumentParser, meaning: str) -> None:
+def add_url_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
     """Add the URL of the server, as the first argument or, as in a run, as the option `--target-url`."""
     parser.add_argument("target_url", nargs="?", default=argparse.SUPPRESS, metavar="URL", help=meaning)
     parser.add_argument("--target-url", metavar="URL", help="the same as the argument URL")
 
 
-def add_header(parser: argparse.ArgumentParser) -> None:
+def add_header_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for headers, which are sent with every request."""
     parser.add_argument(
         "--target-header", metavar="'NAME: VALUE'", action="append", default=[],
@@ -28,14 +28,14 @@ def add_header(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_connection(parser: argparse.ArgumentParser) -> None:
+def add_connection_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for headers and TLS, with the same names as in a run."""
-    add_header(parser)
+    add_header_option(parser)
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
 
 
-def add_timeout(parser: argparse.ArgumentParser) -> None:
+def add_timeout_option(parser: argparse.ArgumentParser) -> None:
     """Add the option for the timeout of an answer."""
     parser.add_argument(
         "--target-timeout", metavar="S", type=float, default=10.0,
@@ -44,7 +44,7 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def make_settings(options: argparse.Namespace, url: str, grpc: str | None = None) -> Settings:
-    """Return the settings that the options of `add_connection` and `add_timeout` give for a URL.
+    """Return the settings that the options of `add_connection_options` and `add_timeout_option` give for a URL.
 
     Raises:
         SettingsError: the URL, an address, a header or the timeout cannot be used.

@@ -7,13 +7,19 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
+from conformance.commands.connection_options import (
+    add_connection_options,
+    add_timeout_option,
+    add_url_argument,
+    make_settings,
+    serve_reference,
+)
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.run_start import ALL_MODELS, discover_subjects, list_first_names
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.report.deployed_models import describe_unsteady_model, format_signature
+from conformance.report.deployed_models import describe_nondeterministic_model, format_signature
 from conformance.roles import roles
 from conformance.spec.extensions import OVER_HTTP, PROTOCOL
 from conformance.spec.text import escape_text
@@ -26,7 +32,7 @@ from conformance.transport.unreachable import TargetLostError
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
 QUICK = "--conformance-profile=quick"
 JUDGE_COMMAND = f"pytest --target-config=target.toml {QUICK}"
-NO_LIST = "the server lists none, at GET /v2/models or POST /v2/repository/index"
+NO_LIST = "the server lists no models, at GET /v2/models or POST /v2/repository/index"
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
@@ -34,7 +40,7 @@ class DoctorError(UserError):
     """The server cannot be reached; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "doctor",
@@ -42,7 +48,7 @@ def add(commands: Any) -> None:
         description="Show in ten lines what a server is, which extensions it offers, which models it has, and which "
         "command judges it. Nothing is judged. Exit status 0: something can be judged; 6: nothing can.",
     )
-    add_url(parser, "the base URL of the server, without /v2; 'reference' is the bundled one")
+    add_url_argument(parser, "the base URL of the server, without /v2; 'reference' is the bundled one")
     parser.add_argument(
         "--target-model",
         metavar="NAME",
@@ -51,8 +57,8 @@ def add(commands: Any) -> None:
         help=f"show whether this deployed model answers, with which inputs, and which extensions work on it "
         f"(repeatable); {ALL_MODELS!r} is every model that the server lists",
     )
-    add_connection(parser)
-    add_timeout(parser)
+    add_connection_options(parser)
+    add_timeout_option(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
@@ -86,7 +92,11 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
     lines = [
         f"{'server':20}{_describe_server(found)}; {health}",
         f"{'lists':20}{escape_text(', '.join(found.listed), 200) or 'no extensions'}",
-        *(_list_extensions_by_model(target, _list_answering(described)) if described else _list_extensions(found)),
+        *(
+            _list_extensions_by_model(target, _list_answering_models(described))
+            if described
+            else _list_extensions(found)
+        ),
         f"{'models':20}{escape_text(f'{len(names)} listed: {list_first_names(names)}', 300) if names else NO_LIST}",
         *(_format_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
@@ -96,7 +106,7 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
     return lines, NOTHING_TO_JUDGE if nothing else 0
 
 
-def _list_answering(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _list_answering_models(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [name for name, model in models.items() if not model["trouble"]]
 
 
@@ -106,13 +116,13 @@ def _describe_server(found: DiscoveryResult) -> str:
 
 
 def _list_extensions(found: DiscoveryResult) -> Iterator[str]:
-    """Yield a line for each extension: the evidence that it is offered, or why it is not."""
+    """Yield a line for each extension: the evidence that the server offers the extension, or why it seems not to."""
     for name in OVER_HTTP:
         yield f"{name:20}{found.offered.get(name) or found.describe_absence(name)}"
 
 
 def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each extension: the models on which it works, and the reason for each other model."""
+    """Yield a line for each extension: the models on which it works, and why it does not work on the other models."""
     alone = {model: model_discovery.probe_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
@@ -122,25 +132,25 @@ def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator
 
 
 def _describe_failure(model: str, found: DiscoveryResult, extension: str) -> str:
-    return f"not on {model}: {found.refusals[extension] or 'no request of it fits'}"
+    return f"not on {model}: {found.refusals[extension] or 'no request of this extension fits'}"
 
 
 def _format_model(name: str, model: Mapping[str, Any]) -> str:
     """Return the line of a model: its inputs and outputs, or why it answers no request."""
     said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
-    odd = f"; {describe_unsteady_model(model)}" if model["unsteady"] else ""
+    odd = f"; {describe_nondeterministic_model(model)}" if model["unsteady"] else ""
     return f"{escape_text(name, 60):19} {said}{odd}"
 
 
 def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
-    """Yield the lines with the commands to run next: first the profile with few rows, then all rows."""
+    """Yield the lines with the commands to run next: a command that runs few rows, then one that runs all rows."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
     more += ["--target-insecure"] if options.target_insecure else []
     command, answering = (
         ["oip-conformance", "run", strip_user(options.target_url), *more],
-        _list_answering(found.models),
+        _list_answering_models(found.models),
     )
     if not answering and any(model["missing"] for model in found.models.values()):
         init = ["oip-conformance", "init", strip_user(options.target_url), *more]

@@ -22,7 +22,7 @@ def read(file: Path) -> dict[str, Any]:
     """Read the evidence of a server's row.
 
     Raises:
-        UserError: the file cannot be read, or holds no evidence of this kind.
+        UserError: the file cannot be read, or holds no evidence about a server.
     """
     about = _parse_file(file)
     if fault := schemas.find_error(about, _load_schema()):
@@ -38,7 +38,7 @@ def read_client_evidence(file: Path) -> tuple[str, str]:
     """Read the check and the row from the evidence of a client.
 
     Raises:
-        UserError: the file cannot be read, or holds no evidence of this kind.
+        UserError: the file cannot be read, or holds no evidence about a client.
     """
     about = _parse_file(file)
     if not is_client_evidence(about):

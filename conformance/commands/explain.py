@@ -9,7 +9,7 @@ from conformance.pages import explanations
 from conformance.spec import ledger
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "explain",

@@ -18,7 +18,7 @@ fleet; docs/fleet.md explains it. Exit status 0: every run ended with 0; 1: one 
 with 6; 2: interrupted; 4: the fleet cannot start."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "fleet",
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     fleet = fleet_file.load(options.file)
     if options.update_baselines and not (fleet.baselines or any(target.baseline for target in fleet.targets)):
         raise FleetError(
-            f"{options.file}: --update-baselines: no target has a baseline: give baselines, a folder for them"
+            f"{options.file}: --update-baselines: no target has a baseline: set `baselines` to a folder for them"
         )
     run_options = RunOptions(
         options.output,

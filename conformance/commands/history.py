@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.certification import manifest
-from conformance.commands.page_files import deliver, expect_known_suffix
+from conformance.commands.page_files import deliver_page, expect_known_suffix
 from conformance.report.history import build_history, build_page
 from conformance.report.report_file import ReportError, read
 
 REPORTS = ("*.json", "*.json.xz")
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
+def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "history",
@@ -35,13 +35,13 @@ def run(options: argparse.Namespace) -> str:
         ReportError: the folder has no report, or an invalid one, or the page cannot be written.
     """
     expect_known_suffix(options.output)
-    return deliver(build_page(build_history(_read_reports(options.folder))), options.output)
+    return deliver_page(build_page(build_history(_read_reports(options.folder))), options.output)
 
 
 def _read_reports(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     """Read the reports of a folder, each with its file name; report all invalid files in one error."""
     if not folder.is_dir():
-        raise ReportError(f"{folder} is no folder")
+        raise ReportError(f"{folder} is not a folder")
     reports, errors = [], []
     for path in sorted(path for pattern in REPORTS for path in folder.glob(pattern) if path.name != manifest.NAME):
         try:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
+from conformance.commands.connection_options import (
+    add_connection_options,
+    add_timeout_option,
+    add_url_argument,
+    make_settings,
+    serve_reference,
+)
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -56,7 +62,7 @@ class InitError(UserError):
     """The file cannot be created; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "init",
@@ -65,9 +71,9 @@ def add(commands: Any) -> None:
         "server: those that fill a role of the suite, by name or by what they compute, and all others, which are "
         "judged by their own answers to plain requests.",
     )
-    add_url(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
-    add_connection(parser)
-    add_timeout(parser)
+    add_url_argument(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
+    add_connection_options(parser)
+    add_timeout_option(parser)
     parser.add_argument(
         "--target-model",
         metavar="NAME",
@@ -99,7 +105,7 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
-    """Return a file for a server, and the models for which a user has to add inputs.
+    """Return the text of a target file, and the models for which a user has to add inputs.
 
     Raises:
         InitError: the URL is invalid, no server answers, or it lists no models.
@@ -118,12 +124,13 @@ def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[str, list[str]]:
-    """Discover models and return the file with this URL, and the models for which a user has to add inputs."""
+    """Discover models; return the text of the target file, and the models for which a user has to add inputs."""
     target = session.target
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
     if not names:
         raise InitError(
-            f"{target.settings.url} lists no models, and none has the name of a role: name one with --target-model NAME"
+            f"{target.settings.url} lists no models, and none has the name of a role: "
+            "name a model with --target-model NAME"
         )
     found = placement_search.find_placements(target, names)
     offered = role_discovery.discover_roles(target, placements=found).offered

@@ -1,7 +1,7 @@
 """The `oip-conformance` command. Runs of the suite itself are done by pytest, which the subcommand `run` starts.
 
-Each subcommand is a module with `add`, which adds its parser, and `run`, which returns the text to print, optionally
-with an exit status. A `UserError` is printed as one line, and its status is the exit status.
+Each subcommand is a module with `add_subcommand`, which adds its parser, and `run`, which returns the text to print,
+optionally with an exit status. A `UserError` is printed as one line, and its status is the exit status.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _expect_command(first: Sequence[str]) -> None:
     """Require that the first argument, if any, is a subcommand or an option.
 
     Raises:
-        UserError: it is neither.
+        UserError: the first argument is neither.
     """
     for word in first:
         if "://" in word:
@@ -100,7 +100,7 @@ def _parse_arguments(arguments: Sequence[str], after: Sequence[str] | None) -> a
     """Parse the arguments; unknown arguments are a usage error of the subcommand."""
     parser = build_parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(after=after))
-    options.parser.reject_unknown_options(unknown)
+    options.parser.reject_unknown_arguments(unknown)
     return options
 
 
@@ -115,5 +115,5 @@ def build_parser(names: Sequence[str] = tuple(COMMANDS)) -> Parser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in names:
-        _import_command(COMMANDS[name]).add(commands)
+        _import_command(COMMANDS[name]).add_subcommand(commands)
     return parser

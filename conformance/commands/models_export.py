@@ -11,7 +11,7 @@ from conformance.export.server_formats import FORMATS
 from conformance.wire.datatypes import DATATYPES
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
+def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the `models` command with its own subcommand."""
     models = commands.add_parser(
         "models",

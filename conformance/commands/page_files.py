@@ -13,7 +13,7 @@ FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".
 
 
 def expect_known_suffix(path: Path | None) -> None:
-    """Check that the suffix of a path is that of a page format; None means that the page is printed.
+    """Require that the suffix of a path selects a page format; a page without a path is printed.
 
     Raises:
         ReportError: the suffix is unknown.
@@ -22,13 +22,13 @@ def expect_known_suffix(path: Path | None) -> None:
         raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(FORMATS)}")
 
 
-def deliver(page: SimplePage, path: Path | None, render_as_html: Callable[[], str] | None = None) -> str:
+def deliver_page(page: SimplePage, path: Path | None, render_as_html: Callable[[], str] | None = None) -> str:
     """Write a page atomically and return a message; without a path, return the page as Markdown.
 
     Args:
         page: the page.
         path: the file to write; None writes no file.
-        render_as_html: renders the HTML if `page` does not; None renders `page`.
+        render_as_html: returns the HTML of the page; None: the HTML is rendered from `page`.
 
     Raises:
         ReportError: the page cannot be written.

@@ -12,7 +12,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose usage errors are one line.
 
     Attributes:
-        usage_status: the exit status of usage errors; other than 2 if the subcommand uses 2 otherwise.
+        usage_status: the exit status of usage errors; not 2 for subcommands in which 2 has another meaning.
     """
 
     usage_status = 2
@@ -26,8 +26,8 @@ class Parser(argparse.ArgumentParser):
         """Print the message with the command that explains the options, and exit."""
         self.exit(self.usage_status, f"{self.prog}: error: {message}; see `{self.prog} --help`\n")
 
-    def reject_unknown_options(self, unknown: Sequence[str]) -> None:
-        """Exit with an error if there are unknown arguments; the values of unknown options may be secret."""
+    def reject_unknown_arguments(self, unknown: Sequence[str]) -> None:
+        """Exit with an error if there are unknown arguments; do not show values of options, which may be secret."""
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         for name in options:
             near = get_close_matches(name, self._option_string_actions, 1)

@@ -12,7 +12,7 @@ from conformance.registry.entries import Status
 from conformance.registry.policy import NOTICES, POLICY, RegistryError
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the command and its two subcommands."""
     parser = commands.add_parser(
         "registry",

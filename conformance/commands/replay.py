@@ -1,8 +1,8 @@
 """`oip-conformance replay DIR`: runs failed rows again, from the folder of --conformance-evidence.
 
-A check sends the same requests each time, so the row is run again, on the models that discovery found in the failed
-run. The recorded answers are not used. A client with an adapter makes the same inferences again. For watched clients,
-the recorded requests are judged again.
+A check sends the same requests each time. Each failed row is therefore run again, on the models that discovery found in
+the failed run; the recorded answers are not used. A client with an adapter makes the same inferences again. The
+recorded requests of watched clients are judged again, without the clients.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import client_replay, evidence_reader
-from conformance.commands.connection_options import add_connection, add_timeout, add_url, make_settings, serve_reference
+from conformance.commands.connection_options import (
+    add_connection_options,
+    add_timeout_option,
+    add_url_argument,
+    make_settings,
+    serve_reference,
+)
 from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.commands.watch_options import add_gate
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -42,7 +48,7 @@ class ReplayError(UserError):
     """Nothing can be replayed; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "replay",
@@ -54,21 +60,21 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="the folder of --conformance-evidence, or the folder of one row in it"
     )
-    add_url(parser, "the base URL of the server, without /v2 (default: the one that was judged)")
+    add_url_argument(parser, "the base URL of the server, without /v2 (default: the one that was judged)")
     parser.add_argument(
         "--target-grpc", metavar="HOST:PORT", help="its gRPC address (default: the one that was judged)"
     )
     parser.add_argument("--client-adapter", metavar="COMMAND", help="the adapter, if a client was judged")
     add_gate(parser)
-    add_connection(parser)
-    add_timeout(parser)
+    add_connection_options(parser)
+    add_timeout_option(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
     Raises:
-        ReplayError: there is no evidence, it is from another suite, or the settings are invalid.
+        ReplayError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
     """
     if recording := client_replay.find_recording(options.folder):
         return client_replay.replay_recording(recording, options.conformance_gate)
@@ -104,7 +110,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
 def _find_evidence_row(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
-        raise ReplayError(f"{file}: this suite has no {escape_text(format_label(about['check'], about['row']))}")
+        raise ReplayError(f"{file}: this suite has no row {escape_text(format_label(about['check'], about['row']))}")
     return found
 
 
@@ -123,7 +129,7 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
 
 
 def _resend_broken_requests(session: Session) -> Session:
-    """Resend the requests that broke during discovery; keep only those that still break."""
+    """Resend the requests that got no answer, or a server error, during discovery; forget those that succeed now."""
     target = session.target
     target.broken_in_discovery = [
         one for one in target.broken_in_discovery if is_broken(target.send(one.reply.exchange.message))

@@ -11,7 +11,7 @@ from conformance.report.json_report import compute_digest
 from conformance.report.report_file import ReportError, read
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
+def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "report",

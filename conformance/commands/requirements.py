@@ -16,7 +16,7 @@ class PagesError(UserError):
     """The pages cannot be written."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "requirements",
@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the index, or write all pages and return a message.
+    """Return the index of the pages, or write all pages and return a message.
 
     Raises:
         PagesError: the pages cannot be written.

@@ -18,7 +18,7 @@ class UnknownRoleError(UserError):
     """There is no role of that name; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "roles",

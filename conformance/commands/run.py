@@ -24,8 +24,8 @@ EPILOG = """pytest's own options work as well, among them:
 ADDRESS_OPTIONS = ("--target-url", "--target-config", "--target-grpc", "--target-replay")
 
 
-def add(commands: Any) -> None:
-    """Add the subcommand and its options, for its help; pytest parses them again."""
+def add_subcommand(commands: Any) -> None:
+    """Add the subcommand and its options, which its help lists; pytest parses the options again."""
     parser: Parser = commands.add_parser(
         "run",
         help="judge a server",
@@ -42,12 +42,12 @@ def add(commands: Any) -> None:
 
 
 def run(_: argparse.Namespace) -> None:
-    """Report the missing URL; `exec_program` handles complete arguments."""
+    """Report that the server's URL is missing; `exec_program` handles arguments with a URL."""
     exec_program([])
 
 
 def exec_program(arguments: Sequence[str]) -> None:
-    """Replace this process by pytest, to test the server that the arguments name; return if they ask for help.
+    """Replace this process by pytest, to test the server that the arguments name; return if the arguments ask for help.
 
     Raises:
         SuiteUsageError: the first argument is not a URL, and no option names a server.

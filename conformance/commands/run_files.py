@@ -26,7 +26,7 @@ class RunFiles:
     Attributes:
         baseline: None without a baseline file.
         updates_baseline: whether to rewrite the baseline file.
-        left: writes the files, and records the files that could not be written.
+        writer: writes the files, and records the files that could not be written.
     """
 
     reports: tuple[Path, ...] = ()
@@ -34,7 +34,7 @@ class RunFiles:
     baseline: Baseline | None = None
     baseline_path: Path | None = None
     updates_baseline: bool = False
-    left: OutputWriter = field(default_factory=OutputWriter)
+    writer: OutputWriter = field(default_factory=OutputWriter)
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -92,17 +92,17 @@ def _load_baseline(path: Path | None, *, updates: bool) -> Baseline | None:
 def apply_baseline(
     files: RunFiles, results: Sequence[CheckResult], *, is_whole: bool
 ) -> tuple[Baseline | None, Sequence[CheckResult]]:
-    """Update the baseline if requested; return it, and the results with the baseline applied."""
+    """Update the baseline if requested; return the baseline, and the results with the baseline applied."""
     baseline, path = files.baseline, files.baseline_path
     if baseline is None or path is None:
         return None, results
     if files.updates_baseline:
         found = [baseline.apply(result) for result in results]
-        baseline = output_files.update_baseline(path, baseline, found, files.left, is_whole=is_whole)
+        baseline = output_files.update_baseline(path, baseline, found, files.writer, is_whole=is_whole)
     return baseline, [baseline.apply(revert_baseline(result)) for result in results]
 
 
 def write_reports(files: RunFiles, report: dict[str, Any]) -> None:
     """Write every requested report; report an error for each one that cannot be written."""
     for path in files.reports:
-        files.left.write_or_report(f"the report {path}", partial(formats.write, report, path))
+        files.writer.write_or_report(f"the report {path}", partial(formats.write, report, path))

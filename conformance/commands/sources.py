@@ -1,8 +1,8 @@
 """`oip-conformance sources`: checks that each cited sentence is in its document, and renders pages about them.
 
 White space is collapsed before a search, since copies and pages break lines differently. A match begins with the first
-words of the sentence and extends to the nearest occurrence of its last words. Matching is case-insensitive and by whole
-words, like a browser that follows a text fragment, which stops at the first match.
+words of the sentence and extends to the nearest occurrence of its last words. Matching ignores case and compares whole
+words, as browsers do for a link with a text fragment. A browser shows only the first match.
 
 The page docs/sentences.md lists the requirements by sentence; it is generated from the sentences and the ledger only.
 """
@@ -29,7 +29,7 @@ class SentenceMismatch(StrEnum):
     """The reasons why a sentence does not match its document; the values are for messages."""
 
     NOT_THERE = "is not there"
-    SEVERAL = "stands in several places"
+    SEVERAL = "occurs several times"
     CHANGED = "has other words"
 
 
@@ -43,12 +43,12 @@ def compute_digest(words: str) -> str:
     return hashlib.sha256(words.encode()).hexdigest()
 
 
-def find_places(text: str, sentence: Sentence) -> list[tuple[int, int]]:
+def find_matches(text: str, sentence: Sentence) -> list[tuple[int, int]]:
     """Return the start and end of every match of a sentence in a text with collapsed white space."""
-    return list(_iterate_places(text, sentence))
+    return list(_iterate_matches(text, sentence))
 
 
-def _iterate_places(text: str, sentence: Sentence) -> Iterator[tuple[int, int]]:
+def _iterate_matches(text: str, sentence: Sentence) -> Iterator[tuple[int, int]]:
     for first in _build_pattern(sentence.first).finditer(text):
         last = _build_pattern(sentence.last).search(text, first.end()) if sentence.last else first
         if last:
@@ -66,7 +66,7 @@ def find_mismatch(text: str, sentence: Sentence) -> SentenceMismatch | None:
         text: the copy of the document after `squeeze_whitespace`.
         sentence: a sentence with words; a section of a standard has none.
     """
-    found = find_places(text, sentence)
+    found = find_matches(text, sentence)
     if len(found) != 1:
         return SentenceMismatch.SEVERAL if found else SentenceMismatch.NOT_THERE
     ((begin, end),) = found
@@ -77,7 +77,7 @@ class SourcesError(UserError):
     """The folder cannot be checked; the message is one line."""
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the command and its subcommands."""
     sources = commands.add_parser(
         "sources",
@@ -109,11 +109,11 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
 
         return errata.render(_load_servers(options.folder)).removesuffix("\n")
     if options.action == "page":
-        cited = map_citations(ledger.load().values())
+        cited = group_requirements_by_sentence(ledger.load().values())
         return render_sentences(load_sentences().values(), cited).removesuffix("\n")
     troubles = list(_check_folder(options.folder))
     count = sum(bool(sentence.document.copy) for sentence in load_sentences().values())
-    return ("\n".join(troubles), 1) if troubles else f"all {count} sentences are in their places"
+    return ("\n".join(troubles), 1) if troubles else f"all {count} sentences were found in their documents"
 
 
 def _load_servers(folder: Path) -> tuple[ServerResult, ...]:
@@ -185,8 +185,8 @@ copies of the documents.
 TABLE_HEAD = "| section | sentence | key | judged by |\n|---|---|---|---|\n"
 
 
-def map_citations(ledger: Iterable[Requirement]) -> dict[str, list[str]]:
-    """Return the ids of the requirements that cite each sentence, by its key, in the order of the ledger."""
+def group_requirements_by_sentence(ledger: Iterable[Requirement]) -> dict[str, list[str]]:
+    """Return key of a sentence -> the ids of the requirements that cite the sentence, in the order of the ledger."""
     found: dict[str, list[str]] = {}
     for entry in ledger:
         for source in entry.sources:
@@ -199,7 +199,7 @@ def render_sentences(sentences: Iterable[Sentence], cited: Mapping[str, Sequence
 
     Args:
         sentences: the sentences of all documents, in the order of the page.
-        cited: the ids of the requirements that cite each sentence, by its key.
+        cited: key of a sentence -> the ids of the requirements that cite the sentence.
     """
     by_document: dict[Document, list[Sentence]] = {}
     for sentence in sentences:

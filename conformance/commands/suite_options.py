@@ -25,7 +25,7 @@ def add_suite_options(parser: Parser, without: tuple[str, ...] = ()) -> None:
 
 
 def expect_valid(program: str, arguments: Sequence[str]) -> None:
-    """Exit with a one-line error if one of the suite's options has an invalid value; pytest reads its own."""
+    """Exit with a one-line error if one of the suite's options has an invalid value; pytest checks its own options."""
     parser = Parser(program, add_help=False)
     parser.usage_status = USAGE_STATUS
     add_suite_options(parser)

@@ -1,7 +1,8 @@
-"""`oip-conformance verify DIR`: verifies a certification folder without trusting it, and reports each fault.
+"""`oip-conformance verify DIR`: verifies a certification folder without trusting it, and reports each error.
 
-This suite judges the recording again, as the server was judged before, and compares the results with the report. It
-cannot detect a folder with invented exchanges; only signatures with known keys show who vouches for them.
+This version of the suite judges the recording again, with the options of the original run, and compares the results
+with the report. It cannot detect a folder with invented exchanges; only signatures with known keys show who vouches
+for them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from conformance.spec.text import escape_text
 MAX_SHOWN_REASONS = 10
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "verify",
@@ -36,7 +37,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--with-suite",
         action="store_true",
-        help="use the version of the suite that wrote the folder, by uvx or pipx run, and compare with this one",
+        help="verify with the version of the suite that wrote the folder (uvx or pipx runs it), and with this version",
     )
     parser.add_argument(
         "--third-party-key",
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         sealing.read_key_id(options.third_party_key, "--third-party-key") if options.third_party_key else None,
     )
     folder = Folder(options.folder)
-    if options.with_suite and (version := _find_other_suite(options.folder)):
+    if options.with_suite and (version := _find_other_version(options.folder)):
         return _verify_with_suite(folder, version, options)
     if found := list(find_refusal_reasons(folder, keys)):
         return _format_refusal(folder, found), 1
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         return _format_refusal(folder, [str(error)]), 1
 
 
-def _find_other_suite(path: Path) -> str | None:
+def _find_other_version(path: Path) -> str | None:
     """Return the version of the suite that made a folder; None if it is this version."""
     version = manifest.read_suite_version(path)
     if version is None:
@@ -79,7 +80,7 @@ def _find_other_suite(path: Path) -> str | None:
 
 
 def _verify_with_suite(folder: Folder, version: str, options: argparse.Namespace) -> tuple[str, int]:
-    """Verify a folder with the suite version that made the folder, and add the outcome of this version."""
+    """Verify a folder with the version of the suite that made the folder, and add the verdict of this version."""
     keys = {"--key": options.key, "--third-party-key": options.third_party_key}
     arguments = [part for name, key in keys.items() if key for part in (name, str(key.resolve()))]
     said = other_suite.verify(folder.path, version, arguments)
@@ -89,7 +90,7 @@ def _verify_with_suite(folder: Folder, version: str, options: argparse.Namespace
 
 def _format_refusal(folder: Folder, found: Sequence[str]) -> str:
     lines = [f"refused: {escape_text(reason, 400)}" for reason in found[:MAX_SHOWN_REASONS]]
-    lines += [f"refused: and {len(found) - MAX_SHOWN_REASONS} more"] if len(found) > MAX_SHOWN_REASONS else []
+    lines += [f"refused: {len(found) - MAX_SHOWN_REASONS} more reasons"] if len(found) > MAX_SHOWN_REASONS else []
     return "\n".join(filter(None, [*lines, describe_label(folder)]))
 
 

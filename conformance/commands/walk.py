@@ -1,4 +1,4 @@
-"""`oip-conformance walk`: prints the request features that the area `walk` combines, and the covered value pairs."""
+"""`oip-conformance walk`: prints the request features that rows of the area `walk` combine, and the covered pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.checks.walk.axes import KINDS, is_excluded
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
 
 
-def add(commands: Any) -> None:
+def add_subcommand(commands: Any) -> None:
     """Add the subcommand."""
     commands.add_parser(
         "walk",
@@ -38,7 +38,7 @@ def run(_: argparse.Namespace) -> str:
 
 
 def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: IsExcluded) -> Coverage:
-    """Count the pairs of axis values that the steps cover."""
+    """Count the pairs of values of two request features (`axes`) that the requests (`steps`) cover."""
     own = [{axis: step[axis] for axis in axes} for step in steps]
     return StepSpace(axes, excluded, lambda *_: False).measure_coverage(own)
 

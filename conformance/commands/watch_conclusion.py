@@ -65,10 +65,10 @@ class WatchResult:
     is_of_recording: bool = False
 
 
-def conclude(
+def finish_watch(
     watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
-    """Update the baseline and write reports; return the text to print and the exit status by the gate."""
+    """Update the baseline, write reports; return the text to print and the exit status, which depends on `gate`."""
     found = watched.traffic.list_results()
     baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude_watch(results, baseline, watched.stopped, gate)
@@ -77,7 +77,7 @@ def conclude(
     if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
         report = _build_report(watched, conclusion, survey, is_strict=is_strict)
         write_reports(files, report)
-        files.left.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
+        files.writer.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
     lines = [
         *_format_output(watched, conclusion, survey, shows_all=shows_all),
         *github.build_commands(report, os.environ),
@@ -85,11 +85,11 @@ def conclude(
     lines.append(_format_verdict(watched, conclusion, survey))
     verdict, found_gate = _ignore_unsent_kinds(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
-    return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS[INCOMPLETE]
+    return "\n".join(lines), status if files.writer.is_whole else EXIT_STATUS[INCOMPLETE]
 
 
 def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
-    """Return the verdict for the exit status; it ignores that clients did not send some kinds of requests."""
+    """Return the verdict for the exit status; kinds of requests that the clients did not send do not affect it."""
     is_open = verdict.interoperable is None and not stopped
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
@@ -171,7 +171,7 @@ def _list_clients(traffic: Traffic) -> Iterator[str]:
 
 
 def _format_unmet(counts: Counter[Outcome]) -> str:
-    """Return how many requirements a client fails, and how many advisory ones it does not meet, as text."""
+    """Return as text how many requirements a client fails, and how many more it is advised to meet."""
     said = ((counts[Outcome.FAIL], "not met"), (counts[Outcome.ADVISORY], "advised"))
     found = [f"{count} requirement{'' if count == 1 else 's'} {what}" for count, what in said if count]
     return ", ".join(found) or "all met"

@@ -80,7 +80,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
-    """Validate the options, and the command after them if there is one.
+    """Validate the options, and the command after `--` if there is one.
 
     Raises:
         UserError: an option is invalid.
@@ -89,7 +89,7 @@ def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> 
         if (given := getattr(options, name)) is not None and not (0 < given < math.inf):
             raise UserError(f"--{'for' if name == 'seconds' else 'until-idle'} {given:g}: give a number of seconds")
     if command is not None and not command:
-        raise UserError("give a command behind --")
+        raise UserError("give a command after --")
     if command and (options.seconds or options.until_idle):
         raise UserError("--for and --until-idle cannot be combined with a command, whose end ends the watch")
     if options.client_header and is_credential(options.client_header):

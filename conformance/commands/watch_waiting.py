@@ -1,4 +1,4 @@
-"""Waits for the end of a watch: until a command exits, a time is over, all traffic stops, or an interrupt comes."""
+"""Waits for the end of a watch: the exit of a command, the end of a time, the end of all traffic, or an interrupt."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], inter
 
     Args:
         command: a program and its arguments.
-        addresses: its environment variables, of those in `ADDRESS_VARIABLES`.
+        addresses: environment variables for the command, with the watched addresses; the names are in
+            `ADDRESS_VARIABLES`.
         interrupted: terminates the command.
 
     Raises:

@@ -47,40 +47,40 @@ def export(
     Args:
         format_name: key of `FORMATS`.
         folder: absent or empty.
-        names: names of the roles; by default all that the format can serve.
-        prefix: prepended to the name of each role to form the name of its model.
+        names: names of the roles; by default all roles that the format can serve.
+        prefix: prepended to the name of each role, to form the name of its model.
         without: datatypes that this server lacks, in addition to those that the format lacks.
 
     Raises:
         ExportError: a role is unknown or cannot be served, or the folder is not empty or cannot be written.
     """
-    form = FORMATS[format_name]
-    chosen, left_out = _choose_roles(form, list(dict.fromkeys(names)), list(without))
+    server_format = FORMATS[format_name]
+    chosen, left_out = _choose_roles(server_format, list(dict.fromkeys(names)), list(without))
     if not _PREFIX.fullmatch(prefix):
         raise ExportError(f"the prefix {prefix!r} cannot begin the name of a model: use A-Z a-z 0-9 _ - .")
     models = {role.name: prefix + role.name for role in chosen}
     try:
         _create_empty_folder(folder)
-        form.write(folder, {models[role.name]: role for role in chosen})
-        copy_files(folder, form.templates / "README.md")
-        (folder / "target.toml").write_text(_build_role_map(form, models), encoding="utf-8")
+        server_format.write(folder, {models[role.name]: role for role in chosen})
+        copy_files(folder, server_format.templates / "README.md")
+        (folder / "target.toml").write_text(_build_role_map(server_format, models), encoding="utf-8")
     except OSError as error:
         raise ExportError(f"cannot write {folder}: {error.strerror}") from error
     return ExportResult(models, left_out)
 
 
-def _choose_roles(form: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
-    """Return the roles to write, and the reasons for omitted ones; a named role may not be omitted."""
+def _choose_roles(server_format: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
+    """Return the roles to write, and the reasons for omitted roles; a role that the user named is never omitted."""
     known = roles.load()
     for name in names:
         if name not in known:
             close = get_close_matches(name, known)
             raise ExportError(f"unknown role {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
     lacking = refuse_datatypes(*without)
-    left_out = {role.name: why for role in known.values() if (why := form.refusal(role) or lacking(role))}
+    left_out = {role.name: why for role in known.values() if (why := server_format.refusal(role) or lacking(role))}
     for name in names:
         if name in left_out:
-            raise ExportError(f"{form.name} cannot serve {name}: {left_out[name]}")
+            raise ExportError(f"{server_format.name} cannot serve {name}: {left_out[name]}")
     if names:
         return [known[name] for name in known if name in names], {}
     return [role for role in known.values() if role.name not in left_out], left_out
@@ -94,9 +94,9 @@ def _create_empty_folder(folder: Path) -> None:
         raise ExportError(f"{folder} is not empty")
 
 
-def _build_role_map(form: Format, models: Mapping[str, str]) -> str:
-    """Return a role map in TOML; JSON strings of such names are also valid TOML."""
-    addresses = [f'{member} = "{address}"' for member, address in form.listens.items()]
+def _build_role_map(server_format: Format, models: Mapping[str, str]) -> str:
+    """Return a role map in TOML; the names of models are written as JSON strings, which are valid TOML."""
+    addresses = [f'{member} = "{address}"' for member, address in server_format.listens.items()]
     head = ["# Which model fills which role: pytest --target-config=target.toml", *addresses, "", "[roles]"]
     lines = [f"{role} = {json.dumps(model)}" for role, model in models.items()]
     return "\n".join([*head, *lines, ""])

@@ -1,4 +1,4 @@
-"""The servers that roles are exported for: which roles each can serve, and the files written for it.
+"""The servers for which roles are exported: which roles each server can serve, and which files it needs.
 
 The models' functions and the code of each server are files in `templates/`, copied unchanged; the differences between
 roles are data.
@@ -29,7 +29,7 @@ class Format:
     Attributes:
         name: value of `--format`.
         listens: member of a role map -> the server's default address: `url`, or `grpc` if it has no HTTP.
-        refusal: returns why the server cannot serve a role, in a few words, or None.
+        refusal: returns in a few words why the server cannot serve a role; None if it can.
         write: writes the roles, keyed by model name, into a folder.
     """
 
@@ -45,7 +45,7 @@ class Format:
 
 
 def refuse_datatypes(*datatypes: str) -> Callable[[Role], str | None]:
-    """Return a function that says why a server without these datatypes cannot serve a role, or None."""
+    """Return a function that returns why a server without these datatypes cannot serve a role; None if it can."""
 
     def refusal(role: Role) -> str | None:
         used = {spec.datatype for spec in (*role.inputs, *role.outputs)}
@@ -69,7 +69,7 @@ def describe_role(role: Role) -> dict[str, Any]:
 
 
 def describe_tensors(role: Role, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
-    """Return inputs or outputs in the format of model metadata."""
+    """Return the tensors of a role (inputs or outputs) in the format of model metadata."""
     batch = [-1] if role.batching else []
     return [{"name": spec.name, "datatype": spec.datatype, "shape": [*batch, *spec.shape]} for spec in specs]
 

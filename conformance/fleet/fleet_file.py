@@ -54,14 +54,14 @@ class FleetTarget:
     """One target of a fleet.
 
     Attributes:
-        place: its location in the fleet file, for messages.
+        location: the keys of the target's table in the fleet file, for messages.
         entries: the entries of a target file, merged with the defaults of the fleet; may hold secrets.
         models: names of the deployed models to judge; `ALL` stands for all.
         baseline: the file of known failures, or None.
     """
 
     name: str
-    place: str
+    location: str
     entries: Entries = field(repr=False)
     models: tuple[str, ...]
     limits: Limits
@@ -95,8 +95,8 @@ def load(path: Path) -> Fleet:
     """Read the file.
 
     Raises:
-        FleetError: the file, or one that it names, is unreadable, not TOML or does not match the schema; or it names no
-            target.
+        FleetError: the file, or one that it names, is unreadable, not TOML or does not match the schema; or there is no
+        target.
     """
     try:
         entries = files.parse_toml(files.read_text(path))
@@ -218,7 +218,7 @@ def _resolve_file_name(value: str, folder: Path) -> str:
 
 
 def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
-    """Check that folder names are distinct on every file system, including case-insensitive ones."""
+    """Require that the names of targets are distinct as folder names, even on case-insensitive file systems."""
     seen: dict[str, str] = {}
     for target in targets:
         other = seen.setdefault(target.name.lower(), target.name)
@@ -232,7 +232,7 @@ def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
 
 
 def _read_urls(path: Path, entries: Entries) -> list[str]:
-    """Return the URLs of the table `discover`, each once; its file is relative to the fleet file."""
+    """Return the distinct URLs of the table `discover`; the path `file` is relative to the folder of the fleet file."""
     listed = _read_url_lines(path, path.absolute().parent / entries["file"]) if "file" in entries else []
     return list(dict.fromkeys([*entries.get("urls", ()), *listed]))
 

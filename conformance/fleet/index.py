@@ -45,7 +45,7 @@ def build(
     Args:
         folder: folder of the fleet.
         record: record of the run.
-        earlier: the finished runs before it, earliest first.
+        earlier: the finished runs before this run, earliest first.
         names: names of all targets, in the order of the fleet file.
         profile: the requested profile.
         stopped: why some targets were not judged; empty if all were.
@@ -127,7 +127,7 @@ def _list_counts(found: Tally) -> dict[str, int]:
 
 
 def _count_by_area(report: Report) -> dict[str, dict[str, int]]:
-    """Return the counts of MUSTs by outcome for each judged area; areas without any are omitted."""
+    """Return the counts of MUSTs by outcome for each judged area; areas without MUSTs are omitted."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
     entries = select_requirements(report["requirements"], report["options"]["extensions"])
     if not any(map(is_judged, entries)):
@@ -185,7 +185,7 @@ def _build_changes(
         "gone": [name for name in before.verdicts if name not in verdicts],
         "turned": [{"target": name, "before": before.verdicts[name], "after": run[name]} for name in turned],
         "fixed": [_describe_change(name, change) for name, change in found if change.is_fixed],
-        "broke": [_describe_change(name, change) for name, change in found if change.is_broken],
+        "broke": [_describe_change(name, change) for name, change in found if change.has_become_unmet],
     }
 
 

@@ -223,7 +223,7 @@ def format_target(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
 
 
 def format_summary(folder: Path, index: Entry) -> list[str]:
-    """Return the summary of a run; its last line is the overall result."""
+    """Return the lines of a run's summary; the last line is the overall result."""
     verdict = f"{_count_targets(index)}: {_describe_counts(index)}{_describe_stop(index)}"
     return [
         *_format_targets_needing_attention(index),
@@ -244,7 +244,7 @@ def _describe_counts(index: Entry) -> str:
 
 def _describe_stop(index: Entry) -> str:
     """Return why the run stopped early, and how to resume it; empty if the run is complete."""
-    return f" ({index['stopped']}: the same command resumes it)" if index["stopped"] else ""
+    return f" ({index['stopped']}: the same command resumes the run)" if index["stopped"] else ""
 
 
 def _format_targets_needing_attention(index: Entry) -> Iterator[str]:
@@ -254,7 +254,7 @@ def _format_targets_needing_attention(index: Entry) -> Iterator[str]:
         why = f": {escape_text('; '.join(target['why']), MAX_TEXT_CHARS)}" if target["why"] else ""
         yield f"{target['name']} is {_describe_verdict(target)}{why}"
     if len(found) > MAX_PRINTED:
-        yield f"and {len(found) - MAX_PRINTED} more; the index has them all"
+        yield f"and {len(found) - MAX_PRINTED} more targets; the index has them all"
 
 
 def _format_changes(changes: Entry) -> Iterator[str]:

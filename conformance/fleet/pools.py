@@ -1,6 +1,6 @@
 """Pools that run units of work: in processes of this machine, or on the workers of a Dask cluster.
 
-`carry_out` submits the units, retries unreachable targets, and reports the outcome of each.
+`run_units` submits the units, retries unreachable targets, and reports the outcome of each.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_WORKERLESS_S: Final = 300.0
 _RUNNING_STATES: Final = ("executing", "long-running")  # Dask's names for the states of a running task
 # Messages for Dask's exceptions, by class name; Dask's own messages may quote the arguments, which may be secret.
 _FAILURES: Final = {
-    "KilledWorker": "the workers that ran it were lost",
+    "KilledWorker": "the workers that judged the target were lost",
     "ModuleNotFoundError": "the suite is not installed on the worker",
     "ImportError": "the suite is not installed on the worker",
 }
@@ -56,20 +56,20 @@ class Pool(Protocol):
         """Stop all running units."""
 
 
-def carry_out(
+def run_units(
     units: Sequence[Unit],
     limits: Mapping[str, Limits],
     pool: Pool,
     keep: Callable[[Unit, Outcome, int], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Run all units; return why some were not run, or an empty string.
+    """Run all units; return the reason if some were not run, else an empty text.
 
     Args:
         units: units with unique names.
         limits: limits by unit name.
         pool: runs the units.
-        keep: called in this thread with a unit, its outcome, and the number of attempts.
+        keep: stores an outcome; called in this thread with the unit, the outcome, and the number of attempts.
         clock: returns seconds.
     """
     outcomes: SimpleQueue[Outcome] = SimpleQueue()
@@ -168,11 +168,11 @@ def run_on_worker(unit: Unit, task: str) -> Outcome:
 
     tasks = get_worker().state.tasks
 
-    def is_wanted() -> bool:
+    def should_continue() -> bool:
         found = tasks.get(task)
         return found is not None and found.state in _RUNNING_STATES
 
-    return unit_runner.judge_unit(unit, is_wanted)
+    return unit_runner.judge_unit(unit, should_continue)
 
 
 class Cluster:
@@ -183,7 +183,7 @@ class Cluster:
         address: str,
         run: str,
         do: Callable[[Unit, str], Outcome] = run_on_worker,
-        patience: float = CONNECT_WAIT_S,
+        connect_wait_s: float = CONNECT_WAIT_S,
     ) -> None:
         """Connect to the cluster.
 
@@ -191,7 +191,7 @@ class Cluster:
             address: address of the scheduler in Dask's format: `tcp://host:8786`.
             run: a name for the tasks of this run.
             do: runs a unit on a worker.
-            patience: seconds to reach the scheduler, and then a worker.
+            connect_wait_s: seconds to reach the scheduler, and then a worker.
 
         Raises:
             MissingExtraError: Dask is not installed.
@@ -205,12 +205,12 @@ class Cluster:
         self._seen = time.monotonic()
         self._is_stopped = False
         try:
-            self._client = Client(address, timeout=patience, set_as_default=False)  # type: ignore[no-untyped-call]
+            self._client = Client(address, timeout=connect_wait_s, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, ImportError) as error:  # TimeoutError is an OSError
             what = "no answer" if isinstance(error, OSError) else "not the address of a scheduler"
             raise FleetError(f"--scheduler {escape_text(address)}: {what}; give tcp://HOST:8786") from None
         try:
-            self._client.wait_for_workers(1, timeout=patience)
+            self._client.wait_for_workers(1, timeout=connect_wait_s)
         except TimeoutError:
             self._client.close()  # type: ignore[no-untyped-call]
             raise FleetError(f"--scheduler {escape_text(address)}: the cluster has no worker") from None
@@ -223,7 +223,7 @@ class Cluster:
         if self._client.scheduler_info(n_workers=1)["workers"]:
             self._seen = time.monotonic()
         is_workerless = time.monotonic() - self._seen > MAX_WORKERLESS_S
-        return f"the cluster was without a worker for {MAX_WORKERLESS_S:g} s" if is_workerless else ""
+        return f"the cluster had no worker for {MAX_WORKERLESS_S:g} s" if is_workerless else ""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
         """Queue a unit; call `done` with its outcome, unless the unit is stopped."""
@@ -241,7 +241,7 @@ class Cluster:
         future.add_done_callback(report_outcome)  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
-        """Cancel the running units; workers stop them when they are notified."""
+        """Cancel the running units; each worker stops its units when it learns of the cancellation."""
         self._is_stopped = True
         if self._futures and self._client.status == "running":
             self._client.cancel(list(self._futures.values()))  # type: ignore[no-untyped-call]

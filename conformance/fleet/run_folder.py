@@ -39,9 +39,9 @@ class RunRecord:
     """One run of the fleet.
 
     Attributes:
-        name: the name of its folder, which contains the start time.
+        name: the name of the run's folder, which contains the start time.
         started: a UTC time in ISO 8601, like `finished`, which is empty until all targets are done.
-        salt: salt for the digests of its units.
+        salt: the salt of the digests of the run's units.
         suite: version and digest of the suite that judged.
         verdicts: verdict of each target, once the run is finished.
     """
@@ -108,7 +108,7 @@ def read_records(folder: Path) -> list[RunRecord]:
 
 
 def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
-    """Return the last run to resume it, or start a new run.
+    """Return the last run if it can be resumed, else a new run.
 
     A new run starts if the last run is finished or was made by another suite, or if `anew` is set.
 
@@ -144,8 +144,8 @@ def _format_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Delete the folders of all but the last `keep` runs; their records stay."""
+def prune_runs(folder: Path, keep: int) -> None:
+    """Delete the folders of all runs except the last `keep`; the records of deleted runs stay."""
     for record in read_records(folder)[:-keep]:
         shutil.rmtree(folder / RUNS / record.name, ignore_errors=True)
 
@@ -154,10 +154,10 @@ class RunFolder:
     """The folder of one run, with a folder for each target."""
 
     def __init__(self, folder: Path, record: RunRecord) -> None:
-        """Make the folder.
+        """Create the folder of the run.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: the folder cannot be created.
         """
         self.path = folder / RUNS / record.name
         self.path.mkdir(exist_ok=True)
@@ -167,12 +167,12 @@ class RunFolder:
         return self.path / name
 
     def find_record(self, name: str) -> TargetRecord | None:
-        """Return the result of a target; None if it is not done."""
+        """Return the stored result of a target; None if the target is not finished."""
         with suppress(files.UnreadableError, TypeError):
             return TargetRecord(**files.parse_json(files.read_bytes(self.get_target_folder(name) / DONE)))
         return None
 
-    def tidy(self, digests: Mapping[str, str]) -> frozenset[str]:
+    def delete_stale_results(self, digests: Mapping[str, str]) -> frozenset[str]:
         """Delete incomplete, outdated and retryable results; return the names of finished targets.
 
         Args:
@@ -188,7 +188,7 @@ class RunFolder:
         """Create the working folder of a unit, with a temporary name."""
         return Path(tempfile.mkdtemp(prefix=f".{unit.name}.", dir=self.path))
 
-    def keep(self, unit: Unit, outcome: Outcome, digest: str, tried: int) -> None:
+    def store_outcome(self, unit: Unit, outcome: Outcome, digest: str, tried: int) -> None:
         """Store the outcome of a unit.
 
         Raises:

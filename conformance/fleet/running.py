@@ -50,7 +50,7 @@ def run(
         fleet: the targets, and how they are judged.
         options: options of the run.
         say: called with a line for each finished target.
-        pool: creates the pool that runs the units; None: the one that `options` selects.
+        pool: creates the pool that runs the units; None: the pool that `options` selects.
 
     Raises:
         FleetError: the run cannot start, or its folder cannot be written.
@@ -76,7 +76,7 @@ class _Run:
 
     def execute(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
         """Run the remaining units, and write the results."""
-        done = self.folder.tidy(self.digests)
+        done = self.folder.delete_stale_results(self.digests)
         left = [unit for unit in self.every if unit.name not in done]
         self.finished = len(done)
         if done:
@@ -95,11 +95,11 @@ class _Run:
         return LocalPool(self.options.workers or pools.choose_worker_count(), folder.make_folder)
 
     def _run_units(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
-        """Run units; return why some were not run, and whether the fleet was interrupted."""
+        """Run units; return the reason if some were not run, and whether the fleet was interrupted."""
         limits = {target.name: target.limits for target in self.fleet.targets}
         pool = make(self.folder)
         try:
-            return pools.carry_out(left, limits, pool, self._store_outcome), False
+            return pools.run_units(left, limits, pool, self._store_outcome), False
         except KeyboardInterrupt as interrupt:
             return str(interrupt) or "interrupted", True
         finally:
@@ -108,13 +108,13 @@ class _Run:
 
     def _store_outcome(self, unit: Unit, outcome: Outcome, tried: int) -> None:
         with signals.defer_signals():
-            self.folder.keep(unit, outcome, self.digests[unit.name], tried)
+            self.folder.store_outcome(unit, outcome, self.digests[unit.name], tried)
         self.finished += 1
         self.say(index_page.format_target(unit, outcome, self.finished, len(self.every)))
 
     def _write_results(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
         """Write the results of the run; return the summary and the exit status."""
-        self.folder.tidy(self.digests)
+        self.folder.delete_stale_results(self.digests)
         names = [unit.name for unit in self.every]
         record = self.record if stopped else replace(self.record, finished=run_folder.format_now())
         records = [
@@ -132,10 +132,10 @@ class _Run:
         if self.options.updates_baselines:
             self._store_baselines()
         run_folder.write(self.options.folder, replace(record, verdicts=verdicts))
-        run_folder.prune(self.options.folder, self.fleet.keep)
+        run_folder.prune_runs(self.options.folder, self.fleet.keep)
 
     def _store_baselines(self) -> None:
-        """Copy the baselines that the runs have written to the fleet's baseline files."""
+        """Copy the baseline that each run has written over the target's baseline file."""
         for target in self.fleet.targets:
             if target.baseline is None:
                 continue

@@ -49,39 +49,39 @@ class ProcessExit:
     """The exit status of a process, and whether the fleet ended the process.
 
     Attributes:
-        status: its exit status; negative if a signal ended it.
-        was_late: it exceeded its time limit.
-        was_unwanted: it was ended because the unit was cancelled.
+        status: the exit status of the process; negative if a signal ended the process.
+        was_late: whether the process exceeded its time limit.
+        was_cancelled: whether the process was ended because the unit was cancelled.
     """
 
     status: int
     was_late: bool = False
-    was_unwanted: bool = False
+    was_cancelled: bool = False
 
 
-def is_always_wanted() -> bool:
-    """Return True: the default for units that cannot be cancelled."""
+def always_continue() -> bool:
+    """Return True, for units that cannot be cancelled."""
     return True
 
 
-def judge_unit(unit: Unit, is_wanted: Callable[[], bool] = is_always_wanted) -> Outcome:
+def judge_unit(unit: Unit, should_continue: Callable[[], bool] = always_continue) -> Outcome:
     """Judge the target of a unit; failures become part of the outcome.
 
     Args:
         unit: the unit of work.
-        is_wanted: polled during the run; when it returns False, the run is killed.
+        should_continue: polled during the run; when it returns False, the run is killed.
     """
     if unit.suite != compute_suite_digest():
         return Outcome(
             unit.name,
             EXIT_STATUS["incomplete"],
             trouble=RunFailure.OTHER_SUITE,
-            said="another version of the suite is installed there",
+            said="another version of the suite is installed on the worker",
         )
     started = time.monotonic()
     try:
         with _open_folder(unit) as folder:
-            ended = run_process(_prepare_arguments(unit, folder), folder, unit.seconds, is_wanted)
+            ended = run_process(_prepare_arguments(unit, folder), folder, unit.seconds, should_continue)
             (folder / _INI).unlink(missing_ok=True)
             return _build_outcome(unit, folder, ended, time.monotonic() - started)
     except OSError as error:
@@ -140,7 +140,7 @@ def _build_outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float)
 def _find_failure(
     unit: Unit, folder: Path, ended: ProcessExit, report: Mapping[str, Any] | None
 ) -> tuple[RunFailure | None, str]:
-    if ended.was_unwanted:
+    if ended.was_cancelled:
         return RunFailure.STOPPED, "ended"
     if ended.was_late:
         return RunFailure.TIME, f"took longer than {unit.seconds:g} s"
@@ -152,7 +152,7 @@ def _find_failure(
 
 
 def _find_exit_status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] | None) -> int:
-    """Return the exit status of a run; if it was cut short, derive the status from its partial report."""
+    """Return the exit status of a run; derive the status of a run that was cut short from the partial report."""
     if report is None:
         return EXIT_STATUS["incomplete"]
     if ended.status in _OWN_STATUS and not ended.was_late:
@@ -190,18 +190,18 @@ def run_process(
     arguments: Sequence[str],
     folder: Path,
     seconds: float,
-    is_wanted: Callable[[], bool],
+    should_continue: Callable[[], bool],
     *,
     grace: float = GRACE_PERIOD_S,
 ) -> ProcessExit:
-    """Run pytest in a folder; kill all processes that it started afterwards.
+    """Run pytest in a folder; afterwards kill all processes that pytest started.
 
     Args:
         arguments: pytest's arguments; they may hold secrets.
         folder: working folder; pytest's output goes to `LOG` there.
         seconds: time limit, after which pytest is asked to stop and write its reports.
-        is_wanted: polled during the run; when it returns False, the process is killed.
-        grace: seconds from that request until the process is killed.
+        should_continue: polled during the run; when it returns False, the process is killed.
+        grace: seconds between the request to stop and the kill.
 
     Raises:
         OSError: the process cannot be started.
@@ -221,7 +221,7 @@ def run_process(
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(list(arguments)).encode() + b"\n")
             process.stdin.flush()
-        return _wait_for_exit(process, seconds, is_wanted, grace)
+        return _wait_for_exit(process, seconds, should_continue, grace)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -231,14 +231,14 @@ def run_process(
 
 
 def _wait_for_exit(
-    process: subprocess.Popen[bytes], seconds: float, is_wanted: Callable[[], bool], grace: float
+    process: subprocess.Popen[bytes], seconds: float, should_continue: Callable[[], bool], grace: float
 ) -> ProcessExit:
     end, was_late = time.monotonic() + seconds, False
     while True:
         with suppress(subprocess.TimeoutExpired):
             return ProcessExit(process.wait(POLL_INTERVAL_S), was_late)
-        if not is_wanted():
-            return ProcessExit(-signal.SIGKILL, was_unwanted=True)
+        if not should_continue():
+            return ProcessExit(-signal.SIGKILL, was_cancelled=True)
         if time.monotonic() >= end:
             if was_late:
                 return ProcessExit(-signal.SIGKILL, was_late=True)
@@ -247,7 +247,7 @@ def _wait_for_exit(
 
 
 def _build_environment() -> dict[str, str]:
-    """Return the environment of a run: the fleet's, without variables that would affect it."""
+    """Return the environment variables of a run: those of this process, except variables that would affect the run."""
     kept = {
         name: value
         for name, value in os.environ.items()

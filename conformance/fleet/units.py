@@ -43,7 +43,7 @@ class Unit:
     Attributes:
         name: name of the target.
         target: text of a target file without secrets. Secrets written in the fleet file are in `headers` and `url`;
-            those from the environment and from files are read where the unit runs.
+            secrets from environment variables and files are read where the unit runs.
         headers: headers with secrets, each "Name: value" as written.
         url: URL with user and password; empty if `target` contains the URL.
         models: names of the deployed models to judge; `all` stands for every model that the target lists.
@@ -91,10 +91,10 @@ class Outcome:
         status: the exit status of the run: 0, 1 or 6.
         is_reached: False if the report says that the target was unreachable; True without a report.
         seconds: duration of the run.
-        trouble: None if the run ended normally and left a report.
-        said: a one-line message about the failure.
+        trouble: the reason why there is no verdict; None if the run ended normally and left a report.
+        said: a one-line message that explains `trouble`.
         verdict: verdict of the report, as text; empty without a report.
-        folder: output folder; if the unit had none, it is empty and `files` has the output: name -> bytes.
+        folder: output folder; empty if the unit had none, and `files` (name -> bytes) then has the output.
     """
 
     name: str
@@ -113,8 +113,8 @@ def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> 
 
     Args:
         fleet: a fleet with at least one target.
-        here: the units run on this machine, so that the presence of secrets can be checked now.
-        updates_baselines: baselines are rewritten.
+        here: whether the units run on this machine; if so, the secrets must exist now.
+        updates_baselines: whether the runs rewrite the baselines.
 
     Raises:
         FleetError: a target cannot be used; the message names file, target and member.
@@ -130,7 +130,7 @@ def compute_digest(unit: Unit, salt: str) -> str:
 
 
 def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: bool) -> Unit:
-    place = f"{fleet.path}: {target.place}"
+    place = f"{fleet.path}: {target.location}"
     try:
         _expect_judgeable(target, here=here)
         baseline = _read_baseline(target.baseline, fleet.baselines, updates=updates_baselines)
@@ -156,7 +156,7 @@ def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baseli
 
 
 def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
-    """Check that a run would accept the target.
+    """Require that a run would accept the entries of the target.
 
     Raises:
         SettingsError: the target cannot be used.
@@ -178,7 +178,7 @@ def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
 
 
 def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:
-    """Return the text of a baseline; empty if it is to be created, None if there is none.
+    """Return the text of a baseline; empty if the run creates the baseline, None if the target has no baseline.
 
     Raises:
         BaselineError: the baseline cannot be read.
@@ -195,11 +195,11 @@ def _split_off_secrets(entries: Mapping[str, Any]) -> tuple[str, tuple[str, ...]
     """Return the URL if it holds a secret, the headers with secrets, and all entries without these secrets."""
     url, headers = str(entries.get("url", "")), entries.get("headers", {})
     address = url if _SHOWN_USER.match(url) else strip_user(url)
-    public = {name: value for name, value in headers.items() if _is_shown(name, value)}
+    public = {name: value for name, value in headers.items() if _is_free_of_secrets(name, value)}
     shown = {**entries, **({"url": address} if url else {}), **({"headers": public} if headers else {})}
     secret = tuple(f"{name}: {value}" for name, value in headers.items() if name not in public)
     return url if address != url else "", secret, shown
 
 
-def _is_shown(name: str, value: str) -> bool:
+def _is_free_of_secrets(name: str, value: str) -> bool:
     return name.lower() == "host" or _SHOWN_VALUE.fullmatch(value) is not None

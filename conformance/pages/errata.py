@@ -1,4 +1,4 @@
-"""Renders docs/errata.md: contradictions between the documents, within them or with their examples, and gaps.
+"""Renders docs/errata.md: contradictions in the documents, and questions that the documents leave open.
 
 Strategy: `errata.toml` has the readings and a proposed wording; its header comment explains the keys. The ledger has
 the suite's decisions and their reasons; reports have the behaviour of servers. The page is generated from these
@@ -27,7 +27,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "contested": ("Contested", "The text has several interpretations, or two documents contradict each other."),
     "example": (
         "Sentences and examples",
-        "A sentence contradicts an example, or two places of one document contradict each other.",
+        "A sentence contradicts an example, or two passages of one document contradict each other.",
     ),
     "silence": ("Open questions", "No sentence answers the question, and servers differ or clients have to guess."),
 }
@@ -107,7 +107,7 @@ def _link_requirements(entries: Iterable[Requirement]) -> str:
 
 
 def _list_result_rows(erratum: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
-    """Yield table rows: the names of servers with equal results, and their result for each requirement."""
+    """Yield table rows: the names of servers with equal results, and this result for each requirement."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for server in servers:
         cells = tuple(_format_result(server, entry) for entry in erratum.requirements)

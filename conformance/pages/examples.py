@@ -1,7 +1,7 @@
 """One readable golden case per requirement: the request, and the required answer.
 
 Strategy: the case that `examples.toml` names, else the smallest case that is mainly about the requirement. Golden cases
-name no client requirements, so `examples.toml` names the cases for those.
+name no requirements of clients, so `examples.toml` names a case for each client requirement.
 JSON is shown as sent, with long lines folded, and binary data as hexadecimal digits grouped by element. Long content is
 truncated and marked.
 """
@@ -40,13 +40,13 @@ class Example:
     """A golden case as lines of text.
 
     Attributes:
-        place: the path of the case in `fixtures/`.
+        path: the path of the case in `fixtures/`.
         title: one sentence about the case.
         request: the request.
         answer: the required answer.
     """
 
-    place: str
+    path: str
     title: str
     request: tuple[str, ...]
     answer: tuple[str, ...]
@@ -83,13 +83,15 @@ class _CaseSortKey:
 
     def __call__(self, case: Case | GrpcCase) -> tuple[bool, int, bool, int, int, str]:
         refused = case.refused if isinstance(case, GrpcCase) else not case.valid
-        place = case.requirements.index(self.requirement)
-        return case.name != self.chosen, place, refused, len(case.requirements), len(case.body), case.name
+        position = case.requirements.index(self.requirement)
+        return case.name != self.chosen, position, refused, len(case.requirements), len(case.body), case.name
 
 
 def _build_example(case: Case | GrpcCase) -> Example:
     if isinstance(case, GrpcCase):
-        return Example(f"grpc/{case.name}", case.title, tuple(_format_call(case)), tuple(_format_call_answer(case)))
+        return Example(
+            f"grpc/{case.name}", case.title, tuple(_format_grpc_request(case)), tuple(_format_grpc_answer(case))
+        )
     kind = "valid" if case.valid else "invalid"
     return Example(f"{kind}/{case.name}", case.title, tuple(_format_request(case)), tuple(_format_answer(case)))
 
@@ -105,19 +107,19 @@ def _format_request(case: Case) -> Iterator[str]:
         yield from format_json(case.body[: case.json_length])
     end = case.json_length
     for part in case.parts:
-        yield from _format_part(part, case.body[part.offset : part.offset + part.size])
+        yield from _format_body_part(part, case.body[part.offset : part.offset + part.size])
         end = part.offset + part.size
     if case.body[end:]:
         yield from format_bytes("(part of no tensor)", case.body[end:], 1)
 
 
-def _format_part(part: Part, octets: bytes) -> Iterator[str]:
+def _format_body_part(part: Part, octets: bytes) -> Iterator[str]:
     yield from format_bytes(
         f"{part.name} {part.datatype} {list(part.shape)}", octets, find_group_width(part.datatype), part.values
     )
 
 
-def _format_call(case: GrpcCase) -> Iterator[str]:
+def _format_grpc_request(case: GrpcCase) -> Iterator[str]:
     yield "ModelInfer of inference.GRPCInferenceService"
     yield ""
     text = (find_folder("fixtures") / "grpc" / case.name / "request.txtpb").read_text(encoding="utf-8")
@@ -150,7 +152,7 @@ def _format_answer(case: Case) -> Iterator[str]:
         yield from ("", "or a refusal:", "", *REFUSAL)
 
 
-def _format_call_answer(case: GrpcCase) -> Iterator[str]:
+def _format_grpc_answer(case: GrpcCase) -> Iterator[str]:
     if case.refused:
         yield "any status except OK; preferably INVALID_ARGUMENT"
         yield from _format_permitted_answer(case.level, case.outputs, FORMS_OVER_GRPC)
@@ -161,7 +163,7 @@ def _format_call_answer(case: GrpcCase) -> Iterator[str]:
 
 
 def _format_permitted_answer(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
-    """Yield the outputs that an answer must have if a server answers instead of refusing; nothing if it must refuse."""
+    """Yield the outputs required of a server that answers instead of refusing; nothing if the server must refuse."""
     lines = [line for output in outputs for line in _format_output(output, forms)]
     if lines:
         yield f"({level}; a server that answers nevertheless has to answer with)"

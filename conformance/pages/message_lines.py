@@ -1,4 +1,4 @@
-"""Formats messages as lines for a page: JSON with long lines folded, tensors as digits; long content is truncated."""
+"""Formats requests and answers as lines for a page: JSON with long lines folded, tensors as digits, both truncated."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _group_by_area() -> dict[str, list[Requirement]]:
 
 
 def _map_grpc_variants() -> dict[str, Requirement]:
-    """Return the id of an HTTP requirement -> its gRPC variant, if it has one."""
+    """Return id of an HTTP requirement -> the gRPC variant of the requirement, for requirements that have one."""
     return {entry.name: entry for entry in ledger.load().values() if entry.id != entry.name}
 
 
@@ -172,7 +172,7 @@ def format_note(text: str) -> str:
 
 
 def link_ids(text: str, own: str, folder: str = "") -> str:
-    """Return a text with links for all requirement ids except `own`; see `link_requirement` for `folder`."""
+    """Return a text in which all requirement ids except `own` are links; see `link_requirement` for `folder`."""
     names = "|".join(sorted(map(re.escape, ledger.load()), key=len, reverse=True))
     pattern = re.compile(rf"`[^`]*`|(?<![\w-])({names})(?![\w-])")
     return pattern.sub(
@@ -181,7 +181,7 @@ def link_ids(text: str, own: str, folder: str = "") -> str:
 
 
 def link_requirement(requirement_id: str, folder: str = "") -> str:
-    """Return a link to a requirement; pages outside `docs/requirements` give the path of that folder."""
+    """Return a link to a requirement; `folder` is the path from the page to `docs/requirements`."""
     entry = ledger.get_requirement(requirement_id)
     return f"[{entry.id}]({folder}{format_page_name(entry.page)}#{entry.id})"
 
@@ -197,7 +197,7 @@ def escape_cell(text: str) -> str:
 
 
 def format_code(text: str) -> str:
-    """Return a text as code."""
+    """Return a text as inline code in Markdown."""
     return f"`{text}`"
 
 

@@ -1,7 +1,8 @@
 """Records one exchange of the suite with the bundled server for each requirement without a golden case.
 
-Strategy: the first row of the clearest check is judged. Of its exchanges, the page shows the one whose index is in
-`recorded.toml`, else the first refused one, else the last one, because earlier ones usually serve as references.
+Strategy: the first row of the clearest check is judged. The page shows one exchange of that row: the exchange whose
+index is in `recorded.toml`, else the first refused request, else the last exchange, because earlier exchanges usually
+serve as references.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def _build_recorded_exchange(
     place = load_toml("pages/recorded.toml").get(requirement, next(refused, len(exchanges) - 1))
     exchange = exchanges[place]
     request, answer = (
-        (_format_call, _format_call_answer) if Reply(exchange).is_over_grpc else (_format_request, _format_answer)
+        (_format_grpc_request, _format_grpc_answer)
+        if Reply(exchange).is_over_grpc
+        else (_format_request, _format_answer)
     )
     port = urlsplit(exchange.url).netloc  # differs in each run
     sides = [tuple(line.replace(port, "127.0.0.1:8000") for line in side(exchange)) for side in (request, answer)]
@@ -139,13 +142,13 @@ def _format_body(octets: bytes, json_length: int = 0) -> Iterator[str]:
 # --- over gRPC --------------------------------------------------------------------------------------------------------
 
 
-def _format_call(exchange: Exchange) -> Iterator[str]:
+def _format_grpc_request(exchange: Exchange) -> Iterator[str]:
     yield f"{_find_method(exchange)} of {SERVICE}" + (f"  ({exchange.note})" if exchange.note else "")
     yield ""
     yield from _limit_lines(format_message(parse_request(exchange.message), len(exchange.message.body), lines=True))
 
 
-def _format_call_answer(exchange: Exchange) -> Iterator[str]:
+def _format_grpc_answer(exchange: Exchange) -> Iterator[str]:
     yield f"status {exchange.code}" + (f": {exchange.details}" if exchange.details else "")
     yield from _limit_lines(
         format_message(parse_message(exchange.body, _find_method(exchange)), len(exchange.body), lines=True)

@@ -24,11 +24,11 @@ class RequirementCheck:
 
 @dataclass(frozen=True, slots=True)
 class RequirementFaults:
-    """The faults that break a requirement.
+    """The faults of the reference server that violate a requirement.
 
     Attributes:
-        about: the faults that target the requirement.
-        beside: the faults that break the requirement as a side effect.
+        about: the faults whose purpose is to violate this requirement.
+        beside: the faults that violate this requirement as a side effect.
     """
 
     about: tuple[Fault, ...]
@@ -87,7 +87,7 @@ def map_checks() -> Mapping[str, Sequence[RequirementCheck]]:
 
 
 def find_faults(requirement: str) -> RequirementFaults:
-    """Return the faults of the reference server that break a requirement.
+    """Return the faults of the reference server that violate a requirement.
 
     Raises:
         NoFaultsError: the reference server does not list its faults.

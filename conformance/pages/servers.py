@@ -31,7 +31,7 @@ class ServerResult:
     """A server and the results of a run against it.
 
     Attributes:
-        name: name and version from its metadata; without a name there, the name of the report file.
+        name: name and version from the server's metadata; without a name in the metadata, the name of the report file.
         offered: the extensions that the server offers, and `protocol`.
         over: the transports over which the server was judged.
         verdicts: outcome by requirement id.
@@ -56,7 +56,7 @@ class ServerResult:
 
 
 def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
-    """Load the reports in a folder, sorted by file name; omit that of the bundled server unless `bundled` is set."""
+    """Load the reports in a folder, sorted by file name; omit the bundled server's report unless `bundled` is set."""
     files = sorted(path for path in folder.glob("*.json") if bundled or path.stem != BUNDLED)
     return tuple(_read_report(path.stem, json.loads(path.read_bytes())) for path in files)
 

@@ -281,7 +281,7 @@ class ServerRun(BaseRun):
         yield from terminal.format_unjudged(conclusion, self.survey)
         yield from terminal.describe_waits(conclusion.results, self.waited_s)
         if self._scheduler is not None and self._scheduler.disturbed_row:
-            yield from terminal.describe_disturbance(self._scheduler.disturbed_row, self.connections)
+            yield from terminal.describe_changed_answer(self._scheduler.disturbed_row, self.connections)
 
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this target, without options that select checks."""

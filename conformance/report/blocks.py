@@ -1,9 +1,9 @@
 """Groups the failing rows of a run by requirement, most urgent first.
 
-1. Requirements with a failure pattern that explains many rows: at least the largest number of rows that the patterns
-   leave unexplained in one requirement.
-2. Other requirements: the protocol before its extensions, then by the share of their rows that fail. A share of
-   few rows is reduced. Requirements that fail only in golden cases come after the others.
+1. Requirements with a failure pattern that explains many rows. "Many" is at least the number of failing rows that no
+   pattern explains, in the requirement with the most such rows.
+2. Other requirements: the protocol before its extensions, then by the share of their rows that fail. The share counts
+   for less if a requirement has few rows. Requirements that fail only in golden cases come after the others.
 3. Requirements whose failing rows are explained by the patterns of other requirements.
 
 A golden case tests many requirements at once. If a dedicated check of one of these requirements fails as well,
@@ -45,7 +45,7 @@ class Block:
 
     @property
     def first(self) -> Group:
-        """The group with the best example; it has the level, the statement and the sources."""
+        """The group with the best example; it also has the level, statement and sources of the requirement."""
         return self.groups[0]
 
     @property
@@ -100,7 +100,7 @@ def _is_golden(check: Entry) -> bool:
 
 
 def _choose_requirement(check: Entry, dedicated: set[str]) -> str:
-    """Return the requirement whose block gets this row; see the module's description of golden cases."""
+    """Return the requirement whose block gets a failing row; the module's docstring explains it for golden cases."""
     missed: str = check["failure"]["requirement"]
     if not _is_golden(check) or missed in dedicated:
         return missed

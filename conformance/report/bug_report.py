@@ -84,7 +84,7 @@ class FailedRow:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether the failure is about a gRPC call."""
+        """Whether the failing request is a gRPC call."""
         return ledger.get_requirement(self.failure["requirement"]).transport == GRPC
 
     @property
@@ -103,7 +103,7 @@ class Bug:
         requirement: the unmet requirement.
         rows: the rows that do not meet it, at least one.
         suite: the version of the suite that judged.
-        role: the model role of the example; None if it uses no model, or a deployed model of the server.
+        role: the model role of the example; None if the example uses no model, or a deployed model of the server.
     """
 
     server: str
@@ -114,7 +114,7 @@ class Bug:
 
     @property
     def example(self) -> FailedRow:
-        """The row to show."""
+        """The row that the bug report shows in full."""
         return find_simplest(self.rows)
 
 

@@ -1,4 +1,4 @@
-"""Terminal output about a client other than findings: the header, and the rows that were not judged."""
+"""Terminal output about a client, except findings: the header, and the rows that were not judged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_SHOWN_ROWS = 6  # row labels per line
 
 
 def format_header(client: Introduction, command: str, transports: Sequence[str], profile: str) -> list[str]:
-    """Return the lines above a run.
+    """Return the header lines of a run against a client.
 
     Args:
         client: the description that the adapter gives of the client.

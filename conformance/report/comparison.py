@@ -40,7 +40,7 @@ STUCK = (Outcome.ERROR, Outcome.BLOCKED)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The text of a cell; `kind` is the outcome or verdict that determines its color, or empty."""
+    """A table cell with its text; `kind` is the outcome or verdict that determines the color, or empty."""
 
     text: str
     kind: str = ""
@@ -206,7 +206,7 @@ def _build_row_counter(outcome: str) -> Callable[[Report], Cell]:
 
 
 def count_represented_rows(row: Mapping[str, Any]) -> int:
-    """Return the number of rows that an entry of a report represents; an entry of a summary may represent several."""
+    """Return the number of rows that an entry represents: one in a report, one or more in the summary of a report."""
     count: int = row.get("count", 1)
     return count
 
@@ -272,7 +272,7 @@ def _collect_observations(reports: Sequence[Report]) -> list[Observation]:
 
 
 def remove_body(observation: str) -> str:
-    """Remove the answer's body from an observation, because servers word equivalent errors differently."""
+    """Remove the body of the answer from an observation, because servers word equivalent errors differently."""
     return _BODY.sub(r"\1", observation)
 
 
@@ -290,7 +290,7 @@ def _merge_rows(report: Report, outcomes: Iterable[str]) -> list[Line]:
 
 
 def _simplify_message(check: Mapping[str, Any]) -> str:
-    """Return a message without its row name, its numbers, and the answer's body, to find equivalent messages."""
+    """Return the message of a row without row name, numbers and answer body, to find equivalent messages."""
     row = check["row"].replace("-", " ")
     message: str = check["message"].replace(row, "...") if row else check["message"]
     return _NUMBERS.sub("0", remove_body(message))
@@ -302,7 +302,7 @@ def _simplify_message(check: Mapping[str, Any]) -> str:
 def keep_differences(comparison: Comparison) -> Comparison:
     """Keep the facts, requirements and observations that differ between columns.
 
-    Lines of advice, failures and stuck rows are kept if they are about one of these requirements.
+    Rows that are advisory, failed or stuck are kept if they test one of these requirements.
     """
     areas = {
         area: own

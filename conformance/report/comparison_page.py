@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.comparison import LEGEND, Comparison, Line
-from conformance.report.requirement_changes import format_change
+from conformance.report.requirement_changes import format_outcome
 from conformance.report.simple_page import (
     LINE_BREAK,
     Block,
@@ -68,7 +68,7 @@ def _build_steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
                 cell(code(each.id)),
                 cell(each.level),
                 *(
-                    _format_cell(format_change(LEGEND[outcome][0], count), outcome)
+                    _format_cell(format_outcome(LEGEND[outcome][0], count), outcome)
                     for outcome, count in zip(each.outcomes, each.rows, strict=True)
                 ),
             ]
@@ -115,7 +115,7 @@ def _build_observations(comparison: Comparison, titles: list[str]) -> Iterator[B
 
 
 def _format_observations(observed: Sequence[tuple[str, int]]) -> Cell:
-    """Return a cell with the observations and their counts."""
+    """Return a cell with observations and the number of rows of each."""
     shown = [what if count == 1 else f"{what} ({count})" for what, count in observed[:MAX_OBSERVATIONS]]
     if len(observed) > MAX_OBSERVATIONS:
         shown.append(f"and {len(observed) - MAX_OBSERVATIONS} more")

@@ -18,11 +18,11 @@ _REPORTED_ELSEWHERE = (ReasonKind.NOT_OFFERED, ReasonKind.NO_MODEL)
 
 
 def format_header(survey: DiscoveryResult) -> Iterator[str]:
-    """Yield a line for each model with its input and output tensors, and lines for any problems."""
+    """Yield a line for each model with its input and output tensors, and a line for each problem with a model."""
     for number, (name, model) in enumerate(survey.models.items()):
         yield f"{'models' if number == 0 else '':12}{escape_text(name, 60)}: {format_signature(model)}"
         if model["unsteady"]:
-            yield f"{'':12}{describe_unsteady_model(model)}; not compared"
+            yield f"{'':12}{describe_nondeterministic_model(model)}; not compared"
         if model["trouble"]:
             yield f"{'':12}{escape_text(model['trouble'], 800)}"
 
@@ -33,7 +33,7 @@ def format_signature(model: Mapping[str, Any]) -> str:
     return f"{_format_tensors(model['sent'] or model['inputs'])} -> {escape_text(outputs, MAX_TEXT_CHARS)}"
 
 
-def describe_unsteady_model(model: Mapping[str, Any]) -> str:
+def describe_nondeterministic_model(model: Mapping[str, Any]) -> str:
     """Return the message that a model is not deterministic."""
     return escape_text(f"{model['name']}: {describe_nondeterminism(model['unsteady'])}")
 
@@ -59,7 +59,7 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
 
 
 def describe_models(survey: DiscoveryResult) -> dict[str, Any]:
-    """Return the report's entry for each model: outputs, and inputs with the sent shapes but without elements."""
+    """Return model name -> its entry in the report: outputs, and inputs with the sent shapes but without elements."""
     return {
         name: {
             "inputs": [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in model["sent"]],

@@ -1,8 +1,10 @@
 """Finds features that only failed requests have, for sentences such as "Every request with BYTES in JSON is refused".
 
-Rows whose requests failed in the same way are analyzed together. A pattern names one or two features of these requests
-that no request with another kind of answer has. Patterns are reported only if a few of them explain nearly all of these
-rows. Two features may occur together by chance, so a pattern of two is reported only if it explains the rows alone.
+Rows whose requests failed in the same way are analyzed together. A pattern names one or two features of these requests.
+No request that got another kind of answer has the same features. Patterns are reported only if a few of them explain
+nearly all of these
+rows. Two features may occur together by chance, so a pattern of two features is reported only if no other pattern is
+needed to explain these rows.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class FailurePattern:
         requirement: the requirement that the pattern violates.
         missed: requirement id -> the number of rows of the pattern that do not meet it.
         rows: the number of rows that fail in this way.
-        others: the number of rows over the same transport that got another answer; none has the features.
+        others: the number of rows over the same transport that got another answer; no such row has the features.
     """
 
     requests: str
@@ -122,12 +124,12 @@ def _find_best_features(
 
 
 def _choose_requirement(features: Sequence[Feature], missed: Counter[str]) -> str:
-    """Return the unmet requirement to report: that of a feature, else `OIP-ANSWER`, else the most frequent one."""
+    """Return the unmet requirement to report: of a feature, else `OIP-ANSWER`, else the most frequent one."""
     wanted = [*(requirement for _, requirement in features), *ANY_REQUEST]
     return next((name for name in wanted if name in missed), missed.most_common(1)[0][0])
 
 
 def format_pattern(pattern: Mapping[str, Any]) -> str:
     """Format a failure pattern of a report as a sentence."""
-    counts = f"{pattern['rows']} of {pattern['rows']} rows; 0 of {pattern['others']} others"
+    counts = f"{pattern['rows']} of {pattern['rows']} rows; 0 of {pattern['others']} other rows"
     return f"Every request {pattern['requests']} {ANSWERS[AnswerKind(pattern['answer'])]} ({counts})"

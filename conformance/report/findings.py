@@ -21,10 +21,10 @@ class Group:
 
     Attributes:
         requirement: the unmet requirement; for rows without a verdict, the first requirement of the check.
-        source: the source named in the report.
-        sources: the sources in the installed ledger; empty if the report names another source.
-        page: the URL of the requirement's page; empty if it has none.
-        explain: the command that explains the requirement; empty if this version of the suite does not know it.
+        source: the source of the requirement according to the report.
+        sources: its sources in the installed ledger; empty if the report names another source.
+        page: the URL of the requirement's page; empty if the requirement has no page.
+        explain: the command that explains the requirement; empty if this version of the suite has no such requirement.
         rows: the entries of the report, at least one.
     """
 
@@ -84,7 +84,7 @@ def _compute_group_key(check: Entry) -> Hashable:
 
 
 def build_group(rows: list[Entry]) -> Group:
-    """Return rows of one check as a group; the first row determines the requirement."""
+    """Return rows of one check as a group; the group gets the requirement of the first row."""
     first = rows[0]
     failure = first["failure"] or {}
     requirement = failure.get("requirement", first["requirements"][0])

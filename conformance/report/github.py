@@ -27,7 +27,7 @@ def is_github_actions(environment: Mapping[str, str]) -> bool:
 
 
 def build_commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield workflow commands: errors for unknown failures and warnings for advice, at most ten of each."""
+    """Yield workflow commands: at most ten errors (new failures, rows without a verdict) and ten warnings (advice)."""
     if report is None or environment.get("GITHUB_ACTIONS") != "true":
         return
     from conformance.report import view as views  # lazy: other runs do not need it

@@ -1,6 +1,6 @@
-"""The history of a product's reports: the verdict of each run, and the requirements that were fixed or broke.
+"""The history of a product: the verdict of each run, and the requirements that became met or unmet.
 
-Reports with the same server name are of one product; without a name, reports with the same URL.
+Reports with the same server name belong to one product. So do reports without a server name that have the same URL.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from conformance.report.requirement_changes import (
     RequirementChange,
     find_changes,
     find_statement,
-    format_change,
+    format_outcome,
     map_verdicts,
     order_requirements,
     parse_version,
@@ -56,7 +56,8 @@ class Run:
         failed: the number of failed rows, including known failures of a baseline.
         fixed: requirements that were unmet and are now met.
         broke: requirements that are unmet now and were met or not judged before.
-        other: other changes of requirements that are unmet in either run: another number of rows, or no longer judged.
+        other: the other changes of requirements that are unmet in one of the two runs: the number of failing rows
+            differs, or the requirement is no longer judged.
         is_suite_changed: whether another version of the suite wrote the previous report, which may cause differences.
     """
 
@@ -74,7 +75,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The date and the version."""
+        """The date of the run and the version of the product."""
         return f"{self.day} {self.version}".strip()
 
 
@@ -148,8 +149,8 @@ def _build_run(file: str, report: Report, earlier: Report | None) -> Run:
         tally_report(report),
         sum(check["outcome"] in (Outcome.FAIL, Outcome.KNOWN_FAILURE) for check in report["rows"]),
         [change for change in found if change.is_fixed],
-        [change for change in found if change.is_broken],
-        [change for change in found if not (change.is_fixed or change.is_broken)],
+        [change for change in found if change.has_become_unmet],
+        [change for change in found if not (change.is_fixed or change.has_become_unmet)],
         earlier is not None and earlier["suite"]["digest"] != suite["digest"],
     )
 
@@ -231,6 +232,6 @@ def _build_change_blocks(runs: Sequence[Run]) -> Iterator[Block]:
 
 def _describe_change(change: RequirementChange) -> str:
     before, after = (
-        format_change(LEGEND[outcome][0], rows) for outcome, rows in zip(change.outcomes, change.rows, strict=True)
+        format_outcome(LEGEND[outcome][0], rows) for outcome, rows in zip(change.outcomes, change.rows, strict=True)
     )
     return f"{before}, then {after}"

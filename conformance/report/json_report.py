@@ -151,7 +151,7 @@ def describe_options(
     connections: int = 1,
     sends_hostile_requests: bool = False,
 ) -> dict[str, Any]:
-    """Return the `options` of the report, which affect the verdict: names of headers, but never their values."""
+    """Return the `options` of the report, which affect the verdict; they include names of headers, but no values."""
     return {
         "profile": profile,
         "dangerous": dangerous,
@@ -190,7 +190,7 @@ def format_name(name: Any) -> str | None:
 
 
 def _build_rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
-    """Return the rows of the report, with the numbers of their exchanges; the first exchange is `number`."""
+    """Return the rows of the report, each with the numbers of its exchanges, which are counted from `number`."""
     rows = []
     for result in results:
         entry = result.to_dict()

@@ -34,7 +34,7 @@ class KeyFinding:
     """An unmet requirement, and the servers that do not meet it.
 
     Attributes:
-        symptom: what such a server does, in a few words.
+        symptom: the behavior of such a server, in a few words.
         row: the HTTP row of the requirement if a server fails it there, else the gRPC row.
         unmet: the columns that do not meet the requirement, each with its cells for HTTP and gRPC.
     """
@@ -50,18 +50,18 @@ def choose_findings(matrix: Matrix, limit: int = MAX_FINDINGS) -> list[KeyFindin
     found: dict[str, list[tuple[Row, Cell]]] = {}
     for row in matrix.rows:
         for cell in row.cells:
-            if cell.is_unmet and cell.place in newest:
+            if cell.is_unmet and cell.column_index in newest:
                 found.setdefault(row.id.removesuffix(ledger.GRPC_SUFFIX), []).append((row, cell))
     return [_build_finding(matrix, pairs) for pairs in sorted(found.values(), key=_compute_rank)[:limit]]
 
 
 def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, int, int, float]:
-    """Return a sort key by the rule; levels and concerns that this version of the suite does not know come last."""
+    """Return a sort key for the rule in the module's docstring; unknown levels and concerns come last."""
     row = pairs[0][0]
     level = _LEVELS.index(row.level) if row.level in _LEVELS else len(_LEVELS)
     concern = next((place for place, known in enumerate(_CONCERNS) if row.concern in known), len(_CONCERNS))
     usage = _load_usage().get(row.id.removesuffix(ledger.GRPC_SUFFIX), _SOMETIMES)
-    servers = len({cell.place for _, cell in pairs})
+    servers = len({cell.column_index for _, cell in pairs})
     return level, concern, usage, -servers, -max(cell.unmet / max(cell.judged, 1) for _, cell in pairs)
 
 
@@ -77,6 +77,6 @@ def _build_finding(matrix: Matrix, pairs: Sequence[tuple[Row, Cell]]) -> KeyFind
     known = ledger.load().get(row.id)
     cells: dict[int, list[Cell]] = {}
     for _, cell in pairs:
-        cells.setdefault(cell.place, []).append(cell)
+        cells.setdefault(cell.column_index, []).append(cell)
     symptom = describe_symptom(known) if known else f"Does not meet {row.id}"
     return KeyFinding(symptom, row, [(matrix.columns[place], own) for place, own in sorted(cells.items())])

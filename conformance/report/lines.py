@@ -44,7 +44,7 @@ class Line:
     is_whole: bool = False
 
     def wrap(self, width: int | None) -> list[str]:
-        """Wrap the line to a width; None, for a file, means no wrapping."""
+        """Wrap the line to a width in columns; do not wrap it if the width is None, as for output to a file."""
         if width is None or self.is_whole or len(self.text) <= width:
             return [self.text]
         return textwrap.wrap(

@@ -59,21 +59,21 @@ class Cell:
     """The outcome of a requirement in a column.
 
     Attributes:
-        place: the index of the cell's column.
+        column_index: the index of the cell's column.
         kind: an outcome, or the reason for having none; it determines the mark and the color.
         word, meaning: the outcome in words.
         anchor: the address of the cell within the page.
         unmet, judged: the numbers of rows that do not meet the requirement, and that have a verdict on it.
         lines: the rows that need an explanation; equivalent rows are merged.
         observed: behaviors of the server that the documents leave open, each with the number of rows.
-        since: a sentence that names the first of the judged versions with this outcome, and the version before it.
-        before: the word for the outcome in the previous version, if that outcome differs; else empty.
+        since: a sentence that names the first judged version with this outcome, and the version before that one.
+        before: the word for the outcome in the previous version if the two outcomes differ; else empty.
         bug_report: the URL of the bug report; empty if there is none.
         issues: the URLs of issues about the requirement in the server's issue tracker.
         same_as: the column of the next version if its details are the same; the cell then refers to that column.
     """
 
-    place: int
+    column_index: int
     kind: str
     word: str
     meaning: str
@@ -95,7 +95,7 @@ class Cell:
 
     @property
     def has_details(self) -> bool:
-        """Whether the cell opens a panel with details; a cell that is just met or not judged opens none."""
+        """Whether the cell opens a panel with details; a cell without details, such as "not judged", opens none."""
         is_met = self.kind == Outcome.PASS and not (self.observed or self.before)
         return bool(self.lines or (self.judged and not is_met))
 
@@ -106,8 +106,8 @@ class Row:
 
     Attributes:
         anchor: the address of the row within the page.
-        page: the URL of the requirement's page; empty if it has none.
-        explain: the command that explains the requirement; empty if this version does not know it.
+        page: the URL of the requirement's page; empty if the requirement has no page.
+        explain: the command that explains the requirement; empty if this version of the suite has no such requirement.
         sources: the sentences of the documents.
     """
 
@@ -149,8 +149,8 @@ class Matrix:
     def servers(self) -> dict[str, list[int]]:
         """The indexes of the columns of each server, the oldest version first."""
         found: dict[str, list[int]] = {}
-        for place, column in enumerate(self.columns):
-            found.setdefault(column.server, []).append(place)
+        for column_index, column in enumerate(self.columns):
+            found.setdefault(column.server, []).append(column_index)
         return found
 
 
@@ -184,7 +184,7 @@ def build_matrix(comparison: Comparison, reports: Sequence[tuple[str, Report]], 
     """Build the matrix of the requirements of a comparison.
 
     Args:
-        comparison: all of it, or its differences.
+        comparison: the complete comparison, or only its differences.
         reports: the compared pairs of a file name and a report, in the same order.
         links: functions that return links to other pages; None for the default links.
     """
@@ -268,50 +268,50 @@ class _CellBuilder:
         )
 
     def _build_cells(self, name: str) -> Iterator[Cell]:
-        kinds = [self._find_outcome_or_reason(place, name) for place in range(len(self._columns))]
+        kinds = [self._find_outcome_or_reason(column_index, name) for column_index in range(len(self._columns))]
         words = [self._describe_kind(kind) for kind in kinds]
-        for place, column in enumerate(self._columns):
-            unmet, judged = self._counts[place][name]
-            older = [other for other in range(place) if self._columns[other].server == column.server]
-            is_changed = bool(older) and kinds[older[-1]] != kinds[place]
-            is_unmet = kinds[place] in NOT_MET
+        for column_index, column in enumerate(self._columns):
+            unmet, judged = self._counts[column_index][name]
+            older = [other for other in range(column_index) if self._columns[other].server == column.server]
+            is_changed = bool(older) and kinds[older[-1]] != kinds[column_index]
+            is_unmet = kinds[column_index] in NOT_MET
             yield Cell(
-                place,
-                kinds[place],
-                *words[place],
+                column_index,
+                kinds[column_index],
+                *words[column_index],
                 f"{encode_name(name)}--{column.key}",
                 unmet,
                 judged,
-                self._lines[place].get(name, ()),
-                self._observed[place].get(name, ()),
-                self._describe_since(place, older, kinds, words),
+                self._lines[column_index].get(name, ()),
+                self._observed[column_index].get(name, ()),
+                self._describe_last_change(column_index, older, kinds, words),
                 words[older[-1]][0] if is_changed else "",
                 self._links.find_bug_report(column.server, name) if is_unmet else "",
                 self._links.find_issues(column.server, name) if is_unmet else (),
-                self._find_identical_version(place, name),
+                self._find_identical_version(column_index, name),
             )
 
-    def _find_identical_version(self, place: int, name: str) -> int | None:
+    def _find_identical_version(self, column_index: int, name: str) -> int | None:
         """Return the column of the server's next version if its lines and observations are identical, else None."""
-        later = place + 1
-        if later == len(self._columns) or self._columns[later].server != self._columns[place].server:
+        later = column_index + 1
+        if later == len(self._columns) or self._columns[later].server != self._columns[column_index].server:
             return None
-        kept = [(self._lines[each].get(name), self._observed[each].get(name)) for each in (place, later)]
+        kept = [(self._lines[each].get(name), self._observed[each].get(name)) for each in (column_index, later)]
         return later if any(kept[0]) and kept[0] == kept[1] else None
 
-    def _find_outcome_or_reason(self, place: int, name: str) -> str:
+    def _find_outcome_or_reason(self, column_index: int, name: str) -> str:
         """Return the outcome of a requirement in a column, or the reason why there is none."""
-        entry = self._entries[place].get(name)
+        entry = self._entries[column_index].get(name)
         if entry is None:
             return UNKNOWN
         if entry["verdict"] != Outcome.NOT_APPLICABLE:
             return str(entry["verdict"])
-        if entry["extension"] not in self._offered[place]:
+        if entry["extension"] not in self._offered[column_index]:
             return NOT_OFFERED
         return NOT_JUDGED if "unjudged" in entry else NOT_APPLICABLE
 
     def _describe_kind(self, kind: str) -> tuple[str, str]:
-        """Return the word for a kind and its meaning."""
+        """Return the word for an outcome, or for the reason without one, and the meaning of the word."""
         if kind == UNKNOWN:
             return "unknown", _MEANING_OF_UNKNOWN
         if kind == NOT_OFFERED:
@@ -322,16 +322,16 @@ class _CellBuilder:
         wording = OUTCOME_WORDINGS[Outcome(kind)]
         return wording.short, self._meanings.get(Outcome(kind), wording.meaning)
 
-    def _describe_since(
-        self, place: int, older: Sequence[int], kinds: Sequence[str], words: Sequence[tuple[str, str]]
+    def _describe_last_change(
+        self, column_index: int, older: Sequence[int], kinds: Sequence[str], words: Sequence[tuple[str, str]]
     ) -> str:
-        """Return a sentence that says since which version the outcome is the same; empty for the oldest version."""
-        word = words[place][0]
+        """Return a sentence that says since which version the outcome is unchanged; empty for the oldest version."""
+        word = words[column_index][0]
         if not older:
             return ""
-        first = place
+        first = column_index
         for other in reversed(older):
-            if kinds[other] != kinds[place]:
+            if kinds[other] != kinds[column_index]:
                 version = self._columns[other].version
                 return f"{word} since {self._columns[first].version}; {words[other][0]} in {version}"
             first = other
@@ -359,14 +359,14 @@ def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple
 
 
 class _RowCounts(dict[str, tuple[int, int]]):
-    """The numbers of unmet and judged rows by requirement; both are 0 for a requirement without rows."""
+    """Requirement id -> the numbers of unmet and of judged rows; both are 0 for a requirement without rows."""
 
     def __missing__(self, name: str) -> tuple[int, int]:
         return 0, 0
 
 
 def _count_rows(report: Report) -> _RowCounts:
-    """Count rows by requirement; a row counts for the requirement that it does not meet, else for its first."""
+    """Count rows by requirement; each row counts for its unmet requirement, else for its first requirement."""
     counts = _RowCounts()
     for row in report["rows"]:
         if row["outcome"] not in NO_VERDICT:

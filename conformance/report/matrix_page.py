@@ -19,7 +19,7 @@ from conformance.report.comparison import LEGEND
 from conformance.report.key_findings import choose_findings
 from conformance.report.matrix import Matrix
 from conformance.report.page_html import MARKS, compute_csp_hash, render_prose
-from conformance.report.requirement_changes import format_change
+from conformance.report.requirement_changes import format_outcome
 from conformance.report.simple_page import build_environment, compute_parts
 from conformance.spec.text import escape_text, join_some
 
@@ -44,7 +44,7 @@ def render_body(matrix: Matrix) -> str:
 
 
 def render_bars(matrix: Matrix, cells_page: str) -> str:
-    """Return only the bars of the columns, which link to the page `cells_page`; they need `read_style`."""
+    """Return the bars of the columns, which link to the page `cells_page`; the page around them needs `read_style`."""
     return f'<div class="oip-matrix">\n{_render("bars.jinja", matrix, cells_page=cells_page)}\n</div>\n'
 
 
@@ -88,7 +88,7 @@ def _build_environment() -> jinja2.Environment:
     environment.filters |= {
         "prose": render_prose,
         "place": anchors.encode_name,
-        "change": lambda outcome, rows: format_change(LEGEND[outcome][0], rows),
+        "change": lambda outcome, rows: format_outcome(LEGEND[outcome][0], rows),
         "some": lambda rows: join_some([row for row in rows if row], MAX_ROW_NAMES),
         "capitalized": lambda text: text[:1].upper() + text[1:],
     }

@@ -207,7 +207,7 @@ def _group_by_extension(view: View) -> list[tuple[str, list[tuple[str, list[Requ
 
 
 def _count_optional_roles(view: View) -> dict[str, int]:
-    """Return the missing roles that are optional, since no unjudged MUST needs them: role -> number of rows."""
+    """Return the missing roles that no unjudged MUST needs, so that they are optional: role -> number of rows."""
     needed = {each["role"] for each in view.coverage.get("deploy", ())}
     waiting = ((find_missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
     return {role: count for role, count in waiting if role is not None and role not in needed}

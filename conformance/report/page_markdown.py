@@ -41,7 +41,10 @@ class Section:
 
 
 def render(view: View, limit: int = MAX_PAGE_BYTES) -> str:
-    """Render the page in at most `limit` bytes of UTF-8; if its head is too long, only the first line, or nothing."""
+    """Render the page in at most `limit` bytes of UTF-8.
+
+    If the head of the page is too long, return only its first line; if that line is too long, an empty text.
+    """
     page = "\n".join(_format_head(view)) + "\n"
     if _measure_bytes(page) > limit:
         page = page.partition("\n")[0] + "\n"
@@ -123,7 +126,7 @@ def _format_gate(view: View) -> Iterator[str]:
     differences = [(kind, label) for kind in ("new", "fixed", "stale") for label in view.gate[kind]]
     yield from (f"- {kind}: {code(label, 400)}" for kind, label in differences[:MAX_DIFFERENCES])
     if len(differences) > MAX_DIFFERENCES:
-        yield f"- and {len(differences) - MAX_DIFFERENCES} more"
+        yield f"- and {len(differences) - MAX_DIFFERENCES} more entries"
     yield ""
 
 
@@ -220,7 +223,7 @@ def _format_group(view: View, group: Group) -> str:
 
 
 def _format_source(group: Group) -> str:
-    """Return the source of a requirement, and the page or command that explains it, if this version knows it."""
+    """Return the source of a requirement and, for a known requirement, the page or command that explains it."""
     explained = f"[page]({group.page})" if group.page else code(group.explain) if group.explain else ""
     return "; ".join(filter(None, (text(group.source), explained)))
 
@@ -231,7 +234,7 @@ def _format_other_rows(rows: Sequence[Entry]) -> Iterator[str]:
     yield from ("", f"<details><summary>{len(rows)} other row{'s' if len(rows) > 1 else ''}</summary>", "")
     yield from (f"- {code(format_label(row))}: {code(summarize_message(row), 400)}" for row in rows[:MAX_ROWS])
     if len(rows) > MAX_ROWS:
-        yield f"- and {len(rows) - MAX_ROWS} more"
+        yield f"- and {len(rows) - MAX_ROWS} more rows"
     yield from ("", "</details>")
 
 

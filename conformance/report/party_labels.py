@@ -46,7 +46,7 @@ _WORDS: Mapping[Party, PartyLabels] = {
 
 
 def find_labels(party: Party) -> PartyLabels:
-    """Return the labels for a party."""
+    """Return the labels for servers, or those for clients."""
     return _WORDS[party]
 
 

@@ -43,7 +43,7 @@ class Regression:
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
-    """Return the changes from report `old` to report `new`; both match `schemas/report.schema.json`."""
+    """Return the changes from report `old` to report `new`; both must match `schemas/report.schema.json`."""
     before, after = _map_rows(old), _map_rows(new)
     failing = {key for key, row in after.items() if row["outcome"] in FAILED}
     judged = {key for key, row in before.items() if row["outcome"] in (*FAILED, *MET)}

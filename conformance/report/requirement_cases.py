@@ -87,7 +87,7 @@ def _build_case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult
 
 
 def _is_failing(row: CheckResult, entry: Requirement) -> bool:
-    """Say whether a row fails the run because of this requirement; rows without a reachable target do not."""
+    """Say whether a row fails the run because of a requirement; a row whose target was unreachable does not."""
     outcome = row.outcome if row.outcome is Outcome.FIXED else find_outcome(row, entry)
     return outcome in _FAILING and not row.has_reason(ReasonKind.TARGET_LOST)
 

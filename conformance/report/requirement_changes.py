@@ -22,7 +22,7 @@ class RequirementChange:
 
     Attributes:
         outcomes: in the older and the newer version; empty if a report lacks the requirement.
-        rows: the numbers of rows that do not meet it in the older and the newer version.
+        rows: the numbers of rows that do not meet the requirement in the older and the newer version.
     """
 
     id: str
@@ -37,8 +37,8 @@ class RequirementChange:
         return before in NOT_MET and after in MET
 
     @property
-    def is_broken(self) -> bool:
-        """Whether the requirement is unmet and was met or not judged before."""
+    def has_become_unmet(self) -> bool:
+        """Whether the requirement is unmet in the newer version only."""
         before, after = self.outcomes
         return before not in NOT_MET and after in NOT_MET
 
@@ -116,6 +116,6 @@ def find_statement(name: str) -> str:
     return entry.statement if entry else ""
 
 
-def format_change(word: str, rows: int) -> str:
-    """Format the word for an outcome with the number of rows that do not meet the requirement."""
+def format_outcome(word: str, rows: int) -> str:
+    """Format an outcome: its word, and the number of rows that do not meet the requirement, if any."""
     return f"{word}, {format_count(rows, 'row')}" if rows else word

@@ -27,7 +27,7 @@ class Robustness:
         open: the number of rows that ran without a verdict: blocked or in error.
         blocks: the failed rows, by requirement.
         stuck: the rows that are blocked or in error, by reason.
-        lost: why the suite could not reach the server in some rows; empty if it always could.
+        lost: why the suite could not reach the server in some rows; empty if the server was always reachable.
     """
 
     held: int
@@ -39,9 +39,9 @@ class Robustness:
 
     @property
     def sentence(self) -> str:
-        """One line with the numbers of rows."""
+        """One line with the numbers of rows that the server passed and that were not judged."""
         because = f": {self.lost}" if self.lost else ""
-        return f"{self.held} of {self.of} held{f', {self.open} not judged{because}' if self.open else ''}"
+        return f"{self.held} of {self.of} rows passed{f', {self.open} not judged{because}' if self.open else ''}"
 
 
 def from_checks(checks: Sequence[Entry]) -> Robustness:
@@ -49,11 +49,11 @@ def from_checks(checks: Sequence[Entry]) -> Robustness:
     held, missed = (sum(check["outcome"] in outcomes for check in checks) for outcomes in (HELD, NOT_HELD))
     found = build_groups(checks, Outcome.ERROR, Outcome.BLOCKED)
     unjudged = sum(len(group.rows) for group in found)
-    lost = next((str(check["message"]) for check in checks if _is_lost(check)), "")
+    lost = next((str(check["message"]) for check in checks if _has_unreachable_target(check)), "")
     return Robustness(held, held + missed, unjudged, build_blocks(checks, *NOT_HELD), found, lost)
 
 
-def _is_lost(check: Entry) -> bool:
+def _has_unreachable_target(check: Entry) -> bool:
     reason = check.get("reason")
     return bool(reason and reason["kind"] == ReasonKind.TARGET_LOST)
 
@@ -74,7 +74,7 @@ def format_lines(checks: Sequence[Entry], rerun: str, *, max_blocks: int | None,
     """Yield the terminal output: the numbers, and a block for each unmet requirement.
 
     Args:
-        checks: the robustness rows in the form of the report.
+        checks: the robustness rows, as entries of the report.
         rerun: the command that runs the suite again.
         max_blocks: the maximum number of full blocks; None shows all.
         is_quiet: whether to show only the line with the numbers.

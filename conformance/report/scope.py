@@ -43,7 +43,7 @@ def _explain_transports(report: Report) -> str:
     if list_transports(report) != [TRANSPORT_NAMES[GRPC]] or find_party(report) is not Party.SERVER:
         return ""
     is_over_http = str(report["target"]["url"]).startswith("http")
-    return ", since it offers none of the extensions over HTTP" if is_over_http else ", the only transport it has here"
+    return ", since it offers none of the extensions over HTTP" if is_over_http else ", since the run had no HTTP URL"
 
 
 def _name_extension(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Terminal output other than findings: the header, a summary by extension and area, observations, the verdict."""
+"""Terminal output, except findings: the header, a summary by extension and area, observations, the verdict."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ def _format_seed(profile: str, seed: int | None) -> str:
     return f", seed {seed} (repeat with --conformance-seed={seed})" if seed else ""
 
 
-def describe_disturbance(row: str, connections: int) -> Iterator[str]:
+def describe_changed_answer(row: str, connections: int) -> Iterator[str]:
     """Yield the message that concurrent requests changed an answer of the target."""
     yield (
-        f"On {connections} connections at once the target answered {escape_text(row)} differently than on one. "
-        "The suite used the answer on one connection, and ran the remaining rows one after another."
+        f"With {connections} concurrent connections the target answered {escape_text(row)} differently than with one. "
+        "The suite used the answer with one connection, and ran the remaining rows one after another."
     )
 
 
 def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
-    """Yield the time spent on answers that never arrived completely, and the number of rows not repeated."""
+    """Yield the seconds spent on incomplete answers, and the number of rows that were not run with the full timeout."""
     if seconds >= MIN_SHOWN_WAIT_S:
         yield f"The run waited {seconds:.0f} s for answers that did not arrive completely."
     if short := sum(result.has_reason(ReasonKind.SHORT_WAIT) for result in results):
@@ -123,9 +123,10 @@ def format_concerns(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield a table of met MUSTs by extension and concern; interoperability depends only on the first and last concern.
+    """Yield a table of met MUSTs by extension and concern.
 
-    See `format_verdict` for the arguments.
+    Only the first and the last concern decide whether a server is interoperable. See `format_verdict` for the
+    arguments.
     """
     requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     for place, name in enumerate(name for name in (PROTOCOL, *EXTENSIONS) if name == PROTOCOL or name in offered):
@@ -141,7 +142,7 @@ def explain_words(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield definitions of the words in the summary and the last line; see `format_verdict` for the arguments."""
+    """Yield definitions of words such as "not judged" in the output; see `format_verdict` for the arguments."""
     found = {word: MEANINGS[word] for word in _count_musts(conclusion, offered, asked, party).words}
     outcomes = {result.outcome for result in conclusion.results}
     own = find_labels(party).meanings
@@ -247,7 +248,7 @@ def format_verdict(
 
 
 def _format_reasons(conclusion: Conclusion, why: str, musts: Tally) -> str:
-    """Return the part of the last line after the verdict: the reasons, and how many MUSTs were met."""
+    """Return the part of the last line after the verdict: the reasons, and the number of met MUSTs."""
     if conclusion.verdict.verdict == NARROWED:
         return f", {why}"
     if conclusion.verdict.verdict == PARTIAL:

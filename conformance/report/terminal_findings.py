@@ -37,7 +37,7 @@ def format_failures(
     """Yield a block for each unmet requirement.
 
     Args:
-        checks: the rows of the run in the form of the report.
+        checks: the rows of the run, as entries of the report.
         rerun: the command that runs the suite again; empty if there is none.
         outcome: the outcome of rows to include.
         max_blocks: the maximum number of full blocks; each further block is one line. None shows all in full.
@@ -62,8 +62,8 @@ def format_fix_first(checks: Sequence[Entry], patterns: Sequence[Entry] = ()) ->
 
 
 def format_blocked_or_error(checks: Sequence[Entry], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
-    """Yield the rows in error or blocked, by reason, except those whose target was unreachable."""
-    present = [check for check in checks if not _is_lost(check)]
+    """Yield the rows that are in error or blocked, grouped by reason; omit rows whose target was unreachable."""
+    present = [check for check in checks if not _has_unreachable_target(check)]
     found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
     for group in found[:max_blocks]:
         count = format_count(len(group.rows), "row")
@@ -92,7 +92,7 @@ def format_advice(checks: Sequence[Entry], *, max_blocks: int | None = MAX_BLOCK
     )
 
 
-def _is_lost(check: Entry) -> bool:
+def _has_unreachable_target(check: Entry) -> bool:
     reason = check.get("reason")
     return bool(reason and reason["kind"] == ReasonKind.TARGET_LOST)
 
@@ -144,7 +144,7 @@ def _format_source(group: Group) -> str:
 
 
 def _list_rows(block: Block) -> Iterator[Line]:
-    """Yield the failing rows of a block, a line for each check; nothing if there is only one row."""
+    """Yield the failing rows of a block, a line for each check; yield nothing for a single row."""
     if block.count == 1:
         return
     for place, group in enumerate(block.groups[:MAX_LISTED_ROWS]):

@@ -95,8 +95,8 @@ class Requirement:
 
     Attributes:
         verdict: an outcome, `not run`, or `not judged` if the requirement applies but was not judged.
-        page: the URL of its page; empty if it has none.
-        explain: the command that explains the requirement; empty if this version of the suite does not know it.
+        page: the URL of the requirement's page; empty if there is none.
+        explain: the command that explains the requirement; empty if this version of the suite has no such requirement.
         is_counted: whether the requirement counts: its transport was judged, and its extension was not deselected.
         reasons: why the requirement was not judged; empty if it was judged.
         needs: the roles to deploy so that the remaining rows of the requirement can run.
@@ -179,7 +179,7 @@ class View:
         return INTEROPERABLE if self.report["interoperable"] and self.verdict != CONFORMANT else self.verdict
 
     def sentence(self, name: str) -> str:
-        """Return the sentence with the verdict; `name` is the title, as the page formats it."""
+        """Return the sentence with the verdict; `name` is the title of the report, formatted for the page."""
         return format_sentence(name, self.verdict, self.report["interoperable"])
 
     @property
@@ -290,7 +290,7 @@ def _build_sections(report: Report) -> list[ReportSection]:
 
 
 def _list_counted_requirements(check: Entry, report: Report) -> list[str]:
-    """Return the requirements of a row whose extensions count the row; see `verdict.find_extensions`."""
+    """Return the requirements that decide for which extensions a row counts; see `verdict.find_extensions`."""
     requirements: list[str] = check["requirements"]
     if find_party(report) is Party.SERVER:
         return requirements[:1]
@@ -349,7 +349,7 @@ def _build_requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, is_
 
 
 def _list_reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
-    """Yield the reasons why a requirement was not judged; rows of a missing role add no reason of their own."""
+    """Yield the reasons why a requirement was not judged; rows that only lack a role add no reason."""
     yield from (GAP_REASONS[GapReason(each)] for each in why if each != GapReason.CANNOT)
     yield from (summarize_message(row) for row in rows if row["message"] and find_missing_role(row) is None)
 

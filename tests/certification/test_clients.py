@@ -167,7 +167,7 @@ FORGERIES: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
     ),
     "introduction": (change_introduction, "the report's target is not what its recording shows"),
     "call-missing": (leave_out, "the recording has no call 0"),
-    "call-added": (add_call, "the recording has 1 calls that the suite does not make"),
+    "call-added": (add_call, "the recording has 1 adapter calls that this suite does not make"),
     "inference-of-no-call": (
         lambda found: first(found)["_received"].update(inference=7),
         "has an inference that the suite does not make",
@@ -212,9 +212,9 @@ def test_a_verdict_that_was_changed_is_found(wrong: Path, tmp_path: Path) -> Non
 # --- the command line -------------------------------------------------------------------------------------------------
 
 USAGE = {
-    "a-server-as-well": (("http://h", "--client-adapter=x"), "--target-url is for a server, and --client-adapter"),
-    "processes": (("--client-adapter=x", "-n", "2"), "-n is for a server"),
-    "self-test": (("--client-adapter=x", "--self-test"), "--self-test is of the suite's own server"),
+    "a-server-as-well": (("http://h", "--client-adapter=x"), "--target-url is for servers; it cannot be"),
+    "processes": (("--client-adapter=x", "-n", "2"), "-n is for servers"),
+    "self-test": (("--client-adapter=x", "--self-test"), "--self-test is for the suite's own server"),
     "no-command": (("--client-adapter=",), "--client-adapter: give a command"),
     "no-quotation": (("--client-adapter='",), "--client-adapter: No closing quotation"),
     "no-program": (("--client-adapter=/no/such",), "the adapter cannot be started"),

@@ -37,7 +37,7 @@ def test_who_signs_again_has_another_key(honest: Path, original: FolderContents,
     assert list(find_refusal_reasons(Verified(tmp_path), RequiredSigners())) == []
     assert forged.key["id"] != vendor.key["id"]
     assert list(find_refusal_reasons(Verified(tmp_path), RequiredSigners(vendor.key["id"]))) == [
-        f"it is signed with the key {forged.key['id'][:16]}, not with {vendor.key['id'][:16]}"
+        f"the folder is signed with the key {forged.key['id'][:16]}, not with {vendor.key['id'][:16]}"
     ]
 
 
@@ -77,7 +77,7 @@ CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda folder: rewritten(folder / "report.json.xz", lambda data: data[:-10]),
         "report.json.xz was changed",
     ),
-    "file-added": (lambda folder: (folder / "more.txt").touch(), "more.txt does not belong here"),
+    "file-added": (lambda folder: (folder / "more.txt").touch(), "more.txt does not belong in this folder"),
     "manifest-missing": (lambda folder: (folder / "manifest.json").unlink(), "No such file or directory"),
     "manifest-no-json": (lambda folder: rewritten(folder / "manifest.json", lambda data: data[1:]), "is no manifest"),
     "manifest-cut": (
@@ -96,14 +96,14 @@ CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda folder: replaced(folder, b'"expires": "2', b'"expires": "3'),
         "manifest.sig does not match the manifest and its key",
     ),
-    "signature-missing": (lambda folder: (folder / "manifest.sig").unlink(), "it is not signed: manifest.sig is miss"),
+    "signature-missing": (lambda folder: (folder / "manifest.sig").unlink(), "folder is not signed: manifest.sig is"),
     "signature-no-base64": (
         lambda folder: rewritten(folder / "manifest.sig", lambda _: b"!"),
         "manifest.sig does not match the manifest and its key",
     ),
     "countersignature-of-nobody": (
         lambda folder: (folder / "manifest.countersig").touch(),
-        "manifest.countersig does not belong here",
+        "manifest.countersig does not belong in this folder",
     ),
     "manifest-with-a-line-end": (
         lambda folder: rewritten(folder / "manifest.json", lambda data: data.replace(b'"V"', b'"V\\nverified"')),
@@ -220,7 +220,7 @@ def ran(found: FolderContents, started: str, finished: str) -> None:
 # Edits of the report of an honest server, with every digest made right again.
 REPORTS: dict[str, tuple[Edit, str]] = {
     "row-removed": (lambda f: f.report["rows"].remove(first(f)), f"the report lacks {LABELS}"),
-    "row-twice": (double, "the report has a row twice"),
+    "row-twice": (double, "the report has two entries for one row"),
     "row-invented": (invent, "[invented], which this suite does not have"),
     "observation": (lambda f: only(f.row("classification.number-0"), observation="refused"), "observation is not what"),
     "message": (lambda f: only(first(f), message="fine"), "message is not what the recording shows"),
@@ -288,13 +288,13 @@ REPORTS: dict[str, tuple[Edit, str]] = {
         lambda f: only(f.manifest, finished="2100-01-01T00:00:00+00:00"),
         "the manifest says that the run finished at 2100",
     ),
-    "valid-for-ever": (lambda f: only(f.manifest, expires="2999-12-31"), "it expires on 2999-12-31: that has to be"),
-    "valid-never": (lambda f: only(f.manifest, expires="1999-12-31"), "it expires on 1999-12-31: that has to be"),
+    "valid-for-ever": (lambda f: only(f.manifest, expires="2999-12-31"), "expires on 2999-12-31: that has to be"),
+    "valid-never": (lambda f: only(f.manifest, expires="1999-12-31"), "expires on 1999-12-31: that has to be"),
     "no-such-day": (lambda f: only(f.manifest, expires="2026-02-31"), "$.expires: '2026-02-31' is not a"),
     "note": (lambda f: setattr(f, "note", "pip install evil"), "REPRODUCE.md is not what manifest and report say"),
     "third-party": (
         lambda f: only(f.manifest, third_party={"name": "L", "contact": "l", "key": f.manifest["key"]}),
-        "it is not signed: manifest.countersig is missing",
+        "the folder is not signed: manifest.countersig is missing",
     ),
     "placements": (lambda f: only(f.manifest, placements={}), "is not_applicable by its recording, pass in the report"),
 }
@@ -334,7 +334,7 @@ RECORDINGS: dict[str, tuple[Edit, str]] = {
     "request": (lambda f: only(labelled(f)["request"]["postData"], text="e30="), f"{LABELS} ["),
     "request-path": (lambda f: only(labelled(f)["request"], url="http://x/v2"), f"{LABELS} ["),
     "call-removed": (lambda f: f.har["log"]["entries"].remove(labelled(f)), f"{LABELS} ["),
-    "call-added": (add_a_call, "1 calls that the suite did not send"),
+    "call-added": (add_a_call, "1 exchanges that this suite does not make"),
     "survey": (
         lambda f: edit_answer(metadata(f), lambda body: body.replace(b"binary_tensor", b"binary_censor")),
         "target is not",

@@ -47,7 +47,7 @@ def test_a_signature_is_verified_with_its_key_alone(
     assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 0
     assert f"signed with {keys / 'ours.pub.pem'} (" in capsys.readouterr().out
     assert main(["verify", str(signed), "--key", str(keys / "theirs.pub.pem")]) == 1
-    assert "refused: it is signed with the key " in capsys.readouterr().out
+    assert "refused: the folder is signed with the key " in capsys.readouterr().out
     assert main(["verify", str(signed)]) == 0
 
 
@@ -57,10 +57,10 @@ def test_a_countersignature_is_verified_with_its_key_alone(
     assert main(["verify", str(signed), "--third-party-key", str(keys / "lab.pub.pem")]) == 0
     assert "run and countersigned by L (l@m) with the key " in capsys.readouterr().out
     assert main(["verify", str(signed), "--third-party-key", str(keys / "ours.pub.pem")]) == 1
-    assert "refused: it is not countersigned with the key " in capsys.readouterr().out
+    assert "refused: the folder is not countersigned with the key " in capsys.readouterr().out
     (signed / "manifest.countersig").rename(tmp_path / "kept")
     assert main(["verify", str(signed)]) == 1
-    assert "it is not signed: manifest.countersig is missing" in capsys.readouterr().out
+    assert "the folder is not signed: manifest.countersig is missing" in capsys.readouterr().out
     (tmp_path / "kept").rename(signed / "manifest.countersig")
 
 
@@ -74,7 +74,7 @@ def test_an_edited_manifest_is_refused_by_its_signature(
     assert "the manifest was changed, or somebody else signed it" in capsys.readouterr().out
     (signed / "manifest.sig").rename(tmp_path / "kept")
     assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 1
-    assert "it is not signed" in capsys.readouterr().out
+    assert "the folder is not signed" in capsys.readouterr().out
     (tmp_path / "kept").rename(signed / "manifest.sig")
     path.write_text(text)
 

@@ -35,13 +35,13 @@ def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("changes", "lines"),
     [
-        ({}, ["all 3 sentences are in their places"]),
-        ({"other.md": "Red fish swim"}, ["all 3 sentences are in their places"]),
+        ({}, ["all 3 sentences were found in their documents"]),
+        ({"other.md": "Red fish swim"}, ["all 3 sentences were found in their documents"]),
         (
             {"fish.md": "Red fish never swim. Blue fish sleep, and blue fish sleep."},
             [
                 "fish.red: has other words: 'Red fish ... swim' in {folder}/fish.md",
-                "fish.blue: stands in several places: 'Blue fish sleep' in {folder}/fish.md",
+                "fish.blue: occurs several times: 'Blue fish sleep' in {folder}/fish.md",
             ],
         ),
         ({"birds.md": "Bees fly."}, ["birds.fly: is not there: 'Birds ... fly' in {folder}/birds.md"]),

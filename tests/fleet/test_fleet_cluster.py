@@ -103,6 +103,6 @@ def under_way(port: int) -> bool:
 
 def test_a_cluster_that_is_not_there_is_one_line() -> None:
     with pytest.raises(FleetError, match=r"--scheduler tcp://127\.0\.0\.1:9: no answer; give tcp://HOST:8786"):
-        Cluster("tcp://127.0.0.1:9", "run", patience=0.2)
+        Cluster("tcp://127.0.0.1:9", "run", connect_wait_s=0.2)
     with pytest.raises(FleetError, match="not the address of a scheduler"):
-        Cluster("nonsense://x", "run", patience=0.2)
+        Cluster("nonsense://x", "run", connect_wait_s=0.2)

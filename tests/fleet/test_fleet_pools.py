@@ -21,7 +21,7 @@ UNITS = [Unit(name, "", "") for name in ("a", "b")]
 def carried_out(pool: Given, **limits: Any) -> tuple[list[tuple[str, int, int]], str]:
     kept: list[tuple[str, int, int]] = []
     given = {unit.name: Limits(retry_pause=0, **limits) for unit in UNITS}
-    gone = pools.carry_out(UNITS, given, pool, lambda unit, out, tried: kept.append((unit.name, out.status, tried)))
+    gone = pools.run_units(UNITS, given, pool, lambda unit, out, tried: kept.append((unit.name, out.status, tried)))
     return kept, gone
 
 
@@ -54,10 +54,10 @@ def test_a_pool_of_this_machine_does_so_many_at_once_and_can_be_stopped(tmp_path
     folders: list[str] = []
     told: list[Outcome] = []
 
-    def do(unit: Unit, is_wanted: Callable[[], bool]) -> Outcome:
+    def do(unit: Unit, should_continue: Callable[[], bool]) -> Outcome:
         folders.append(unit.folder)
         begun.set()
-        while is_wanted():
+        while should_continue():
             pass
         return Outcome(unit.name, 0)
 

@@ -49,7 +49,7 @@ def test_a_run_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
     lines, status, pool = judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL, ends_after=1)
     assert (status, pool.is_stopped) == (2, True)
     assert (
-        lines[-1] == "3 targets: 3 not run (interrupted: the same command resumes it)"
+        lines[-1] == "3 targets: 3 not run (interrupted: the same command resumes the run)"
     )  # it came before anything was kept
     assert read_index(tmp_path)["counts"]["not_run"] == 3
     assert judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL)[1:2] == (0,)
@@ -117,7 +117,7 @@ def test_what_a_cluster_leaves_undone_is_left_for_the_next_time(
     monkeypatch.setattr("conformance.fleet.pools.POLL_INTERVAL_S", 0.0)
     monkeypatch.setattr("tests.support.small_fleets.Given.submit", lambda *_: None)
     lines, status, _ = judge_fleet(tmp_path, make_fleet_text("a"), WELL, failure="the scheduler is gone")
-    assert (status, lines[-1]) == (6, "1 target: 1 not run (the scheduler is gone: the same command resumes it)")
+    assert (status, lines[-1]) == (6, "1 target: 1 not run (the scheduler is gone: the same command resumes the run)")
 
 
 def test_files_that_come_back_are_written_below_the_folder_of_the_target(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_worker_writes_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     record = run_folder.choose_run(tmp_path, "suite", anew=False)
     stray = {"../../stray": b"", "/tmp/stray-of-a-fleet": b"", "report.json": b"{}"}  # noqa: S108
-    RunFolder(tmp_path, record).keep(Unit("a", "", ""), Outcome("a", 0, files=stray), "digest", 1)
+    RunFolder(tmp_path, record).store_outcome(Unit("a", "", ""), Outcome("a", 0, files=stray), "digest", 1)
     assert [path.name for path in tmp_path.rglob("*stray*")] == []
     assert not Path("/tmp/stray-of-a-fleet").exists()  # noqa: S108
 

@@ -127,7 +127,7 @@ def test_a_child_that_does_not_heed_is_ended_all_the_same(tmp_path: Path, monkey
     deaf.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
     deaf.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(deaf))
-    ended = unit_runner.run_process([], tmp_path, 0.2, unit_runner.is_always_wanted, grace=0.2)
+    ended = unit_runner.run_process([], tmp_path, 0.2, unit_runner.always_continue, grace=0.2)
     assert (ended.was_late, ended.status) == (True, -signal.SIGKILL)
 
 
@@ -150,13 +150,13 @@ def test_a_child_ends_with_whoever_started_it(tmp_path: Path, silent: str) -> No
 def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None:
     seen: list[bytes] = []
 
-    def is_wanted() -> bool:
+    def should_continue() -> bool:
         me = os.getpid()
         for child in Path(f"/proc/{me}/task").glob("*/children"):
             seen.extend(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in child.read_text().split())
         return False
 
-    unit_runner.judge_unit(unit(tmp_path, silent, f'headers = {{ X-Plain = "{HIDDEN}" }}'), is_wanted)
+    unit_runner.judge_unit(unit(tmp_path, silent, f'headers = {{ X-Plain = "{HIDDEN}" }}'), should_continue)
     assert any(b"conformance.fleet.child" in line for line in seen)
     assert not any(HIDDEN.encode() in line for line in seen)
 

@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from conformance.commands.sources import (
     SentenceMismatch,
     compute_digest,
+    find_matches,
     find_mismatch,
-    find_places,
-    map_citations,
+    group_requirements_by_sentence,
     squeeze_whitespace,
 )
 from conformance.spec import data_files, ledger
@@ -71,9 +71,9 @@ def test_copies_at_hand_are_all_or_none(at_hand: set[str]) -> None:
 
 def test_sentences_stand_in_the_order_of_their_document(pytestconfig: pytest.Config) -> None:
     for key, text in _copies(pytestconfig.option.copies).items():
-        found = [find_places(text, entry)[0][0] for entry in load_sentences().values() if entry.document.key == key]
+        found = [find_matches(text, entry)[0][0] for entry in load_sentences().values() if entry.document.key == key]
         assert found == sorted(found)
-    assert find_places(squeeze_whitespace(TEXT), RED) == [(20, 39)]
+    assert find_matches(squeeze_whitespace(TEXT), RED) == [(20, 39)]
 
 
 # --- form ------------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_every_source_of_the_ledger_is_a_sentence() -> None:
 
 
 def test_every_sentence_is_judged_or_says_why_not() -> None:
-    cited = map_citations(ledger.load().values())
+    cited = group_requirements_by_sentence(ledger.load().values())
     silent = [key for key, entry in load_sentences().items() if key not in cited and not (entry.unjudged or entry.gap)]
     contradicted = [key for key, entry in load_sentences().items() if key in cited and entry.unjudged]
     assert (silent, contradicted) == ([], [])
@@ -172,7 +172,7 @@ def test_reasons_name_only_known_sentences_and_requirements() -> None:
 
 
 def test_a_sentence_that_another_says_is_said_by_one_that_is_judged() -> None:
-    cited = map_citations(ledger.load().values())
+    cited = group_requirements_by_sentence(ledger.load().values())
     said = {
         key: re.findall(r"said (?:in full )?by `([^`]+)`", entry.unjudged) for key, entry in load_sentences().items()
     }
@@ -251,7 +251,7 @@ def test_trouble(text: str, expected: SentenceMismatch | None) -> None:
 def test_a_place_ends_with_the_nearest_last_words() -> None:
     entry = Sentence("made-up.fins", MADE_UP, "Fish", "fish has", "fins")
     text = squeeze_whitespace(TEXT)
-    assert [text[begin:end] for begin, end in find_places(text, entry)] == ["fish has fins"]
+    assert [text[begin:end] for begin, end in find_matches(text, entry)] == ["fish has fins"]
 
 
 def test_first_words_can_be_the_whole() -> None:

@@ -40,7 +40,7 @@ def entry(area: str = "raw", extension: str = "raw") -> Requirement:
 @on_each(examples.load().items())
 def test_an_example_names_its_requirement_and_fits_the_page(requirement_id: str, example: Example) -> None:
     of_client = ledger.get_requirement(requirement_id).party is Party.CLIENT
-    assert of_client or requirement_id in CASES[example.place].requirements
+    assert of_client or requirement_id in CASES[example.path].requirements
     assert example.request
     assert example.answer
     assert [line for line in (*example.request, *example.answer) if len(line) > 120] == []
@@ -54,7 +54,7 @@ def test_every_requirement_that_a_case_names_has_an_example() -> None:
 
 def test_chosen_cases_are_taken() -> None:
     chosen = data_files.load_toml("pages/examples.toml")
-    assert {name: examples.load()[name].place.partition("/")[2] for name in chosen} == chosen
+    assert {name: examples.load()[name].path.partition("/")[2] for name in chosen} == chosen
 
 
 def test_an_example_of_binary_data_shows_its_bytes() -> None:
@@ -71,7 +71,7 @@ def test_an_example_of_binary_data_shows_its_bytes() -> None:
 
 def test_folded_json_is_the_json_that_is_sent() -> None:
     example = examples.load()["BIN-LITTLE-ENDIAN-I"]
-    case = CASES[example.place]
+    case = CASES[example.path]
     assert isinstance(case, golden_requests.Case)
     begin = example.request.index("") + 1
     lines = [line for line in example.request[begin:] if not line.startswith(("<", "  "))]

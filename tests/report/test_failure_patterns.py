@@ -34,7 +34,7 @@ def texts(rows: list[Report]) -> list[str]:
 def test_a_pattern_is_what_all_failed_requests_have_and_no_other() -> None:
     (pattern,) = find_patterns([*refused(JSON, BYTES), *ANSWERED])
     assert pattern == FailurePattern(BYTES, "refused", "OIP-ANSWER", {"OIP-ANSWER": 4}, 4, 20)
-    assert format_pattern(pattern.to_dict()) == f"Every request {BYTES} is refused (4 of 4 rows; 0 of 20 others)"
+    assert format_pattern(pattern.to_dict()) == f"Every request {BYTES} is refused (4 of 4 rows; 0 of 20 other rows)"
 
 
 def test_the_plainest_feature_is_named() -> None:

@@ -236,7 +236,7 @@ def test_usage_is_of_musts_about_legal_requests() -> None:
             {"url": "grpc://h:1"},
             ["grpc"],
             ["classification_grpc"],
-            "Judged over gRPC alone, the only transport it has here: the base protocol and classification over gRPC.",
+            "Judged over gRPC alone, since the run had no HTTP URL: the base protocol and classification over gRPC.",
         ),
         ({}, [], [], ""),
     ],

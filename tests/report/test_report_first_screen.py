@@ -141,6 +141,6 @@ def test_a_pattern_stands_at_its_requirement() -> None:
     }  # fmt: skip
     made = {**NONCONFORMANT, "failure_patterns": [found]}
     shown = text(parsed(made))
-    sentence = "Every request with X <b> is refused (3 of 3 rows; 0 of 40 others)"
+    sentence = "Every request with X <b> is refused (3 of 3 rows; 0 of 40 other rows)"
     assert shown.count(sentence) == 2
     assert "- `BIN-ORDER-O`: Every request with `X` &lt;b&gt; is refused" in page_markdown.render(build_view(made))

@@ -203,7 +203,7 @@ def test_the_command_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     ("files", "arguments", "said"),
     [
         ({}, ["{folder}"], "{folder} holds no report (.json, .json.xz)"),
-        ({}, ["{folder}/none"], "{folder}/none is no folder"),
+        ({}, ["{folder}/none"], "{folder}/none is not a folder"),
         ({"a.json": "{}", "b.json": "[", "c.json": json.dumps(THREE[0][1])}, ["{folder}"],
          "{folder}/a.json is not a report of oip-conformance; "
          "{folder}/b.json is not a report of oip-conformance: not JSON"),

@@ -122,7 +122,7 @@ def test_the_tutorial_of_the_gate(tmp_path: Path) -> None:
         assert run(tmp_path, gate).returncode == 1
     (entry,) = read_blocks("tutorials/ci.md", "toml")
     (tmp_path / "baseline.toml").write_text(entry)
-    assert run(tmp_path, look).stdout == "1 baseline holds\n"
+    assert run(tmp_path, look).stdout == "1 baseline is valid\n"
 
 
 def test_the_tutorial_of_clients(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_init_of_a_server_without_models_says_so(tmp_path: Path) -> None:
     with serve(Bare) as url:
         done = run_command(tmp_path, "init", "--target-url", url)
     assert done.returncode == 2
-    assert "lists no models, and none has the name of a role: name one with --target-model NAME" in done.stderr
+    assert "lists no models, and none has the name of a role: name a model with --target-model NAME" in done.stderr
 
 
 def test_a_table_of_the_file_is_the_same_as_the_option(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_doctor_of_a_model_that_answers(tmp_path: Path, reference: str) -> None:
     assert (done.returncode, len(lines)) == (0, 10)
     assert "add_sub             answers B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in lines
     assert {"binary_tensor_data  works on add_sub", "classification      works on add_sub"} < set(lines)
-    assert lines[3] == "raw                 not on add_sub: no request of it fits"
+    assert lines[3] == "raw                 not on add_sub: no request of this extension fits"
     assert lines[-1] == f"then                oip-conformance run {reference} --target-model add_sub"
 
 
@@ -319,7 +319,7 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         "binary_tensor_data  not tried: no model that answers requests",
         "raw                 not tried: no model with one input",
         "classification      not tried: no model with a numeric output",
-        "models              the server lists none, at GET /v2/models or POST /v2/repository/index",
+        "models              the server lists no models, at GET /v2/models or POST /v2/repository/index",
         "roles               0 of 57 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
         " lists no models: to judge a deployed model, name it with --target-model NAME",

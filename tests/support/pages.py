@@ -49,7 +49,7 @@ def render_pages() -> Iterator[tuple[Path, str]]:
     kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     yield ROOT / "docs/results.md", render_markdown(comparison_page.build_page(compare(kept)))
     yield ROOT / "docs/results-clients.md", _render_clients()
-    cited = sources.map_citations(ledger.load().values())
+    cited = sources.group_requirements_by_sentence(ledger.load().values())
     yield ROOT / "docs/sentences.md", sources.render_sentences(load_sentences().values(), cited)
     yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
     for name, text in pages.render(servers.load(RESULTS)).items():

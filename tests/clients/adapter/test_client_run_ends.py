@@ -136,4 +136,4 @@ def test_client_run_is_the_same(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("small 1.2 is nonconformant")
     alone = run_command(tmp_path, "client", "run", "-q")
     assert alone.returncode == USAGE
-    assert alone.stderr.startswith("oip-conformance: error: client run needs the command of an adapter behind --: ")
+    assert alone.stderr.startswith("oip-conformance: error: client run needs the command of an adapter after --: ")

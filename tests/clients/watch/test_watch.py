@@ -229,7 +229,7 @@ REFUSED = {
     "no baseline": (["--conformance-baseline", "nowhere.toml"], "No such file"),
     "an update of nothing": (["--conformance-update-baseline"], "needs --conformance-baseline FILE"),
     "no certificates": (["--upstream", "https://h", "--upstream-ca", "nowhere.pem"], "cannot read certificates"),
-    "nothing behind the dashes": (["--for", "1", "--"], "give a command behind --"),
+    "nothing behind the dashes": (["--for", "1", "--"], "give a command after --"),
     "two ends": (["--for", "1", "--", "true"], "cannot be combined with a command"),
     "no such command": (
         ["--port", "0", "--grpc-port", "0", "--", "nowhere-to-be-found"],
