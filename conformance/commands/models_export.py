@@ -15,8 +15,8 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the `models` command with its own subcommand."""
     models = commands.add_parser(
         "models",
-        help="export the model roles to a real server",
-        description="Export the model roles to a real server.",
+        help="write the model roles as a model repository for a real server",
+        description="Write the model roles as a model repository for a real server.",
     )
     actions = models.add_subparsers(dest="action", metavar="ACTION", required=True)
     parser = actions.add_parser(

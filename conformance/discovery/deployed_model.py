@@ -362,7 +362,7 @@ class DeployedModel(Model):
         return self.find_outputs(tensors)
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the expected outputs like `expected`, but also if they do not depend on the inputs."""
+        """Return the expected outputs. Unlike `expected`, accept outputs that do not depend on the inputs."""
         if self.control is None:
             raise NotApplicableError(
                 f"the expected answer of {self.name} is unknown, because the suite sends no plain requests to it"

@@ -228,7 +228,7 @@ def build_control_request(content: RequestContent, target: Target, model: Model)
 
 
 def _build_control_for_another_model(content: RequestContent, target: Target) -> InferRequest | None:
-    """Return a JSON request with the same number of elements to another model; None without such a model."""
+    """Return a JSON request to another model, with as many elements as the content; None without such a model."""
     for role in STAND_IN_ROLES:
         if model := target.model(role):
             return model.request([model.tensor([1] * content.max_elements)], send="json", request_id=content.id or None)

@@ -84,7 +84,7 @@ class ConcurrentScheduler:
 
     @property
     def waited_s(self) -> float:
-        """The number of seconds that the other sessions waited for answers that never arrived completely."""
+        """The seconds that the concurrent sessions waited for answers that never arrived completely."""
         return sum(session.target.waited_s for session in self.other_sessions)
 
     def close(self) -> None:

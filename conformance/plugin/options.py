@@ -97,8 +97,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--client-adapter": {
         "dest": "client_adapter",
         "metavar": "COMMAND",
-        "help": "judge a client instead of a server: the command starts a program that makes inferences with it, as "
-        "docs/clients.md explains; run without a shell [env OIP_CLIENT_ADAPTER, ini oip_client_adapter]",
+        "help": "judge a client instead of a server: the command starts a program that makes inferences with the "
+        "client, as docs/clients.md explains; the suite starts the command without a shell "
+        "[env OIP_CLIENT_ADAPTER, ini oip_client_adapter]",
     },
     "--client-timeout": {
         "dest": "client_timeout",

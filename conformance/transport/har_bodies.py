@@ -84,7 +84,7 @@ def shorten(body: bytes, limit: BodyLimit) -> bytes:
 
 
 def compute_digest(body: bytes) -> str:
-    """Return the SHA-256 of a body in hexadecimal digits; for an excerpt, that of the complete body."""
+    """Return the SHA-256 of a body in hexadecimal digits; an `Excerpt` knows the digest of its complete body."""
     return body.digest if isinstance(body, Excerpt) else sha256(body).hexdigest()
 
 

@@ -71,7 +71,10 @@ def other_outputs_stay(
 
 
 def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
-    """Expect unchanged values in the unclassified outputs of a deployed model; the first one may be binary data."""
+    """Expect unchanged values in the unclassified outputs of a deployed model.
+
+    If `binary` is True, the request asks for the first of these outputs as binary data.
+    """
     chosen = find_scored_output(model)
     tensors, _ = choose_inputs(model, chosen)
     names = list_output_names(model, chosen, is_first=is_first)

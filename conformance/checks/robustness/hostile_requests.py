@@ -157,6 +157,6 @@ def make_row(
     needs: tuple[str, ...] = (),
     dangerous: bool = False,
 ) -> Row:
-    """Return a row whose first value is its id with spaces, for messages."""
+    """Return a row; its first value, which messages show, is its id with spaces instead of hyphens."""
     named = (identity.replace("-", " "), *values)
     return Row(identity, named, role=role, needs=needs, dangerous=dangerous)

@@ -118,7 +118,7 @@ def cut_in_json(octets: bytes) -> int:
 
 
 def cut_in_last_tensor(octets: bytes) -> int:
-    """Cut three bytes before the end, inside the last tensor."""
+    """Return the offset three bytes before the end, inside the last tensor; the answer is cut there."""
     return len(octets) - 3
 
 

@@ -86,7 +86,7 @@ class Recorder:
         self._numbers = numbers
 
     def record_request(self, received: ClientRequest, *, is_whole: bool = True) -> PendingRequest:
-        """Mask a request and report it to the listener; return the request, which now waits for its answer."""
+        """Mask the secrets of a request and report it to the listener; return it, to be completed with its answer."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         recorded = RecordedExchange(next(self._numbers), mask_request(received), is_whole, started=started)
         self._listener.handle_request(recorded)
