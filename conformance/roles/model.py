@@ -253,7 +253,7 @@ class Model:
         return True
 
     def build_plain_output(self, name: str) -> RequestedOutput:
-        """Return an entry for the `outputs` member of a plain request. A model of a role needs no `binary_data` there."""
+        """Return an entry for the `outputs` member of a plain request. Models of roles need no `binary_data` there."""
         return RequestedOutput(name)
 
     def request(
