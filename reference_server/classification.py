@@ -16,9 +16,8 @@ from reference_server.errors import InferenceError
 from reference_server.tensors import BINARY_ONLY, NOT_SCORES, Tensor, make_objects
 
 MAX_CLASSES = 256 * 1024  # classes in an output
-MAX_SORTED_ELEMENTS = (
-    64 * 1024
-)  # elements; a longer row is partitioned before it is sorted if few classes are requested
+# A longer row is partitioned before it is sorted if few classes are requested.
+MAX_SORTED_ELEMENTS = 64 * 1024
 
 
 def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) -> Tensor:

@@ -181,7 +181,7 @@ def _check_status(entry: Entry, day: date) -> Iterator[str]:
     if manifest.is_expired(entry.manifest.expires, day):
         yield f"the certification expired on {entry.manifest.expires}"
     if entry.notice:
-        yield f"the certification is {entry.status}:  {escape_text(entry.notice.reason, 400)}"
+        yield f"the certification is {entry.status}: {escape_text(entry.notice.reason, 400)}"
 
 
 def _find_duplicates(entry: Entry, existing: Sequence[ExistingCertification], day: date) -> Iterator[str]:

@@ -109,7 +109,7 @@ def compute_seconds_until(until: float) -> float:
 
 
 WINDOW_BYTES = 16 * 1024 * 1024  # flow control window: bytes that a server may send before an update
-CANCEL_PAUSE_S = 0.001  # between a call and its reset
+CANCEL_PAUSE_S = 0.005  # seconds between a call and its reset, in which the server begins the call
 # The events that count as progress of an answer; without them the server counts as silent.
 ANSWER_EVENTS = (InformationalResponseReceived, ResponseReceived, TrailersReceived, StreamReset, StreamEnded)
 

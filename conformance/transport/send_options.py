@@ -30,7 +30,7 @@ class ChunkFormat:
         """The differences from the default format, in words; empty if there are none."""
         deviations = {
             f", with {self.extension} after each chunk size": self.extension,
-            f", with {', '.join(name for name, _ in self.trailers)} after the last chunk": self.trailers,
+            f", with trailer {', '.join(name for name, _ in self.trailers)}": self.trailers,
             ", chunk sizes in capitals": self.capitals,
             f", chunk sizes of {self.zeros} digits": self.zeros > 1,
         }

@@ -284,7 +284,7 @@ def send_in_pieces(
     pieces = split_at_offsets(message.body, offsets)
     kind = "chunk" if chunks else "TCP segment"
     note = f"body in {len(pieces)} {kind}s, cut at {list(offsets)}" if offsets else f"body in one {kind}"
-    note += (chunks.described if chunks else "") + (", head and body in one write" if at_once else "")
+    note += (chunks.described if chunks else "") + (", all in one write" if at_once else "")
     sent = pieces if chunks is None else list(chunks.format_chunks(pieces))
     head = render_head(settings, message, chunked=chunks is not None)
     with connect(settings) as connection:

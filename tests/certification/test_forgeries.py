@@ -229,8 +229,8 @@ REPORTS: dict[str, tuple[Edit, str]] = {
     "requirement": (lambda f: only(requirement(f), verdict="advisory"), "the report's requirements is not what"),
     "page": (lambda f: only(requirement(f), url="https://elsewhere/"), "the report's requirements is not what"),
     "counts": (lambda f: only(f.report["extensions"]["protocol"]["counts"], **{"pass": 1}), "extensions is not what"),
-    "server-name": (lambda f: only(f.report["target"], name="Better"), "and the server reports Better 1: where"),
-    "server-version": (lambda f: only(f.report["target"], version="99"), "and the server reports p 99: where"),
+    "server-name": (lambda f: only(f.report["target"], name="Better"), "and the server reports Better 1: if"),
+    "server-version": (lambda f: only(f.report["target"], version="99"), "and the server reports p 99: if"),
     "listed-extension": (
         lambda f: only(f.report["target"], extensions_listed=["classification"]),
         "the report's target is not what",
@@ -264,7 +264,7 @@ REPORTS: dict[str, tuple[Edit, str]] = {
     ),
     "more-than-was-run": (lambda f: only(f.manifest, profile="full"), "another option extensions"),
     "less-than-was-run": (lambda f: only(f.manifest, profile="binary"), "another option extensions"),
-    "product": (lambda f: only(f.manifest, product="Q"), "the label is Q 1, and the server reports p 1: where"),
+    "product": (lambda f: only(f.manifest, product="Q"), "the label is Q 1, and the server reports p 1: if"),
     "product-version": (
         lambda f: only(f.manifest, product_version="2"),
         "the label is P 2, and the server reports p 1",

@@ -23,7 +23,7 @@ from tests.support.servers import judge
         ("bin-order-o", "BIN-ORDER-O\n  Level      MUST, literal\n"),
         ("golden.valid-case-is-answered", "golden.valid-case-is-answered\n  Claim      The server answers a golden"),
         ("headers.octet-stream-request-is-accepted [json-outputs]", "headers.octet-stream-request-is-accepted\n"),
-        ("binary-outputs-in-reverse", "binary-outputs-in-reverse\n  Fault      Binary data follow"),
+        ("binary-outputs-in-reverse", "binary-outputs-in-reverse\n  Fault      The server sends binary data"),
     ],
 )
 def test_explain_prints_a_requirement_a_check_or_a_fault(

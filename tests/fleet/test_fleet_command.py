@@ -60,7 +60,7 @@ def test_the_long_example_of_the_page_is_a_fleet_file(tmp_path: Path) -> None:
         (["fleet.toml"], "the following arguments are required: -o/--output"),
         (["fleet.toml", "-o", "out", "--bogus"], "unknown option --bogus"),
         (["fleet.toml", "-o", "out", "--workers", "0"], "--workers 0: give a number of targets, 1 or more"),
-        (["fleet.toml", "-o", "out", "--update-baselines"], "no target has a baseline: give baselines"),
+        (["fleet.toml", "-o", "out", "--update-baselines"], "no target has a baseline: set `baselines`"),
         (
             ["fleet.toml", "-o", "out", "--workers", "2", "--scheduler", "x"],
             "--workers cannot be combined with --scheduler",

@@ -112,7 +112,7 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
             "[targets.a]\nurl = 'http://a'\nheaders.X = '${NO_SUCH}'",
             "headers.X: the environment has no variable",
         ),
-        ("[targets.a]\nurl = 'http://a'\nheaders.X = '@gone'", "headers.X: the file "),
+        ("[targets.a]\nurl = 'http://a'\nheaders.X = '@gone'", "headers.X: cannot read "),
         ("[targets.a]\nurl = 'http://a'\ntls.ca = 'gone.pem'", "gone.pem: no such file"),
         (
             "[targets.a]\nurl = 'http://a'\nroles.identity_int31 = 'x'",

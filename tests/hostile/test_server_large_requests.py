@@ -140,7 +140,7 @@ def test_few_of_many_classes_are_those_of_sorting(kind: str, monkeypatch: pytest
     if kind == "f4":
         row[::7] = np.nan
     expected = classification.find_top_indices(row, 20).tolist()
-    monkeypatch.setattr(classification, "LONG", 10)
+    monkeypatch.setattr(classification, "MAX_SORTED_ELEMENTS", 10)
     assert classification.find_top_indices(row, 20).tolist() == expected
     assert classification.find_top_indices(row[:5], 20).tolist() == classification.rank_elements(row[:5]).tolist()
 
@@ -193,7 +193,7 @@ def test_what_becomes_large_is_unpacked_in_slices(most: int, monkeypatch: pytest
 
 
 def test_a_body_of_many_pieces_and_members_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_body, "PIECE", 7)
+    monkeypatch.setattr(http_body, "PIECE_BYTES", 7)
     octets = bytes(range(256)) * 3
     assert http_body.decode(gzip.compress(octets[:400]) + gzip.compress(octets[400:]), "gzip", 768) == octets
     with pytest.raises(InferenceError, match="over the limit"):
