@@ -58,8 +58,7 @@ def test_chunks_in_another_spelling() -> None:
         b"000;a=b\r\nX-Sum: 1\r\n\r\n",
     ]
     assert spelled.described == (
-        ", with ;a=b after each chunk size, with trailer X-Sum,"
-        " chunk sizes in capitals, chunk sizes of 3 digits"
+        ", with ;a=b after each chunk size, with trailer X-Sum, chunk sizes in capitals, chunk sizes of 3 digits"
     )
     assert PLAIN_CHUNKS.described == ""
 
