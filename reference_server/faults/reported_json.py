@@ -51,7 +51,7 @@ def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: Re
 
 @fault(
     ENCODE_OUTPUT_STEP,
-    breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"),
+    breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
 )
 def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server writes BYTES elements of a model's only output as one joined string instead of an array."""
