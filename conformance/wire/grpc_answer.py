@@ -24,7 +24,8 @@ from conformance.wire.json_part import MAX_TENSORS
 from conformance.wire.outputs import MAX_RANK, Output
 from conformance.wire.response import Answer
 
-MAX_ELEMENTS = 2 * 1024 * 1024  # of elements and dimensions that become Python objects
+# Elements and dimensions that become Python objects: as many as the largest answer of a row has in typed contents.
+MAX_ELEMENTS = 5 * 1024 * 1024
 
 
 def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:

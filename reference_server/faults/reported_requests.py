@@ -38,6 +38,7 @@ INFER_STEP = "app.Service.infer"
         "BIN-CONTENT-TYPE-O",
         "BIN-CONTENT-LENGTH",
         "BIN-NOT-CHUNKED",
+        "OIP-ANSWER",
     ),
 )
 def json_ends_with_the_last_brace(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
