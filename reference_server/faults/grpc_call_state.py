@@ -14,6 +14,7 @@ from reference_server.tensors import Tensor
 
 Message = Any
 OVERLAP_S = 0.003  # time in which concurrent calls overlap
+CANCELLABLE_S = 0.02  # time in which a client cancels a call
 MIN_REMAINING_S = 1.0  # a call that ends with more time until its deadline was cancelled by its client
 IDLE_S = 0.15  # time without a call
 
@@ -127,7 +128,7 @@ def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, 
         except InferenceError as error:
             await context.abort(*grpc_server.get_status(error))
         try:
-            await asyncio.sleep(OVERLAP_S)
+            await asyncio.sleep(CANCELLABLE_S)
         except asyncio.CancelledError:
             if context.time_remaining() > MIN_REMAINING_S:
                 _cancelled[method.call.__name__] = answer
