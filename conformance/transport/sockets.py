@@ -25,6 +25,8 @@ from conformance.transport.settings import Settings
 from conformance.transport.unreachable import UnreachableError, is_certificate_error, is_refused_or_reset
 from conformance.wire.request import Message
 
+# So many segment pauses follow each turn of interleaved bodies: a busy server has to read from every connection in time.
+PAUSES_PER_TURN = 4
 # For at least MANY_SEGMENTS segments the pause is divided, because some of them may be coalesced.
 MANY_SEGMENTS, PAUSE_DIVISOR = 10, 5
 # Bytes that are kept of an answer that is too long.
@@ -311,7 +313,7 @@ def send_interleaved(
         for turn in zip_longest(*[head + body for head, body in zip(heads, pieces, strict=True)], fillvalue=b""):
             for connection, piece in zip(connections, turn, strict=True):
                 connection.send([piece] if piece else [])
-            time.sleep(settings.segment_pause)
+            time.sleep(PAUSES_PER_TURN * settings.segment_pause)
         for own, connection, message in zip(opened, connections, messages, strict=True):
             answers.append(replace(connection.receive(message), note=note, send_options=options))
             own.close()  # a server may serve one connection after the other
