@@ -25,7 +25,7 @@ from conformance.transport.settings import Settings
 from conformance.transport.unreachable import UnreachableError, is_certificate_error, is_refused_or_reset
 from conformance.wire.request import Message
 
-# So many segment pauses follow each turn of interleaved bodies: a busy server has to read from every connection in time.
+# Segment pauses after each turn of interleaved bodies: a busy server has to read from every connection meanwhile.
 PAUSES_PER_TURN = 4
 # For at least MANY_SEGMENTS segments the pause is divided, because some of them may be coalesced.
 MANY_SEGMENTS, PAUSE_DIVISOR = 10, 5

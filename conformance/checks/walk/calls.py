@@ -15,13 +15,13 @@ from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING,
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.exchanges import find_other_model
-from conformance.checks.walk.expected import EARLIER_IDS, expect_right_answer
+from conformance.checks.walk.expected import EARLIER_IDS, expect_right_answer, expect_right_answers
 from conformance.checks.walk.requests import StepRequest, make_call
 from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
 from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
 from conformance.checks.walk.walking import Walk, describe_walk, salt_steps
 from conformance.discovery.deployed_model import DeployedModel
-from conformance.expect.unmet import NotApplicableError, is_met
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.check import check, rows
 from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
@@ -165,11 +165,7 @@ class CallSender:
         replies = (
             [self.target.send(messages[0], fresh=on_new_connection)] if alone else self.target.send_together(messages)
         )
-        answered = list(zip(replies, all_requests, strict=True))
-        # Wrong answers are judged again, when the right answers that they may repeat are known.
-        wrong = [pair for pair in answered if not is_met(partial(expect_right_answer, *pair, self.answers))]
-        for reply, request in wrong:
-            expect_right_answer(reply, request, self.answers)
+        expect_right_answers(replies, all_requests, partial(expect_right_answer, answers=self.answers))
 
     def send_plain_request(self) -> int:
         """Send a plain call on a new connection, ignore its answer, and return the number of the call in the check."""

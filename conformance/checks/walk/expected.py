@@ -5,7 +5,8 @@ The expectations come in this order: an answer, its framing, its outputs, their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from conformance.checks.support.framing import expect_framed
 from conformance.checks.walk.requests import StepRequest
@@ -13,7 +14,7 @@ from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import UnmetError
+from conformance.expect.unmet import UnmetError, is_met
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.wire.finding import format_value
@@ -22,6 +23,22 @@ from conformance.wire.tensor import Tensor
 
 # Ids of earlier requests. An answer to a request without an id may have any id except these.
 EARLIER_IDS = ("the-one-before", "refused-before")
+
+
+def expect_right_answers(
+    replies: Sequence[Reply], requests: Sequence[StepRequest], expect_one: Callable[[Reply, StepRequest], None]
+) -> None:
+    """Expect the correct answers to requests that were in flight at the same time.
+
+    A wrong answer is judged again after the others, because it may repeat the correct answer to a later request.
+
+    Raises:
+        Unmet: an answer is wrong; the first of them.
+    """
+    pairs = list(zip(replies, requests, strict=True))
+    wrong = [pair for pair in pairs if not is_met(partial(expect_one, *pair))]
+    for pair in wrong:
+        expect_one(*pair)
 
 
 def expect_right_answer(reply: Reply, step_request: StepRequest, answers: set[int]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from conformance.checks.support.covering import Step
 from conformance.checks.walk import concurrent_requests, encoding
-from conformance.checks.walk.expected import expect_right_answer
+from conformance.checks.walk.expected import expect_right_answer, expect_right_answers
 from conformance.checks.walk.requests import StepRequest, make_request
 from conformance.expect.content_coding import decode_reply
-from conformance.expect.unmet import UnmetError, is_met
+from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.hostile_sending import ConnectionEnd, Octets
@@ -68,11 +67,7 @@ class Sender:
         replies = self.target.send_together_with(
             [encoding.choose_send_options(message, step) for message in messages], messages
         )
-        answered = list(zip(replies, all_requests, strict=True))
-        # Wrong answers are judged again, when the right answers that they may repeat are known.
-        wrong = [pair for pair in answered if not is_met(partial(self._expect_right_answer, *pair))]
-        for reply, request in wrong:
-            self._expect_right_answer(reply, request)
+        expect_right_answers(replies, all_requests, self._expect_right_answer)
 
     def _send_and_reset(self, step: Step, message: Message) -> None:
         """Send a request on a separate connection; reset this connection within the body or before the answer."""
