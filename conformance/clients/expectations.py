@@ -28,6 +28,7 @@ from conformance.wire.tensor import Tensor, find_first_difference
 
 VALUES = "CLIENT-SENDS-VALUES"
 _ORDER: Final = "CLIENT-SENDS-ORDER"
+_MISLEADING: Final = (_ORDER, "CLIENT-SENDS-RAW")  # violations of these make other rules look violated
 _NOT_MIXED_UP: Final = frozenset({VALUES, _ORDER, "CLIENT-SENDS-OUTPUTS"})
 
 
@@ -78,8 +79,8 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), missin
     """Expect that each request follows the rules for requests, and contains the tensors and options of the caller.
 
     Reports one violation: the first of a MUST of the row, or else of an advisory requirement of the row, or else of any
-    other MUST. A wrong order of the binary data precedes all of these. Ignores violations of other advisory
-    requirements, which other rows judge.
+    other MUST. A wrong order of the binary data, and a raw request without its header, precede all of these. Ignores
+    violations of other advisory requirements, which other rows judge.
 
     Args:
         seen: the observation of one inference.
@@ -120,12 +121,13 @@ def expect_same_options(before: Observation, after: Observation) -> None:
 def _choose_violation(violations: Sequence[Violation], own: Collection[str]) -> Violation | None:
     """Return the violation to report, or None.
 
-    A wrong order of the binary data comes first, because it makes correct elements look wrong.
+    A wrong order of the binary data comes first, because it makes correct elements look wrong; likewise a raw request
+    without its header, which makes a correct body look like invalid JSON.
     """
-    of_order = [one for one in violations if one.requirement == _ORDER]
+    misleading = [one for one in violations if one.requirement in _MISLEADING]
     of_row = [one for one in violations if ledger.get_requirement(one.requirement).name in own]
     of_musts = [one for one in violations if ledger.get_requirement(one.requirement).level is Level.MUST]
-    return next(iter((*of_order, *(one for one in of_row if one in of_musts), *of_row, *of_musts)), None)
+    return next(iter((*misleading, *(one for one in of_row if one in of_musts), *of_row, *of_musts)), None)
 
 
 def _build_error(violation: Violation, request: ReceivedRequest) -> UnmetError:
