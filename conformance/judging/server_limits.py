@@ -34,6 +34,7 @@ from conformance.transport.unreachable import TargetLostError
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
+from conformance.wire.tensor import Tensor
 
 TOO_LARGE = 413
 MIN_LARGE_BYTES = 64 * 1024  # every server must accept a smaller body
@@ -51,6 +52,7 @@ ORDINARY_SIZES: Mapping[str, tuple[int, Callable[[RequestContent], int]]] = {
 }
 ORDINARY_BATCH = 2
 USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
+USUAL_CHARACTER = re.compile(b"[ -~]")
 USUAL_TEXT = re.compile(b"[ -~]*")
 ORDINARY_CLASSES = 64
 RANKED_DATATYPE = (
@@ -155,11 +157,16 @@ class ServerLimits:
     # --- strings ---
 
     def _find_character_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a control request with the row's strings, and accepts harmless ones.
+        """Return a message if the server refuses the row's unusual characters in a control request, but no harmless ones.
 
-        The strings are written with as few JSON escapes as possible: inability to parse escapes is not a limit.
+        The strings have no other characters that need escapes in JSON, and as few escapes as possible: inability to
+        parse escapes is not a limit.
         """
-        unusual = {one.name: one for one in found.json_strings if not all(map(USUAL_TEXT.fullmatch, one.array.flat))}
+        unusual = {
+            one.name: _keep_unusual_characters(one)
+            for one in found.json_strings
+            if not all(map(USUAL_TEXT.fullmatch, one.array.flat))
+        }
         plain = build_control_request(found, self._target, model) if unusual else None
         if plain is None:
             return ""
@@ -241,6 +248,12 @@ def _encode_request(request: InferRequest, reply: Reply) -> Message:
 def _exceeds_ordinary_sizes(found: RequestContent, model: Model) -> bool:
     sizes = any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
     return sizes or (model.role.batching and found.max_batch_size > ORDINARY_BATCH)
+
+
+def _keep_unusual_characters(tensor: Tensor) -> Tensor:
+    """Return a BYTES tensor with a letter in place of each usual character, such as a quote or a backslash."""
+    values = [USUAL_CHARACTER.sub(b"x", value) for value in tensor.array.flat]
+    return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
 def _escape_non_ascii(message: Message) -> Message | None:

@@ -204,6 +204,14 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
+@fault("strict_json.parse_object", breaks=("OIP-VALUE", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O"))
+def string_that_ends_in_a_backslash_refused(original: Any, data: Any) -> Any:
+    """The server does not see the end of a JSON string whose last character is an escaped backslash, and refuses it."""
+    if re.search(rb'(?<!\\)(?:\\\\)+"', bytes(data)):
+        raise InferenceError("a string of the JSON has no end")
+    return original(data)
+
+
 @fault("tensors.encode_json", breaks="OIP-DATA")
 def element_without_dimensions_outside_of_an_array(original: Any, tensor: Tensor) -> Any:
     """The server writes `data` of a tensor with shape [] as a bare element instead of an array."""
