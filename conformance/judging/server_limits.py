@@ -157,7 +157,7 @@ class ServerLimits:
     # --- strings ---
 
     def _find_character_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses the row's unusual characters in a control request, but no harmless ones.
+        """Return a message if the server refuses the unusual characters of the row in a control request, but no others.
 
         The strings have no other characters that need escapes in JSON, and as few escapes as possible: inability to
         parse escapes is not a limit.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_server import grpc_contents
+from reference_server import grpc_contents, grpc_response
 from reference_server.faults import fault
 from reference_server.faults.combined_values import copy_row
 from reference_server.tensors import NUMPY, Tensor, make_objects
@@ -210,6 +210,15 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
             grpc_contents.encode_typed(tensor).items() if tensor.datatype in grpc_contents.FIELDS else ()
         ):
             getattr(entry.contents, field).extend(values)
+
+
+@fault("grpc_response.add_raw", breaks="GRPC-ONE-FORM")
+def grpc_outputs_beside_fp16_are_typed(original: Any, response: Message, outputs: Any) -> None:
+    """If an answer has FP16 outputs and others, the server writes raw contents for the FP16 outputs alone."""
+    halves = [(output, tensor) for output, tensor in outputs if tensor.datatype == "FP16"]
+    original(response, halves or outputs)
+    if halves and len(halves) < len(outputs):
+        grpc_response.add_typed(response, [pair for pair in outputs if pair not in halves])
 
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-INPUT-BY-NAME")

@@ -91,7 +91,7 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
 
 
 CLASSES = (RequestedOutput("SCORES", classification=2),)
-IDS = {"short": "42", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
+IDS = {"short": "0042", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
 Outputs = Sequence[RequestedOutput | str]
 OutputChooser = Callable[[Model], Outputs]  # chooses the outputs that a request to a deployed model lists
 

@@ -192,6 +192,7 @@ def _is_output_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[T
     ],
     Row("40KiB-of-strings", ("binary", None, 2 * KIB), role="identity_bytes"),
     Row("fp16", ("binary",), role="identity_fp16"),
+    *[Row(f"fp16-beside-fp32-{form}", (form,), role="documented_all_outputs") for form in ("json", "binary")],
     Row("classes-json", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-binary", ("binary", 2), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-beside-a-tensor", ("json", 2), role="scores_two_outputs", needs=CLASSES_OVER_GRPC),
