@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import settings
 from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLostError
 from reference_server import app, models
 from reference_server.faults import Fault, switch_on
 from reference_server.limits import DEFAULT, Limits
@@ -137,7 +138,8 @@ def judge_rows(
     errors = 0
     with Session(Target(reached_by), None if surveyed else survey) as session:
         if surveyed:
-            session.discover()
+            with suppress(TargetLostError):  # each row says so, too
+                session.discover()
         for check, row in rows:
             result = session.judge(check, row)
             yield result
