@@ -148,11 +148,18 @@ class Model:
         return length
 
     def build_salted_inputs(self, length: int, salt: int) -> list[Tensor]:
-        """Return inputs with `length` elements, or `length` items for a batching model; different for each salt."""
+        """Return inputs with `length` elements, or `length` items for a batching model; different for each salt.
+
+        The length of a variable dimension of an item depends on the salt, too.
+        """
         return [
-            _build_salted_tensor(spec, (length, *spec.shape) if self.role.batching else (length,), salt)
-            for spec in self.role.inputs
+            _build_salted_tensor(spec, self._choose_salted_shape(spec, length, salt), salt) for spec in self.role.inputs
         ]
+
+    def _choose_salted_shape(self, spec: TensorSpec, length: int, salt: int) -> tuple[int, ...]:
+        if not self.role.batching:
+            return (length,)
+        return (length, *(2 + salt % 3 if size == -1 else size for size in spec.shape))
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
         """Yield sets of inputs that the model accepts, for a row that tries several: for a role, one set."""

@@ -66,6 +66,28 @@ async def answers_cached_without_the_path(original: Any, service: Any, http: Req
     return await _get_cached_answer(original, service, http, (http.headers.get(HEADER), body))
 
 
+_inputs_by_model: dict[str, dict[str, Tensor]] = {}
+
+
+@fault("request.parse", breaks="OIP-ISOLATION")
+def inputs_that_look_alike_taken_for_those_before(
+    original: Any, model: Model, values: Sequence[str], body: bytes
+) -> InferRequest:
+    """The server takes inputs for those before if the joined strings, or the numbers by ==, are the same."""
+    found: InferRequest = original(model, values, body)
+    before = _inputs_by_model.get(model.name, {})
+    _inputs_by_model[model.name] = found.inputs
+    are_alike = {name: _make_careless_key(tensor) for name, tensor in before.items()} == {
+        name: _make_careless_key(tensor) for name, tensor in found.inputs.items()
+    }
+    return replace(found, inputs=before) if are_alike else found
+
+
+def _make_careless_key(tensor: Tensor) -> tuple[Any, ...]:
+    values = tensor.elements.ravel().tolist()
+    return (tuple(tensor.shape), b"".join(values) if tensor.datatype == "BYTES" else values)
+
+
 # --- buffers and workers ----------------------------------------------------------------------------------------------
 
 _buffers: dict[str, dict[str, Tensor]] = {}

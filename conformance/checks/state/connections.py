@@ -5,7 +5,7 @@ A server may close a connection after any answer. The suite then does not judge 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from conformance.checks.state.request_forms import (
@@ -57,10 +57,17 @@ def _make_long_inference_header_request(model: Model) -> Message:
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 
+def _make_broken_json_before_binary_data_request(model: Model) -> Message:
+    message, broken = _make_good_request(model, "binary", 9), b'{"id":"broken","inputs":['
+    body = broken + message.body[message.json_length :]
+    return message.with_body(body).with_header(INFERENCE_HEADER, str(len(broken)))
+
+
 # Every server refuses these; the answer to the next request shows whether the server found the end of the refused one.
 BAD_REQUESTS: tuple[Row, ...] = (
     Row("unknown-model", (_make_unknown_model_request, "json"), fit=JSON_MODELS),
     Row("broken-json", (_make_broken_json_request, "json"), fit=JSON_MODELS),
+    Row("broken-json-before-binary-data", (_make_broken_json_before_binary_data_request, "binary"), needs=BINARY),
     Row("missing-bytes", (_make_missing_bytes_request, "binary"), needs=BINARY, fit=ANY),
     Row("inference-header-past-the-end", (_make_long_inference_header_request, "binary"), needs=BINARY),
 )
@@ -99,29 +106,49 @@ def pipelined_requests_are_answered_in_order(
     for position, reply in enumerate(replies):
         if _is_connection_closed(reply):
             return
-        if reply.status is None and reply.has_failed(FailureKind.TIMEOUT):
-            raise expect(reply, AFTER_POST).unmet("an answer, or a closed connection", escape_text(reply.outcome()))
+        _expect_no_silence(reply)
         if position == 1 and bad:
             _expect_bad_request_refused(reply)
         else:
             expect_own_answer(target, reply, model, 3 + position, position, "HTTP-PIPELINE")
 
 
-@check("state.pipelined-reads-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
-@rows(Row("metadata", (False,), fit=ANY), Row("an-inference-behind-them", (True,), fit=JSON_MODELS))
-def pipelined_reads_are_answered_in_order(target: Target, model: Model, with_inference: bool) -> None:
-    """The server answers pipelined metadata requests in order, and an inference after them."""
+BEFORE, BEHIND = "before", "behind"  # where inferences are, seen from the reads
+
+
+@check("state.pipelined-reads-are-answered-in-order", answers=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
+@rows(
+    Row("metadata", ((),), fit=ANY),
+    Row("an-inference-behind-them", ((BEHIND,),), fit=JSON_MODELS),
+    Row(
+        "between-inferences-of-a-batching-model",
+        ((BEFORE, BEHIND),),
+        role="batching",
+        answers=("HTTP-PIPELINE", AFTER_POST),
+    ),
+)
+def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: Sequence[str]) -> None:
+    """The server answers pipelined metadata requests in order, and inferences before and after them."""
     reads = [Message(path, method="GET") for path in (model.path, "/v2", UNKNOWN_MODEL, model.path, "/v2")]
     alone = {message.path: target.send(message) for message in reads}
-    messages = [*reads, _make_good_request(model, "json", 1)] if with_inference else reads
+    inference = [_make_good_request(model, "json", 1)]
+    messages = [*(inference if BEFORE in places else ()), *reads, *(inference if BEHIND in places else ())]
     for message, reply in zip(messages, target.send_on_one_connection(messages, pipelined=True), strict=False):
         if _is_connection_closed(reply):
             return
+        if BEFORE in places:
+            _expect_no_silence(reply)
         if message not in reads:
             expect_own_answer(target, reply, model, 4, 1, "HTTP-PIPELINE")
         elif _extract_status_and_name(reply) != _extract_status_and_name(alone[message.path]):
             expected = f"the answer to {message.path}: {escape_text(alone[message.path].outcome())}"
             raise expect(reply, "HTTP-PIPELINE").unmet(expected, escape_text(reply.outcome()))
+
+
+def _expect_no_silence(reply: Reply) -> None:
+    """Expect an answer to a request that was pipelined after a POST, or a closed connection."""
+    if reply.status is None and reply.has_failed(FailureKind.TIMEOUT):
+        raise expect(reply, AFTER_POST).unmet("an answer, or a closed connection", escape_text(reply.outcome()))
 
 
 def _extract_status_and_name(reply: Reply) -> tuple[int | None, object]:
@@ -231,6 +258,11 @@ def _make_empty_request(model: Model, path: str | None = None, method: str = "PO
     return Message(path or model.infer_path, (("Content-Type", JSON),), method=method)
 
 
+def _make_empty_request_after_a_brace(model: Model) -> Message:
+    """Return a request whose inference header says that the JSON ends after the first byte of the body."""
+    return _make_empty_request(model).with_header(INFERENCE_HEADER, "1")
+
+
 def _build_empty_request_to(path: str) -> MessageBuilder:
     """Return a builder of a request to this path, without a body."""
     return lambda model: _make_empty_request(model, path)
@@ -284,6 +316,7 @@ def _make_unread_body_rows() -> list[Row]:
     ]
     return [
         *short,
+        Row("broken-json-before-binary-data", (_make_empty_request_after_a_brace, b"{", False), needs=BINARY),
         *[
             Row(row_id, (REFUSED_BY_HEAD[name], LONG_PADDING, False), fit=_find_row_fit(row_id))
             for name in PADDED_NAMES

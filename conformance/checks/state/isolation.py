@@ -221,6 +221,7 @@ def _make_similar_inputs(model: Model, length: int, last_element: int) -> list[T
         for form in ("json", "binary")
     ],
     Row("batching-json", ("json",), role="batching"),
+    Row("batching-of-any-length-json", ("json",), role="raw_batching_variable"),
     Row("json", ("json",), fit=JSON),
     Row("binary", ("binary",), needs=BINARY, fit=ANY),
 )
@@ -231,6 +232,7 @@ def _make_similar_inputs(model: Model, length: int, last_element: int) -> list[T
         for role in ("identity_int32", "identity_bytes", "batching", "multi")
         for form in BOTH_FORMS
     ],
+    Row("batching-of-any-length-binary", ("binary",), role="raw_batching_variable"),
     Row("json", ("json",), fit=JSON),
     Row("binary", ("binary",), fit=ANY),
 )

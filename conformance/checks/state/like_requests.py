@@ -141,6 +141,32 @@ def _expect_requests_told_apart(target: Target, pair: Sequence[JudgedMessage]) -
         ) from None
 
 
+# Inputs that a careless key of a cache does not tell apart: role, and pairs of elements and shape.
+_ALIKE: Mapping[str, tuple[str, Sequence[tuple[Sequence[object], Sequence[int]]]]] = {
+    "borders-of-strings": ("identity_bytes", ((["ab", "c"], [2]), (["a", "bc"], [2]))),
+    "sign-of-zero": ("identity_fp32", (([0.0, -0.0, 1.0], [3]), ([-0.0, 0.0, 1.0], [3]))),
+    "shape": ("rank2", (([1, 2, 3, 4, 5, 6], [2, 3]), ([1, 2, 3, 4, 5, 6], [3, 2]))),
+}
+
+
+@check("state.inputs-that-look-alike-are-told-apart", answers="OIP-ISOLATION")
+@rows(
+    *[
+        Row(f"{name}-{form}", (form, pair), role=role, needs=NEEDS[form])
+        for name, (role, pair) in _ALIKE.items()
+        for form in ("json", "binary")
+        if (name, form) != ("sign-of-zero", "json")  # JSON readers may drop the sign
+    ]
+)
+def inputs_that_look_alike_are_told_apart(
+    target: Target, model: Model, form: AnyForm, pair: Sequence[tuple[Sequence[object], Sequence[int]]]
+) -> None:
+    """The server gives the correct answer if only borders of strings, signs of zeros or the shape differ."""
+    _expect_requests_told_apart(
+        target, [_build_judged_message(model, form, [model.tensor(elements, shape)]) for elements, shape in pair]
+    )
+
+
 # --- the same tensors --------------------------------------------------------------------------------------------------
 
 
