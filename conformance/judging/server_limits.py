@@ -54,6 +54,7 @@ ORDINARY_BATCH = 2
 USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
 USUAL_CHARACTER = re.compile(b"[ -~]")
 USUAL_TEXT = re.compile(b"[ -~]*")
+OTHER_SPELLING = re.compile(r'\\["\\/bfnrt]|[^\x00-\x7f]')  # in JSON; each can be a Unicode escape instead
 ORDINARY_CLASSES = 64
 RANKED_DATATYPE = (
     "FP32"  # the datatype of scores in the documents; without other models to test, a refusal of any other is allowed
@@ -64,8 +65,8 @@ class ServerLimits:
     """Finds the limits of one target. Each control request is sent only once.
 
     Attributes:
-        is_spelling_refused: whether the last request was refused for characters that the server accepts if escaped.
-            A parser may limit the characters of strings (RFC 8259, 9), but must accept them escaped and unescaped.
+        is_spelling_refused: whether the last request was refused for characters that the server accepts as Unicode
+            escapes. A parser may limit the characters of strings (RFC 8259, 9), but must accept each in any spelling.
     """
 
     def __init__(self, target: Target) -> None:
@@ -147,17 +148,17 @@ class ServerLimits:
         return f"the target refuses ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
-        """Return whether the server refuses `unusual` for its characters, even if they are escaped in JSON."""
+        """Return whether the server refuses `unusual` for its characters, even if they are Unicode escapes in JSON."""
         if not (_is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
             return False
-        escaped = _escape_non_ascii(unusual)
+        escaped = _write_unicode_escapes(unusual)
         self.is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
         return not self.is_spelling_refused
 
     # --- strings ---
 
     def _find_character_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses the row's unusual characters in a control request, but no harmless ones.
+        """Return a message if the server refuses the row's unusual characters in a control request, but no others.
 
         The strings have no other characters that need escapes in JSON, and as few escapes as possible: inability to
         parse escapes is not a limit.
@@ -256,16 +257,19 @@ def _keep_unusual_characters(tensor: Tensor) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
-def _escape_non_ascii(message: Message) -> Message | None:
-    """Return a request with the non-ASCII characters of its JSON escaped; None if none can be escaped."""
-    head = message.body[: message.json_length]
-    if head.isascii():
-        return None
+def _write_unicode_escapes(message: Message) -> Message | None:
+    r"""Return a request with \uXXXX in its JSON for non-ASCII characters and short escapes; None if it has neither."""
     try:
-        text = head.decode()
+        text = message.body[: message.json_length].decode()
     except UnicodeDecodeError:
         return None
-    return message.with_json("".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text).encode())
+    escaped = OTHER_SPELLING.sub(lambda found: _write_unicode_escape(json.loads(f'"{found[0]}"')), text)
+    return None if escaped == text else message.with_json(escaped.encode())
+
+
+def _write_unicode_escape(character: str) -> str:
+    octets = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{octets[start : start + 4]}" for start in range(0, len(octets), 4))
 
 
 def _is_declined(reply: Reply) -> bool:
