@@ -178,9 +178,17 @@ class ServerLimits:
         return f"the target refuses strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_empty_tensor_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a control request with empty tensors, and accepts other requests."""
+        """Return a message if the server refuses control requests with empty tensors, and accepts other requests.
+
+        It has to refuse empty tensors in both forms: inability to read one form is not a limit.
+        """
         plain = build_control_request(found, self._target, model) if found.is_empty else None
         if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
+            return ""
+        binary = replace(
+            plain, inputs=tuple(replace(one, binary=True) for one in plain.inputs), binary_data_output=True
+        )
+        if self._send_control_request(_encode_request(binary, reply)).succeeded:
             return ""
         takes_others = any(
             self._send_control_request(self._target.message(request)).succeeded

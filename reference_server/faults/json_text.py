@@ -244,6 +244,15 @@ def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: An
     return original(datatype, shape, data)
 
 
+@fault("request.parse_input", breaks="BIN-SAME-AS-JSON-I")
+def empty_json_data_taken_for_no_data(original: Any, model: Any, spec: Any, entry: Object, rest: Any) -> Tensor:
+    """The server refuses an input whose `data` is an empty array, but accepts binary data of 0 bytes."""
+    if entry.get("data") == []:
+        raise InferenceError("the input has no data")
+    found: Tensor = original(model, spec, entry, rest)
+    return found
+
+
 # --- spellings of requests ------------------------------------------------------------------------------------------
 
 
