@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from reference_server import app
@@ -360,6 +361,15 @@ def integers_of_8_bits_are_not_ranked(original: Any, *arguments: Any) -> Any:
 def more_than_100_classes_are_refused(original: Any, *arguments: Any) -> Any:
     """The server refuses more than 100 classes of an output."""
     _refuse(arguments[1] > 100, "the number of classes is")
+    return original(*arguments)
+
+
+@variation(CLASSIFY)
+def infinities_are_not_ranked(original: Any, *arguments: Any) -> Any:
+    """The server refuses to classify an output with an infinity or NaN."""
+    scores = arguments[0].elements
+    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
+        raise InferenceError("a score is not finite")
     return original(*arguments)
 
 
