@@ -6,6 +6,7 @@ extension. A server that refuses both a row's request and its control request re
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -96,13 +97,15 @@ def read_request_content(message: Message, model: Model) -> RequestContent | Non
             return found
         counts = [int(count) for tensor in found.tensors for count in tensor.array.reshape(-1)]
         return replace(found, returned_elements=max(counts, default=0), returns_empty=0 in counts)
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, zlib.error):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, OSError, EOFError, zlib.error):
         return None
 
 
 def _decompress_body(message: Message) -> bytes:
     coding = message.header("Content-Encoding")
-    return zlib.decompress(message.body, 47) if coding in ("gzip", "deflate") else message.body
+    if coding == "gzip":
+        return gzip.decompress(message.body)  # unlike zlib, it reads every member
+    return zlib.decompress(message.body) if coding == "deflate" else message.body
 
 
 def _read_http_request(message: Message, model: Model) -> RequestContent:

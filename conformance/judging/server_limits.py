@@ -6,18 +6,19 @@ request larger than every example in the documents, control requests decide: the
 refuses a control request of the same size and a slightly larger one. The same applies to tensors without elements,
 which no example contains. A server that refuses only one encoding or one size has no such limit, and is judged. The
 documents name no datatype whose outputs must support classification: a server may classify some datatypes and decline
-others.
+others. They describe only classes of vectors and of batches of vectors: a server may decline other outputs.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from zlib import crc32
 
 from conformance.judging.control_request import (
+    MAX_JSON_ELEMENTS,
     RequestContent,
     build_control_request,
     enlarge_content,
@@ -26,6 +27,7 @@ from conformance.judging.control_request import (
     shrink_content,
 )
 from conformance.roles.model import Model
+from conformance.roles.roles import TensorSpec
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.replay import NotRecordedError
@@ -54,7 +56,9 @@ ORDINARY_BATCH = 2
 USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
 USUAL_CHARACTER = re.compile(b"[ -~]")
 USUAL_TEXT = re.compile(b"[ -~]*")
-ORDINARY_CLASSES = 64
+OTHER_SPELLING = re.compile(r'\\["\\/bfnrt]|[^\x00-\x7f]')  # in JSON; each can be a Unicode escape instead
+ORDINARY_CLASSES = 2
+MANY_CLASSES = 64  # without a vector to test, a refusal of more classes is a limit if it also refuses one class more
 RANKED_DATATYPE = (
     "FP32"  # the datatype of scores in the documents; without other models to test, a refusal of any other is allowed
 )
@@ -64,8 +68,8 @@ class ServerLimits:
     """Finds the limits of one target. Each control request is sent only once.
 
     Attributes:
-        is_spelling_refused: whether the last request was refused for characters that the server accepts if escaped.
-            A parser may limit the characters of strings (RFC 8259, 9), but must accept them escaped and unescaped.
+        is_spelling_refused: whether the last request was refused for characters that the server accepts as Unicode
+            escapes. A parser may limit the characters of strings (RFC 8259, 9), but must accept each in any spelling.
     """
 
     def __init__(self, target: Target) -> None:
@@ -90,6 +94,7 @@ class ServerLimits:
                 or self._find_character_limit(found, reply, model)
                 or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
+                or self._find_rank_limit(found, reply, model)
                 or self._find_class_count_limit(found, reply, model)
             )
         except (TargetLostError, NotRecordedError):
@@ -147,10 +152,10 @@ class ServerLimits:
         return f"the target refuses ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
-        """Return whether the server refuses `unusual` for its characters, even if they are escaped in JSON."""
+        """Return whether the server refuses `unusual` for its characters, even if they are Unicode escapes in JSON."""
         if not (_is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
             return False
-        escaped = _escape_non_ascii(unusual)
+        escaped = _write_unicode_escapes(unusual)
         self.is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
         return not self.is_spelling_refused
 
@@ -177,9 +182,17 @@ class ServerLimits:
         return f"the target refuses strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_empty_tensor_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server refuses a control request with empty tensors, and accepts other requests."""
+        """Return a message if the server refuses control requests with empty tensors, and accepts other requests.
+
+        It has to refuse empty tensors in both forms: inability to read one form is not a limit.
+        """
         plain = build_control_request(found, self._target, model) if found.is_empty else None
         if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
+            return ""
+        binary = replace(
+            plain, inputs=tuple(replace(one, binary=True) for one in plain.inputs), binary_data_output=True
+        )
+        if self._send_control_request(_encode_request(binary, reply)).succeeded:
             return ""
         takes_others = any(
             self._send_control_request(self._target.message(request)).succeeded
@@ -192,13 +205,14 @@ class ServerLimits:
     def _find_class_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server returns one class, but refuses the requested number and one class more."""
         count = max(found.class_counts.values(), default=0)
-        plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
+        is_more = ORDINARY_CLASSES < count <= MAX_JSON_ELEMENTS
+        plain = self._build_class_request(found, model, count) if is_more else None
         if plain is None:
             return ""
         one, as_many, more = (
             self._send_control_request(
                 _encode_request(
-                    replace(plain, outputs=tuple(RequestedOutput(n, classification=k) for n in found.class_counts)),
+                    replace(plain, outputs=tuple(replace(each, classification=k) for each in plain.outputs or ())),
                     reply,
                 )
             )
@@ -207,12 +221,24 @@ class ServerLimits:
         is_limit = one.succeeded and _is_declined(as_many) and _is_declined(more)
         return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
 
+    def _build_class_request(self, found: RequestContent, model: Model, count: int) -> InferRequest | None:
+        """Return a control request for classes of a vector that has more than `count` elements.
+
+        A server may refuse more classes than the output of the row has. Without a model of such vectors, return the
+        control request of the row if it asks for many classes, else None.
+        """
+        for spec in _list_classified_outputs(found, model):
+            vectors = self._find_vector_model(spec.datatype)
+            if vectors is not None:
+                return _request_classes(vectors, vectors.role.outputs[0].name, [vectors.tensor([1] * (count + 2))])
+        plain = build_control_request(found, self._target, model) if count > MANY_CLASSES else None
+        return plain and replace(plain, outputs=tuple(map(RequestedOutput, found.class_counts)))
+
     def _find_datatype_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server classifies outputs of other datatypes, but not of the requested datatype."""
-        ours = {model.names.outputs.get(spec.name, spec.name): spec.datatype for spec in model.role.outputs}
-        datatypes = {ours[name] for name in found.class_counts if name in ours}
+        datatypes = {spec.datatype for spec in _list_classified_outputs(found, model)}
         for datatype in sorted(datatypes & DATATYPES.keys()):
-            probe = self._target.model(f"identity_{datatype.lower()}") or model
+            probe = self._find_vector_model(datatype) or model
             if self._test_classification(probe, reply) is not False:
                 continue
             others = list(self._list_models_of_other_datatypes(datatype))
@@ -222,22 +248,56 @@ class ServerLimits:
                 return f"classification of {datatype} is not offered: {escape_text(reply.outcome())}"
         return ""
 
+    def _find_rank_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
+        """Return a message if the server classifies vectors, but not the requested output of more dimensions."""
+        for spec in _list_classified_outputs(found, model):
+            if not _has_items_of_several_dimensions(spec, model):
+                continue
+            vectors = self._find_vector_model(spec.datatype)
+            if self._test_classification(model, reply, spec.name) is False and (
+                vectors is None or self._test_classification(vectors, reply)
+            ):
+                return f"classification of several dimensions is not offered: {escape_text(reply.outcome())}"
+        return ""
+
+    def _find_vector_model(self, datatype: str) -> Model | None:
+        """Return the model that returns a vector of a datatype unchanged; None if the target has no such model."""
+        return self._target.model(f"identity_{datatype.lower()}")
+
     def _list_models_of_other_datatypes(self, datatype: str) -> Iterator[Model]:
         for name in DATATYPES:
-            model = self._target.model(f"identity_{name.lower()}")
+            model = self._find_vector_model(name)
             if name not in (datatype, "BYTES") and model is not None and model.role.is_json_capable:
                 yield model
 
-    def _test_classification(self, model: Model, reply: Reply) -> bool | None:
-        """Return True if the server classifies a model's first output, False if it refuses, and None otherwise."""
-        name = model.role.outputs[0].name
-        send: Form = "json" if model.role.is_json_capable else "binary"
-        plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
-        answer = self._send_control_request(_encode_request(plain, reply))
+    def _test_classification(self, model: Model, reply: Reply, name: str = "") -> bool | None:
+        """Return True if the server classifies an output of a model, False if it refuses, and None otherwise.
+
+        By default, this is the first output.
+        """
+        name = name or model.role.outputs[0].name
+        answer = self._send_control_request(_encode_request(_request_classes(model, name), reply))
         if _is_declined(answer):
             return False
         output = answer.answer.output(name) if answer.succeeded else None
         return True if output is not None and output.datatype == "BYTES" else None
+
+
+def _list_classified_outputs(found: RequestContent, model: Model) -> list[TensorSpec]:
+    names = model.names.outputs
+    return [spec for spec in model.role.outputs if names.get(spec.name, spec.name) in found.class_counts]
+
+
+def _has_items_of_several_dimensions(spec: TensorSpec, model: Model) -> bool:
+    """Return whether an output has more dimensions than a vector or a batch of vectors."""
+    is_batch = model.is_own_oracle and spec.shape[:1] == (-1,)  # perhaps; a role declares the shape of one item
+    return len(spec.shape) > (2 if is_batch else 1)
+
+
+def _request_classes(model: Model, output: str, tensors: Sequence[Tensor] | None = None) -> InferRequest:
+    """Build a request for one class of an output."""
+    send: Form = "json" if model.role.is_json_capable else "binary"
+    return model.request(tensors, send=send, outputs=[RequestedOutput(output, classification=1)])
 
 
 def _encode_request(request: InferRequest, reply: Reply) -> Message:
@@ -256,16 +316,19 @@ def _keep_unusual_characters(tensor: Tensor) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
-def _escape_non_ascii(message: Message) -> Message | None:
-    """Return a request with the non-ASCII characters of its JSON escaped; None if none can be escaped."""
-    head = message.body[: message.json_length]
-    if head.isascii():
-        return None
+def _write_unicode_escapes(message: Message) -> Message | None:
+    r"""Return a request with \uXXXX in its JSON for non-ASCII characters and short escapes; None if it has neither."""
     try:
-        text = head.decode()
+        text = message.body[: message.json_length].decode()
     except UnicodeDecodeError:
         return None
-    return message.with_json("".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text).encode())
+    escaped = OTHER_SPELLING.sub(lambda found: _write_unicode_escape(json.loads(f'"{found[0]}"')), text)
+    return None if escaped == text else message.with_json(escaped.encode())
+
+
+def _write_unicode_escape(character: str) -> str:
+    octets = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{octets[start : start + 4]}" for start in range(0, len(octets), 4))
 
 
 def _is_declined(reply: Reply) -> bool:

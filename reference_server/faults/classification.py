@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.faults.overrides import get_entries, get_parameters
 from reference_server.members import Object
@@ -85,6 +86,15 @@ def classification_on_the_request_counted_from_0(original: Any, model: Model, re
 def one_class_more_than_asked(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """The server returns one class more than requested."""
     return original(tensor, count + 1, batching, labels)
+
+
+@fault("classification.classify", breaks=("CLS-PARAMETER", "OIP-ANSWER"))
+def as_many_classes_as_scores_refused(original: Any, tensor: Tensor, count: int, *rest: Any) -> Tensor:
+    """The server refuses as many classes as the output has scores, if these are more than two."""
+    if count == tensor.elements.size > 2:
+        raise InferenceError(f"there are no {count} classes")
+    found: Tensor = original(tensor, count, *rest)
+    return found
 
 
 @fault("response.encode_output", breaks="CLS-COUNT-ABOVE")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from reference_server import grpc_contents, grpc_response
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.faults.combined_values import copy_row
 from reference_server.tensors import NUMPY, Tensor, make_objects
@@ -138,6 +139,15 @@ def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: 
     return (
         replace(tensor, elements=make_objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
     )
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-RAW")
+def grpc_raw_contents_without_elements_are_an_error(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """The server fails to read raw contents without elements, but reads typed contents without elements."""
+    if 0 in shape:
+        raise InferenceError("the buffer has no bytes")
+    found: Tensor = original(datatype, shape, data)
+    return found
 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"))

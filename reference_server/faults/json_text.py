@@ -212,6 +212,22 @@ def string_that_ends_in_a_backslash_refused(original: Any, data: Any) -> Any:
     return original(data)
 
 
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def escapes_of_backspace_and_form_feed_refused(original: Any, data: Any) -> Any:
+    r"""The server does not know the escapes \b and \f in JSON strings, and refuses them."""
+    if re.search(rb"(?<!\\)(?:\\\\)*\\[bf]", bytes(data)):
+        raise InferenceError("a string of the JSON has an unknown escape")
+    return original(data)
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def ids_with_an_escaped_quote_refused(original: Any, data: Any) -> Any:
+    r"""The server refuses an id that is written with the escape \", but accepts \u0022."""
+    if re.search(rb'"id"\s*:\s*"[^"]*\\"', bytes(data)):
+        raise InferenceError("the id has no end")
+    return original(data)
+
+
 @fault("tensors.encode_json", breaks="OIP-DATA")
 def element_without_dimensions_outside_of_an_array(original: Any, tensor: Tensor) -> Any:
     """The server writes `data` of a tensor with shape [] as a bare element instead of an array."""
@@ -226,6 +242,15 @@ def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: An
     while isinstance(first, list):
         first = first[0]
     return original(datatype, shape, data)
+
+
+@fault("request.parse_input", breaks="BIN-SAME-AS-JSON-I")
+def empty_json_data_taken_for_no_data(original: Any, model: Any, spec: Any, entry: Object, rest: Any) -> Tensor:
+    """The server refuses an input whose `data` is an empty array, but accepts binary data of 0 bytes."""
+    if entry.get("data") == []:
+        raise InferenceError("the input has no data")
+    found: Tensor = original(model, spec, entry, rest)
+    return found
 
 
 # --- spellings of requests ------------------------------------------------------------------------------------------

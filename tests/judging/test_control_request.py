@@ -52,11 +52,14 @@ AS_JSON = model("identity_int32").request([NUMBERS.inputs[0].tensor], send="json
     [
         NUMBERS.message(),
         NUMBERS.message().with_header("Content-Encoding", "gzip").with_body(compress_gzip(NUMBERS.message().body)),
+        NUMBERS.message()
+        .with_header("Content-Encoding", "gzip")
+        .with_body(compress_gzip(NUMBERS.message().body[:9]) + compress_gzip(NUMBERS.message().body[9:])),
         make_infer_message(NUMBERS),
         make_infer_message(AS_JSON),
         AS_JSON.message(),
     ],
-    ids=["binary", "gzip", "raw contents", "typed contents", "json"],
+    ids=["binary", "gzip", "gzip in two members", "raw contents", "typed contents", "json"],
 )
 def test_the_twin_is_as_large(message: Message) -> None:
     asking = found(message, "identity_int32")

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_unsorted
-from conformance.discovery.deployed_model import is_classifiable
+from conformance.discovery.deployed_model import has_json_values, is_classifiable
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text, format_shape
@@ -217,7 +218,7 @@ class ClassifiedAnswer:
 
         Raises:
             NotApplicable: there are no elements to classify, or the server refuses and may do so, because each element
-                may be the only class of a batch item.
+                may be the only class of a batch item, or because no document says how an infinite score is written.
         """
         name = name or find_scored_output(model)
         if tensors is None:
@@ -230,6 +231,8 @@ class ClassifiedAnswer:
         reply = ask(target, model, tensors, RequestedOutput(name, classification=count), send=send)
         if reply.is_refusal and count > 1 and len(right.shape) == 1 and model.may_batch(right):
             raise NotApplicableError(f"each element of {name} may be a batch item with one class")
+        if not has_json_values(right.array) and is_refused(target, model, reply):
+            raise NotApplicableError(f"the target does not classify infinities: {escape_text(reply.outcome())}")
         return cls(target, model, tuple(tensors), send, name, count, reply, right)
 
     @property

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from reference_server import app
@@ -363,6 +364,31 @@ def more_than_100_classes_are_refused(original: Any, *arguments: Any) -> Any:
     return original(*arguments)
 
 
+@variation(CLASSIFY)
+def more_than_2_classes_are_refused(original: Any, *arguments: Any) -> Any:
+    """The server refuses more than two classes of an output, the largest number in the documents."""
+    _refuse(arguments[1] > 2, "the number of classes is")
+    return original(*arguments)
+
+
+@variation(CLASSIFY)
+def outputs_of_several_dimensions_are_not_ranked(original: Any, *arguments: Any) -> Any:
+    """The server classifies vectors and batches of vectors, and refuses outputs of more dimensions."""
+    tensor, _, batching, *_ = arguments
+    if len(tensor.shape) > (2 if batching else 1):
+        raise InferenceError(f"an output of shape {tensor.shape} is not ranked")
+    return original(*arguments)
+
+
+@variation(CLASSIFY)
+def infinities_are_not_ranked(original: Any, *arguments: Any) -> Any:
+    """The server refuses to classify an output with an infinity or NaN."""
+    scores = arguments[0].elements
+    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
+        raise InferenceError("a score is not finite")
+    return original(*arguments)
+
+
 # --- gRPC -------------------------------------------------------------------------------------------------------------
 
 
@@ -431,4 +457,20 @@ def grpc_floats_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: A
 def grpc_more_than_100_classes_are_refused(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
     """The server refuses more than 100 classes of an output."""
     _refuse((wish.classes or 0) > 100, "the number of classes is")
+    return original(model, wish, tensor)
+
+
+@variation("grpc_response.classify_output")
+def grpc_more_than_2_classes_are_refused(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
+    """The server refuses more than two classes of an output, the largest number in the documents."""
+    _refuse((wish.classes or 0) > 2, "the number of classes is")
+    return original(model, wish, tensor)
+
+
+@variation("grpc_response.classify_output")
+def grpc_finite_vectors_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
+    """The server refuses to classify an output of several dimensions, and one with an infinity or NaN."""
+    is_finite = tensor.elements.dtype.kind != "f" or np.isfinite(tensor.elements).all()
+    if wish.classes is not None and (len(tensor.shape) > 1 + model.batching or not is_finite):
+        raise InferenceError("the output is not ranked")
     return original(model, wish, tensor)
