@@ -84,7 +84,7 @@ def find_missing_model_reply(target: Target, role: str) -> Reply | None:
 
 def is_served(target: Target, model: Model, metadata: Reply) -> bool:
     """Whether the server answered the metadata request of a model, or else answers a plain request to it."""
-    return metadata.succeeded or (model.role.is_json_capable and send_plain_request(target, model).succeeded)
+    return metadata.succeeded or send_plain_request(target, model).succeeded
 
 
 def request_model_metadata(target: Target, model: Model) -> Reply:
@@ -98,7 +98,10 @@ def request_model_metadata(target: Target, model: Model) -> Reply:
 
 
 def send_plain_request(target: Target, model: Model) -> Reply:
-    """Send a plain request with sample values to the model of a role: see `send_request`."""
+    """Send a plain request with sample values to the model of a role: see `send_request`.
+
+    Tensors that JSON cannot represent are binary data, even before it is known whether the target accepts these.
+    """
     return send_request(target, model.request(send=model.plain_input_form, want=model.plain_output_form))
 
 

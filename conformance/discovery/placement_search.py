@@ -84,11 +84,18 @@ def find_placements(target: Target, names: Iterable[str]) -> dict[str, Placement
     signatures = {name: signature for name, signature in described.items() if signature is not None}
     found: dict[str, Placement] = {}
     for name, role in load_roles().items():
-        has_own = name in signatures and not is_other_model(target, Model(role, name), signatures[name])
+        has_own = name in described and _has_role_of_its_name(target, Model(role, name), described[name])
         placement = Placement(name) if has_own else _find_placement(target, role, signatures)
         if placement is not None:
             found[name] = placement
     return found
+
+
+def _has_role_of_its_name(target: Target, model: Model, signature: Signature | None) -> bool:
+    """Whether a model fills the role that has its name; without readable metadata it has to answer a plain request."""
+    if signature is None:
+        return offered_extensions.send_plain_request(target, model).succeeded
+    return not is_other_model(target, model, signature)
 
 
 def is_other_model(target: Target, model: Model, signature: Signature) -> bool:

@@ -27,7 +27,9 @@ class JsonServer(JsonOnly):
     def do_POST(self) -> None:  # noqa: N802
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         length = self.headers.get(INFERENCE_HEADER)
-        if length == "0":
+        if "/identity_int32/" not in self.path:
+            self._answer(404, {"error": "unknown"})
+        elif length == "0":
             self.raw(body)
         elif length is not None:
             self.binary(json.loads(body[: int(length)]), body[int(length) :])
@@ -254,3 +256,24 @@ def test_a_role_that_the_user_places_is_judged_on_that_model() -> None:
     target = serve(describing(OWN_TENSORS, 400))
     with target as url, Session(Target(Settings(url, timeout=5)), placements=placements) as session:
         assert (session.discover().roles, session.survey.other_models) == ({"identity_int32": "identity_int32"}, {})
+
+
+# --- models without metadata ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [404, 500])
+@pytest.mark.parametrize("served", [{"identity_fp16"}, {"identity_fp16", "identity_int32"}, set[str]()])
+def test_a_model_without_metadata_that_answers_a_plain_request_fills_its_role(status: int, served: set[str]) -> None:
+    class Undescribed(JsonOnly):
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(200 if self.path == "/v2" else status, {"name": "undescribed"})
+
+        def do_POST(self) -> None:  # noqa: N802
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            name, binary = self.path.split("/")[3], self.headers.get(INFERENCE_HEADER)
+            takes = name in served and (binary not in {None, "0"}) == (name == "identity_fp16")
+            self._answer(200 if takes and body else 404, {"outputs": []})
+
+    found = survey_of(Undescribed)
+    assert set(found.roles) == served
+    assert found.broken == []
