@@ -20,11 +20,14 @@ from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import Role, TensorSpec
 from conformance.roles.roles import load as load_roles
+from conformance.spec.text import join_some
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.grpc_answer import parse_message
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, Names, RequestedOutput
+
+MAX_LISTED_INPUTS = 8  # of a model in a note
 
 # Requests with which servers list their models; no document defines one.
 INDEX_REQUESTS = (
@@ -47,7 +50,8 @@ class Signature:
 
     def describe_inputs(self) -> str:
         """Return the inputs in a few words, unescaped."""
-        return ", ".join(f"{spec.name} {spec.datatype} {list(spec.shape)}" for spec in self.inputs)
+        inputs = [f"{spec.name} {spec.datatype} {list(spec.shape)}" for spec in self.inputs]
+        return join_some(inputs, MAX_LISTED_INPUTS)
 
 
 def list_models(target: Target) -> list[str]:
