@@ -84,7 +84,7 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
     health = ", ".join(f"{'' if target.get(path).succeeded else 'not '}{word}" for word, path in HEALTH.items())
     names = placement_search.list_models(target)
     _, nothing = discover_subjects(session)
-    filled = len(session.survey.roles)
+    filled, other_models = len(session.survey.roles), session.survey.describe_other_models()
     if named or (names and not filled):
         _, nothing = discover_subjects(session, Subjects(named or (ALL_MODELS,), with_roles=False), lenient=True)
     found = session.survey
@@ -100,6 +100,7 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
         f"{'models':20}{escape_text(f'{len(names)} listed: {list_first_names(names)}', 300) if names else NO_LIST}",
         *(_format_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
+        *(f"{'':20}{line}" for line in other_models),
         *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
         *_list_next_commands(options, found, is_stuck=nothing is not None),
     ]

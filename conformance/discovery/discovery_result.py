@@ -37,6 +37,7 @@ class DiscoveryResult:
         offered: offered extension -> evidence ("listed", "works", or "asked for" by the user).
         refusals: extension that is not offered -> the answer to its probe; empty if no model could be probed.
         roles: role -> name of the model that fills the role.
+        other_models: role without a model -> the inputs of a model that has the role's name, but is another model.
         models: name -> a deployed model, as `DeployedModel.to_dict` returns it.
         silence: a short description of the answer to the request for server metadata, if the answer contains no
             metadata; else empty.
@@ -51,6 +52,7 @@ class DiscoveryResult:
     offered: dict[str, str] = field(default_factory=dict)
     refusals: dict[str, str] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
+    other_models: dict[str, str] = field(default_factory=dict)
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
     silence: str = ""
     coding: str = ""
@@ -68,6 +70,18 @@ class DiscoveryResult:
     def explain_absence(self, extension: str) -> str:
         """Return the answer that refused the probe of an extension, or the reason why there was no probe."""
         return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_MODELS_TO_PROBE[extension]}"
+
+    def explain_missing_role(self, role: str) -> str:
+        """Return a text: the role has no model; and if another model has its name, what that model is."""
+        missing = f"no model for the role {role}"
+        return f"{missing}: {self._describe_other_model(role)}" if role in self.other_models else missing
+
+    def describe_other_models(self) -> list[str]:
+        """Return a line for each model that has the name of a role, but does not fill it."""
+        return list(map(self._describe_other_model, self.other_models))
+
+    def _describe_other_model(self, role: str) -> str:
+        return f"{role} is another model: its inputs are {escape_text(self.other_models[role], 160) or 'none'}"
 
     def merge(self, of_models: DiscoveryResult) -> DiscoveryResult:
         """Merge this result, of role discovery, with the result of model discovery.
@@ -89,6 +103,7 @@ class DiscoveryResult:
             listed=[hide(entry, secrets) for entry in self.listed],
             listed_grpc=[hide(entry, secrets) for entry in self.listed_grpc],
             refusals={extension: hide(text, secrets) for extension, text in self.refusals.items()},
+            other_models={role: hide(inputs, secrets) for role, inputs in self.other_models.items()},
             silence=hide(self.silence, secrets),
             coding=hide(self.coding, secrets),
         )

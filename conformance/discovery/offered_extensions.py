@@ -73,21 +73,36 @@ def read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
 def find_missing_model_reply(target: Target, role: str) -> Reply | None:
     """Return the reply to a metadata request that shows that the model of a role is missing; None if the model exists.
 
-    A model is missing if the server answers neither a metadata request nor a plain request. Both are sent over HTTP if
-    HTTP is judged, because a model may be served only over HTTP.
+    A model is missing if the server answers neither a metadata request nor a plain request.
     """
     model = target.model(role)
     if model is None:
         return None
+    metadata = request_model_metadata(target, model)
+    return None if is_served(target, model, metadata) else metadata
+
+
+def is_served(target: Target, model: Model, metadata: Reply) -> bool:
+    """Whether the server answered the metadata request of a model, or else answers a plain request to it."""
+    return metadata.succeeded or send_plain_request(target, model).succeeded
+
+
+def request_model_metadata(target: Target, model: Model) -> Reply:
+    """Request the metadata of a model over HTTP, or over gRPC if only gRPC is judged.
+
+    A model may be served only over HTTP, so this decides whether it exists.
+    """
     if HTTP in target.settings.transports:
-        metadata = target.get(model.path)
-    else:
-        metadata = target.send(make_grpc_call("ModelMetadata", name=model.name, version=model.version))
-    if metadata.succeeded or (
-        model.role.is_json_capable and send_request(target, model.request(send="json")).succeeded
-    ):
-        return None
-    return metadata
+        return target.get(model.path)
+    return target.send(make_grpc_call("ModelMetadata", name=model.name, version=model.version))
+
+
+def send_plain_request(target: Target, model: Model) -> Reply:
+    """Send a plain request with sample values to the model of a role: see `send_request`.
+
+    Tensors that JSON cannot represent are binary data, even before it is known whether the target accepts these.
+    """
+    return send_request(target, model.request(send=model.plain_input_form, want=model.plain_output_form))
 
 
 def send_request(target: Target, request: InferRequest) -> Reply:

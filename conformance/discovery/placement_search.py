@@ -1,8 +1,9 @@
 """Finds the deployed models that fill roles, by the metadata of each model and an inference.
 
-A model with the name of a role fills that role, whether its answers are correct or not. Any other model fills a role if
-its metadata list the datatypes and shapes of the role, under any tensor names, and its answer to a request with sample
-values is correct. For classification roles, the labels must match as well.
+A model with the name of a role fills that role, whether its answers are correct or not, unless it is evidently another
+model (`is_other_model`). Any other model fills a role if its metadata list the datatypes and shapes of the role, under
+any tensor names, and its answer to a request with sample values is correct. For classification roles, the labels must
+match as well.
 """
 
 from __future__ import annotations
@@ -12,15 +13,21 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from conformance.discovery import offered_extensions
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import Role, TensorSpec
 from conformance.roles.roles import load as load_roles
+from conformance.spec.text import join_some
+from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.grpc_answer import parse_message
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, Names, RequestedOutput
+
+MAX_LISTED_INPUTS = 8  # of a model in a note
 
 # Requests with which servers list their models; no document defines one.
 INDEX_REQUESTS = (
@@ -35,6 +42,16 @@ class Signature:
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all inputs and outputs."""
+        return {spec.name for spec in (*self.inputs, *self.outputs)}
+
+    def describe_inputs(self) -> str:
+        """Return the inputs in a few words, unescaped."""
+        inputs = [f"{spec.name} {spec.datatype} {list(spec.shape)}" for spec in self.inputs]
+        return join_some(inputs, MAX_LISTED_INPUTS)
 
 
 def list_models(target: Target) -> list[str]:
@@ -71,19 +88,55 @@ def find_placements(target: Target, names: Iterable[str]) -> dict[str, Placement
     signatures = {name: signature for name, signature in described.items() if signature is not None}
     found: dict[str, Placement] = {}
     for name, role in load_roles().items():
-        placement = Placement(name) if name in signatures else _find_placement(target, role, signatures)
+        has_own = name in described and _has_role_of_its_name(target, Model(role, name), described[name])
+        placement = Placement(name) if has_own else _find_placement(target, role, signatures)
         if placement is not None:
             found[name] = placement
     return found
 
 
+def _has_role_of_its_name(target: Target, model: Model, signature: Signature | None) -> bool:
+    """Whether a model fills the role that has its name; without readable metadata it has to answer a plain request."""
+    if signature is None:
+        return offered_extensions.send_plain_request(target, model).succeeded
+    return not is_other_model(target, model, signature)
+
+
+def is_other_model(target: Target, model: Model, signature: Signature) -> bool:
+    """Whether a model that has the name of a role is evidently another model, because no document reserves that name.
+
+    None of its tensors has a name of the role, and it refuses the plain request of the role. If it answers that
+    request, its metadata are wrong, which checks report.
+    """
+    own = Signature(model.role.inputs, model.role.outputs).names
+    if not signature.names or own & signature.names:
+        return False
+    return offered_extensions.send_plain_request(target, model).is_refusal
+
+
 def _request_signature(target: Target, name: str) -> Signature | None:
-    reply = target.get(Model(next(iter(load_roles().values())), name).path)
-    document, _ = parse_json(reply.body)
-    if not reply.succeeded or not isinstance(document, dict):
+    return parse_signature(target.get(Model(next(iter(load_roles().values())), name).path))
+
+
+def parse_signature(metadata: Reply) -> Signature | None:
+    """Parse the inputs and outputs in the metadata of a model, over HTTP or gRPC; None if they are not readable."""
+    if not metadata.succeeded:
         return None
-    inputs, outputs = (_parse_specs(document.get(member)) for member in ("inputs", "outputs"))
+    inputs, outputs = map(_parse_specs, _read_tensors(metadata))
     return None if inputs is None or outputs is None else Signature(inputs, outputs)
+
+
+def _read_tensors(metadata: Reply) -> tuple[Any, Any]:
+    """Return the unchecked lists of inputs and outputs in the metadata of a model."""
+    if metadata.is_over_grpc:
+        message = parse_message(metadata.body, "ModelMetadata")
+        return (None, None) if message is None else (_list_tensors(message.inputs), _list_tensors(message.outputs))
+    document, _ = parse_json(metadata.body)
+    return (document.get("inputs"), document.get("outputs")) if isinstance(document, dict) else (None, None)
+
+
+def _list_tensors(tensors: Any) -> list[dict[str, Any]]:
+    return [{"name": each.name, "datatype": each.datatype, "shape": each.shape} for each in tensors]
 
 
 def _parse_specs(entries: Any) -> tuple[TensorSpec, ...] | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.discovery import offered_extensions
+from conformance.discovery import offered_extensions, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
+from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
@@ -41,7 +42,10 @@ def discover_roles(
         offered_extensions.read_http_metadata(target, result)
     if GRPC in transports:
         offered_extensions.read_grpc_metadata(target, result)
-    result.roles = _find_roles(target, progress) if placements is None else _place_roles(target, placements, progress)
+    if placements is None:
+        _find_roles(target, result, progress)
+    else:
+        result.roles = _place_roles(target, placements, progress)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it reports a missing model
     for extension in OVER_HTTP if HTTP in transports else ():
         probes = offered_extensions.PROBES[extension](target)
@@ -53,16 +57,22 @@ def discover_roles(
     return result
 
 
-def _find_roles(target: Target, progress: Progress) -> dict[str, str]:
-    """Find the roles for which the target has a model of the same name; return role -> model name."""
+def _find_roles(target: Target, result: DiscoveryResult, progress: Progress) -> None:
+    """Find the roles for which the target has a model of the same name; store them in the target and the result.
+
+    A model that only has the name of a role does not fill it; it is stored in `other_models`.
+    """
     every = load_roles()
-    target.roles, found = {role: role for role in every}, {}
-    for number, role in enumerate(every, 1):
+    for number, (name, role) in enumerate(every.items(), 1):
         progress(f"looking for models: {number}/{len(every)}")
-        if offered_extensions.find_missing_model_reply(target, role) is None:
-            found[role] = role
-    target.roles = found
-    return target.roles
+        model = Model(role, name)
+        metadata = offered_extensions.request_model_metadata(target, model)
+        signature = placement_search.parse_signature(metadata)
+        if signature is not None and placement_search.is_other_model(target, model, signature):
+            result.other_models[name] = signature.describe_inputs()
+        elif offered_extensions.is_served(target, model, metadata):
+            result.roles[name] = name
+    target.roles = result.roles
 
 
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:

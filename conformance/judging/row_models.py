@@ -62,7 +62,7 @@ class RowModels:
         if role is None:
             return None
         if role not in self.survey.roles:
-            return conclude_not_applicable(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
+            return conclude_not_applicable(ReasonKind.NO_MODEL, self.survey.explain_missing_role(role), role)
         if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
             return None
         message = f"binary_tensor_data is not offered, and the tensors of {role} cannot be sent as JSON"

@@ -53,11 +53,18 @@ def format_header(
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is {survey.describe_absence(name)}" for name in survey.refusals],
-        *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
+        *_format_roles(survey),
         *deployed_models.format_header(survey),
         f"profile     {profile}{_format_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
+
+
+def _format_roles(survey: DiscoveryResult) -> Iterator[str]:
+    """Yield the number of filled roles, and a line for each model that has the name of a role but is another model."""
+    if survey.roles or survey.other_models:
+        yield f"roles       {len(survey.roles)} of {len(roles.load())} filled"
+        yield from (f"{'':12}{line}" for line in survey.describe_other_models())
 
 
 def _format_seed(profile: str, seed: int | None) -> str:

@@ -53,6 +53,14 @@ def versions_in_metadata_written_over(original: Any, model: Model) -> Described:
     return original(model) | {"versions": ["9"]}
 
 
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA", surveyed=True)
+def metadata_of_models_without_a_json_form_fail(original: Any, model: Model) -> Described:
+    """The server fails on requests for the metadata of models with FP16 or BF16 tensors, which a table lacks."""
+    if {spec.datatype for spec in (*model.inputs, *model.outputs)} & {"FP16", "BF16"}:
+        raise KeyError("FP16")
+    return original(model)
+
+
 # --- discovery --------------------------------------------------------------------------------------------------------
 
 _called_names: set[str] = set()

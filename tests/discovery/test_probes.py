@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.placement_search import find_placements
 from conformance.judging.session import Session
+from conformance.roles.placement import Placement
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER
@@ -25,7 +27,9 @@ class JsonServer(JsonOnly):
     def do_POST(self) -> None:  # noqa: N802
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         length = self.headers.get(INFERENCE_HEADER)
-        if length == "0":
+        if "/identity_int32/" not in self.path:
+            self._answer(404, {"error": "unknown"})
+        elif length == "0":
             self.raw(body)
         elif length is not None:
             self.binary(json.loads(body[: int(length)]), body[int(length) :])
@@ -195,3 +199,81 @@ def test_what_no_model_can_be_asked_for_is_not_called_absent() -> None:
 def test_a_parameter_that_is_ignored_is_told_from_a_refusal() -> None:
     assert survey_of(JsonServer).refusals["classification"] == "the server ignores its parameters"
     assert survey_of(RefusesOptions).refusals["classification"].startswith("HTTP 422")
+
+
+# --- models with the name of a role -----------------------------------------------------------------------------------
+
+OWN_TENSORS = {"inputs": [{"name": "features", "datatype": "FP32", "shape": [-1]}], "outputs": []}
+NOTE = "identity_int32 is another model: its inputs are features FP32 [-1]"
+
+
+def describing(tensors: Document, status: int) -> type[JsonOnly]:
+    """Return a server whose model identity_int32 has these metadata, and answers inference with this status."""
+
+    class Described(JsonOnly):
+        def do_GET(self) -> None:  # noqa: N802
+            if self.path == "/v2/models/identity_int32":
+                self._answer(200, {"name": "identity_int32", **tensors})
+            else:
+                self._answer(404, {"error": "unknown"})
+
+        def do_POST(self) -> None:  # noqa: N802
+            if status == 200 and "/identity_int32/" in self.path:
+                super().do_POST()
+                return
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self._answer(status if status >= 400 else 404, {"error": "unknown"})
+
+    return Described
+
+
+@pytest.mark.parametrize(
+    ("tensors", "status", "notes"),
+    [
+        (OWN_TENSORS, 400, [NOTE]),
+        (OWN_TENSORS, 500, [NOTE]),
+        # its metadata are wrong: it answers the plain request of the role
+        (OWN_TENSORS, 200, []),
+        # its metadata are those of the role, or say nothing about tensors
+        ({**OWN_TENSORS, "outputs": [{"name": "OUTPUT", "datatype": "INT32", "shape": [-1]}]}, 400, []),
+        ({"inputs": [], "outputs": []}, 400, []),
+        ({"inputs": [{"name": "features"}], "outputs": []}, 400, []),
+    ],
+)
+def test_a_model_with_other_tensors_that_refuses_the_role_is_another_model(
+    tensors: Document, status: int, notes: list[str]
+) -> None:
+    handler = describing(tensors, status)
+    found = survey_of(handler)
+    assert found.describe_other_models() == notes
+    assert set(found.roles) == (set() if notes else {"identity_int32"})
+    with serve(handler) as url, Session(Target(Settings(url, timeout=5))) as session:
+        assert set(find_placements(session.target, ["identity_int32"])) <= set(found.roles)
+
+
+def test_a_role_that_the_user_places_is_judged_on_that_model() -> None:
+    placements = {"identity_int32": Placement("identity_int32")}
+    target = serve(describing(OWN_TENSORS, 400))
+    with target as url, Session(Target(Settings(url, timeout=5)), placements=placements) as session:
+        assert (session.discover().roles, session.survey.other_models) == ({"identity_int32": "identity_int32"}, {})
+
+
+# --- models without metadata ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [404, 500])
+@pytest.mark.parametrize("served", [{"identity_fp16"}, {"identity_fp16", "identity_int32"}, set[str]()])
+def test_a_model_without_metadata_that_answers_a_plain_request_fills_its_role(status: int, served: set[str]) -> None:
+    class Undescribed(JsonOnly):
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(200 if self.path == "/v2" else status, {"name": "undescribed"})
+
+        def do_POST(self) -> None:  # noqa: N802
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            name, binary = self.path.split("/")[3], self.headers.get(INFERENCE_HEADER)
+            takes = name in served and (binary not in {None, "0"}) == (name == "identity_fp16")
+            self._answer(200 if takes and body else 404, {"outputs": []})
+
+    found = survey_of(Undescribed)
+    assert set(found.roles) == served
+    assert found.broken == []

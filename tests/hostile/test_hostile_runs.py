@@ -152,7 +152,7 @@ def test_an_endless_flood_ends_the_run(server: str, tmp_path: Path) -> None:
 def test_what_is_nasty_stays_harmless_wherever_it_is_shown(server: str, tmp_path: Path) -> None:
     wanted = ("--conformance-report=r.html", "--conformance-report=r.md", "--junitxml=j.xml")
     found = ended(
-        server, tmp_path, gives_nasty_errors, match_from(110), "-k", "request-follows-its-json", "-vv", *wanted
+        server, tmp_path, gives_nasty_errors, match_from(118), "-k", "request-follows-its-json", "-vv", *wanted
     )
     assert found.failed()
     names = ("r.html", "r.md", "j.xml", "report.json")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
 from reference_server.faults import fault as variation
+from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput
-from reference_server.tensors import Tensor
+from reference_server.tensors import Tensor, TensorSpec
 
 Answer = dict[str, Any]
 
@@ -128,6 +130,14 @@ def empty_parameters(original: Any, answer: Answer) -> bytes:
 def model_metadata_with_little(original: Any, model: Any) -> dict[str, Any]:
     """The model metadata have no `versions`, and an empty `platform`."""
     return {name: value for name, value in original(model).items() if name != "versions"} | {"platform": ""}
+
+
+@variation("app.Service.find_model", surveyed=True)
+def scores_is_a_model_of_the_vendor(original: Any, service: Any, http: Any) -> Model:
+    """The server has another model with the name of a role, under other tensor names."""
+    found: Model = original(service, http)
+    inputs, outputs = (TensorSpec("features", "FP32", (-1,)),), (TensorSpec("risk", "FP32", (-1,)),)
+    return replace(found, inputs=inputs, outputs=outputs) if found.name == "scores" else found
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
