@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -131,6 +132,16 @@ def model_metadata_with_little(original: Any, model: Any) -> dict[str, Any]:
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
+
+
+@variation("app.Service.model_metadata")
+async def metadata_name_the_version_of_their_path(original: Any, service: Any, http: Any) -> Response:
+    """The model metadata at the path of a version name model and version, as `name:version`."""
+    answer: Response = await original(service, http)
+    if version := http.path_params.get("version"):
+        document = json.loads(bytes(answer.body))
+        return JSONResponse({**document, "name": f"{document['name']}:{version}"})
+    return answer
 
 
 @variation("app.Service.live", "app.Service.model_ready")
