@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from reference_server import grpc_contents
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.faults.combined_values import copy_row
 from reference_server.tensors import NUMPY, Tensor, make_objects
@@ -275,6 +276,26 @@ def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, 
         if 0 in entry.shape:
             entry.shape[:] = [0]
     return response
+
+
+@fault("grpc_request.parse_input", breaks="GRPC-RAW")
+def grpc_raw_batches_over_2_refused(original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None) -> Tensor:
+    """The server refuses raw contents of a batch of more than two items, and answers the same batch as typed contents."""
+    if raw is not None and model.batching and entry.shape[:1] > [2]:
+        raise InferenceError("the batch is too large")
+    tensor: Tensor = original(model, spec, entry, raw)
+    return tensor
+
+
+@fault("grpc_request.parse_input", breaks="GRPC-TYPED")
+def grpc_typed_batches_over_2_refused(
+    original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None
+) -> Tensor:
+    """The server refuses typed contents of a batch of more than two items, and answers the same batch as raw contents."""
+    if raw is None and model.batching and entry.shape[:1] > [2]:
+        raise InferenceError("the batch is too large")
+    tensor: Tensor = original(model, spec, entry, raw)
+    return tensor
 
 
 @fault("grpc_request.parse_inputs", breaks=("GRPC-RAW", "GRPC-TYPED"))

@@ -187,7 +187,10 @@ def typed_tensors_come_back(
 
 
 def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
-    """Expect the correct outputs for tensors; a server may refuse empty tensors and batches of more than two items."""
+    """Expect the correct outputs for tensors; a server may refuse empty tensors and batches of more than two items.
+
+    A server that refuses such a batch in one form of contents only has no limit for batches, and is judged.
+    """
     try:
         reply = expect_return_over_grpc(target, model, tensors, send)
     except UnmetError as unmet:
@@ -199,6 +202,7 @@ def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence
             and tensors[0].shape[0] > 2
             and is_refused
             and target.infer(model.request(send=send)).succeeded
+            and not target.infer(model.request(tensors, send="json" if send == "binary" else "binary")).succeeded
         ):
             raise NotApplicableError(f"a batch of {tensors[0].shape[0]} is refused, a batch of 2 is not") from None
         raise
