@@ -280,7 +280,7 @@ def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, 
 
 @fault("grpc_request.parse_input", breaks="GRPC-RAW")
 def grpc_raw_batches_over_2_refused(original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None) -> Tensor:
-    """The server refuses raw contents of a batch of more than two items, and answers the same batch as typed contents."""
+    """The server refuses batches of more than two items in raw contents, but not in typed contents."""
     if raw is not None and model.batching and entry.shape[:1] > [2]:
         raise InferenceError("the batch is too large")
     tensor: Tensor = original(model, spec, entry, raw)
@@ -291,7 +291,7 @@ def grpc_raw_batches_over_2_refused(original: Any, model: Any, spec: Any, entry:
 def grpc_typed_batches_over_2_refused(
     original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None
 ) -> Tensor:
-    """The server refuses typed contents of a batch of more than two items, and answers the same batch as raw contents."""
+    """The server refuses batches of more than two items in typed contents, but not in raw contents."""
     if raw is None and model.batching and entry.shape[:1] > [2]:
         raise InferenceError("the batch is too large")
     tensor: Tensor = original(model, spec, entry, raw)
