@@ -25,7 +25,7 @@ from conformance.wire.json_text import parse_json
 from conformance.wire.request import INFERENCE_HEADER, InferRequest, Input, Message
 from conformance.wire.tensor import Tensor, decode
 
-MAX_ELEMENTS = 1 << 22  # in a control request; a request that claims more is malformed
+MAX_ELEMENTS = 1 << 23  # in a control request; a request that claims more is malformed
 HARMLESS_VALUES = {1: 1, 2: 11, 4: 1001, 8: 10_000_001}  # by element size in bytes
 MAX_JSON_ELEMENTS = 1 << 15  # in JSON
 VALUE_DEPENDENT = ("emit", "table")  # computations of models that need the original values

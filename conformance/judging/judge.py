@@ -289,7 +289,7 @@ class Judge(RowJudge):
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
             return None
         model, named = self.models.build_model(check, row), unmet.requirement or check.requirements(row)[0]
-        if reading := self._raw_interpretation.find_exemption(unmet.reply, named, model):
+        if reading := self._raw_interpretation.find_exemption(unmet, named, model):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
         limit = self._limits.find_limit(unmet.reply, model)
         return conclude_not_applicable(ReasonKind.TOO_LARGE, limit) if limit else None

@@ -1,8 +1,8 @@
 """Finds how a target encodes raw contents over gRPC where the protocol leaves the encoding open.
 
 The suite tests the encoding only if the failure of a row may depend on it. A separate check gives advice about
-big-endian raw contents; other checks then do not judge the values of the answer. Length prefixes of BYTES elements are
-advice as well, but a server that uses the prefixes must return every element intact.
+big-endian raw contents; other checks then do not judge classes and the values of tensors. Length prefixes of BYTES
+elements are advice as well, but a server that uses the prefixes must return every element intact.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from dataclasses import replace
 from conformance.discovery.control_oracle import as_tensor
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.raw_contents import has_length_prefixes, is_big_endian
+from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
-from conformance.transport.exchange import Reply
+from conformance.spec import ledger
+from conformance.spec.extensions import CLASSES_OVER_GRPC
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
@@ -31,9 +33,9 @@ class RawInterpretation:
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def find_exemption(self, reply: Reply, requirement: str | None, model: Model | None) -> str:
-        """Return the reason why the values of a gRPC answer cannot be judged; empty if the values are judged."""
-        if not reply.is_over_grpc or not reply.succeeded or requirement == ORDER:
+    def find_exemption(self, unmet: UnmetError, requirement: str, model: Model | None) -> str:
+        """Return the reason why the values of a gRPC answer cannot be judged; empty if the failure is judged."""
+        if requirement == ORDER or not _may_depend_on_byte_order(unmet, requirement):
             return ""
         is_turned = self._test_encoding_once(
             "big-endian", "cast_int32_fp32", is_big_endian
@@ -86,6 +88,17 @@ class RawInterpretation:
             return self._target.probe_once(f"raw contents {name}", lambda: test(GrpcTarget(self._target), model))
         except (TargetLostError, NotRecordedError):
             return False  # no answer: the failure stands
+
+
+def _may_depend_on_byte_order(unmet: UnmetError, requirement: str) -> bool:
+    """Whether a gRPC answer has other classes than expected, or other values in a tensor that is right otherwise."""
+    wanted, reply = unmet.tensor, unmet.reply
+    if reply is None or not reply.is_over_grpc or not reply.succeeded:
+        return False
+    if wanted is None:
+        return ledger.get_requirement(requirement).extension in CLASSES_OVER_GRPC
+    output = reply.answer.output(wanted.name)
+    return output is not None and (output.datatype, output.shape) == (wanted.datatype, wanted.shape)
 
 
 def _swap_bytes(tensor: Tensor) -> Tensor:

@@ -103,7 +103,7 @@ class ServerLimits:
     # --- size ---
 
     def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        if not _exceeds_ordinary_sizes(found, model):
+        if not _exceeds_ordinary_sizes(found) and not _exceeds_ordinary_batch(found, model):
             return ""
         for plain in self._build_equally_large_requests(found, reply, model):
             if all(_is_declined(self._send_control_request(message)) for message in plain):
@@ -116,6 +116,9 @@ class ServerLimits:
     ) -> Iterator[list[Message]]:
         """Yield lists of control requests: with the same and a larger number of elements; then with the same length.
 
+        Over gRPC, a limit for batches concerns both forms of contents. Limits for other sizes may concern one form,
+        because the same elements have different lengths in both.
+
         Requests with many elements are slow to write as JSON. Therefore requests with fewer elements come first: a
         server that refuses the small requests would refuse the large ones as well.
         """
@@ -125,7 +128,10 @@ class ServerLimits:
                 build_control_request(asked, self._target, model) for asked in (one, enlarge_content(one, model))
             ]
             if controls[0] is not None:
-                yield [_encode_request(request, reply) for request in controls if request is not None]
+                requests = [request for request in controls if request is not None]
+                if reply.is_over_grpc and not _exceeds_ordinary_sizes(found):
+                    requests += [_use_raw_contents(request) for request in requests]
+                yield [_encode_request(request, reply) for request in requests]
         if found.size >= MIN_LARGE_BYTES and not reply.is_over_grpc and model.role.is_json_capable:
             yield [pad_message(model.request(send="json").message(), found.size)]
 
@@ -305,9 +311,16 @@ def _encode_request(request: InferRequest, reply: Reply) -> Message:
     return make_infer_message(request) if reply.is_over_grpc else request.message()
 
 
-def _exceeds_ordinary_sizes(found: RequestContent, model: Model) -> bool:
-    sizes = any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
-    return sizes or (model.role.batching and found.max_batch_size > ORDINARY_BATCH)
+def _exceeds_ordinary_sizes(found: RequestContent) -> bool:
+    return any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
+
+
+def _exceeds_ordinary_batch(found: RequestContent, model: Model) -> bool:
+    return model.role.batching and found.max_batch_size > ORDINARY_BATCH
+
+
+def _use_raw_contents(request: InferRequest) -> InferRequest:
+    return replace(request, inputs=tuple(replace(one, binary=True) for one in request.inputs))
 
 
 def _keep_unusual_characters(tensor: Tensor) -> Tensor:

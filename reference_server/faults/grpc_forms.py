@@ -96,14 +96,34 @@ def grpc_raw_contents_are_written_big_endian(original: Any, tensor: Tensor) -> b
     return swap_bytes(data, tensor.datatype) if tensor.datatype == "FP64" else data
 
 
-@fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LITTLE-ENDIAN")
-def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: Any) -> Any:
-    """The server reads and writes raw contents as big-endian."""
+def _swap_raw_contents(original: Any, *arguments: Any) -> Any:
+    """Decode or encode raw contents as big-endian."""
     if isinstance(arguments[0], Tensor):
         return swap_bytes(original(*arguments), arguments[0].datatype)
     datatype, shape, data = arguments
     size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
     return original(datatype, shape, swap_bytes(data, datatype) if len(data) % size == 0 else data)
+
+
+@fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LITTLE-ENDIAN")
+def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: Any) -> Any:
+    """The server reads and writes raw contents as big-endian."""
+    return _swap_raw_contents(original, *arguments)
+
+
+@fault(
+    "grpc_contents.decode_raw",
+    "grpc_contents.encode_raw",
+    "grpc_response.build",
+    breaks=("OIP-ID/grpc", "GRPC-RAW-LITTLE-ENDIAN"),
+)
+def grpc_id_is_left_out_by_a_big_endian_server(original: Any, *arguments: Any) -> Any:
+    """The server reads and writes raw contents as big-endian, and omits the id from inference answers."""
+    if isinstance(arguments[0], str | Tensor):
+        return _swap_raw_contents(original, *arguments)
+    response = original(*arguments)
+    response.ClearField("id")
+    return response
 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
@@ -274,6 +294,26 @@ def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, 
         if 0 in entry.shape:
             entry.shape[:] = [0]
     return response
+
+
+@fault("grpc_request.parse_input", breaks="GRPC-RAW")
+def grpc_raw_batches_over_2_refused(original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None) -> Tensor:
+    """The server refuses batches of more than two items in raw contents, but not in typed contents."""
+    if raw is not None and model.batching and entry.shape[:1] > [2]:
+        raise InferenceError("the batch is too large")
+    tensor: Tensor = original(model, spec, entry, raw)
+    return tensor
+
+
+@fault("grpc_request.parse_input", breaks="GRPC-TYPED")
+def grpc_typed_batches_over_2_refused(
+    original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None
+) -> Tensor:
+    """The server refuses batches of more than two items in typed contents, but not in raw contents."""
+    if raw is None and model.batching and entry.shape[:1] > [2]:
+        raise InferenceError("the batch is too large")
+    tensor: Tensor = original(model, spec, entry, raw)
+    return tensor
 
 
 @fault("grpc_request.parse_inputs", breaks=("GRPC-RAW", "GRPC-TYPED"))

@@ -77,6 +77,14 @@ def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: st
     return original(models, name, "")
 
 
+@fault("grpc_methods.model_infer", breaks="OIP-VERSIONED/grpc")
+def grpc_another_version_named_under_a_version(original: Any, models: Any, message: Message) -> Message:
+    """The answer to a call for version 1 says model_version 2."""
+    response = original(models, message)
+    response.model_version = "2" if message.model_version else response.model_version
+    return response
+
+
 @fault("grpc_methods.model_ready", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) -> Message:
     """The server answers ModelReady for an unknown model with true."""

@@ -158,7 +158,7 @@ def members_that_are_not_defined_refused(original: Any, data: Any) -> Any:
     return found
 
 
-@fault("strict_json.parse_object", breaks=("OIP-WRITTEN", "OIP-PARAMETER-NAMES"))
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def letters_beyond_ascii_refused(original: Any, data: Any) -> Any:
     """The server takes unescaped non-ASCII characters for control characters and refuses the request."""
     if not bytes(data).isascii():

@@ -187,7 +187,10 @@ def typed_tensors_come_back(
 
 
 def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
-    """Expect the correct outputs for tensors; a server may refuse empty tensors and batches of more than two items."""
+    """Expect the correct outputs for tensors; a server may refuse empty tensors and batches of more than two items.
+
+    A server that refuses such a batch in one form of contents only has no limit for batches, and is judged.
+    """
     try:
         reply = expect_return_over_grpc(target, model, tensors, send)
     except UnmetError as unmet:
@@ -199,6 +202,7 @@ def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence
             and tensors[0].shape[0] > 2
             and is_refused
             and target.infer(model.request(send=send)).succeeded
+            and not target.infer(model.request(tensors, send="json" if send == "binary" else "binary")).succeeded
         ):
             raise NotApplicableError(f"a batch of {tensors[0].shape[0]} is refused, a batch of 2 is not") from None
         raise
@@ -309,10 +313,10 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> N
 
 @check("grpc.fp16-call-is-answered", answers="GRPC-FP16", role="identity_fp16", infers=False, over=(GRPC,))
 def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
-    """The server answers a call with an FP16 input if it answers one with an INT32 input."""
+    """The server answers a call with an FP16 input if it answers one with raw contents of an INT32 input."""
     other = target.model("identity_int32")
-    if other is None or target.over_http.find_plain_refusal(other, GRPC):
-        raise BlockedError("a call with an INT32 input is not answered either")
+    if other is None or not target.infer(other.request(send="binary")).succeeded:
+        raise BlockedError("a call with raw contents of an INT32 input is not answered either")
     expect(target.infer(model.request(send="binary"))).answered()
 
 

@@ -1,11 +1,13 @@
 """Parameters with unusual names, which a server has to ignore like any other unknown parameter.
 
 A name may be any string. Servers read names into objects, maps and attributes of programming languages, in which some
-names have a special meaning.
+names have a special meaning. A server may limit the length and the characters of strings (RFC 8259, 9), so that it may
+refuse an empty name and names with unusual characters, but it must not misread them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +23,7 @@ from conformance.wire.outputs import Output
 from conformance.wire.request import InferRequest, Message, RequestedOutput
 
 USUAL_NAME = "oip_conformance_unknown"
+USUAL_CHARACTERS = re.compile("[A-Za-z0-9._-]+")
 NAMES: Mapping[str, Sequence[str]] = {
     "words-of-javascript": ("constructor", "toString", "valueOf", "hasOwnProperty", "__proto__", "prototype"),
     "words-of-python": ("__class__", "__init__", "__dict__", "__getattr__", "self", "None"),
@@ -107,7 +110,11 @@ def _rename_to_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
 def parameter_of_any_name_is_like_others(
     target: Target, model: Model, place: str, added: Mapping[str, Any], build_request: RequestBuilder
 ) -> str:
-    """The server gives a request with undefined parameters the same answer, whatever their names are."""
+    """The server gives a request with undefined parameters the same answer, whatever their names are.
+
+    Raises:
+        NotApplicable: the server does not ignore undefined parameters, or it refuses the characters of these names.
+    """
     request = build_request(model)
     plain = target.send(request.message(), fresh=True)
     if not plain.succeeded or any(output.array is None for output in plain.answer.outputs):
@@ -118,6 +125,10 @@ def parameter_of_any_name_is_like_others(
     usual = target.send(_add_parameters(request, place, _rename_to_usual_names(added)), fresh=True)
     if not is_met(lambda: _expect_same_outputs(usual, plain)):
         raise NotApplicableError(f"the same parameters of the {place} under usual names are not ignored either")
+    others = {name: value for name, value in added.items() if USUAL_CHARACTERS.fullmatch(name)}
+    if len(others) < len(added) and reply.is_refusal and reply.status is not None and reply.status < 500:
+        _expect_same_outputs(target.send(_add_parameters(request, place, others), fresh=True), plain)
+        raise NotApplicableError(f"the target refuses names with such characters: {escape_text(reply.outcome())}")
     _expect_same_outputs(reply, plain)
     return "answered"
 

@@ -120,7 +120,10 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
 
 
 def _expect_same_metadata_with_version(target: Target, model: Model) -> None:
-    """Expect the path with the model's version, if supported, to return the same metadata as the plain path."""
+    """Expect the path with the model's version, if supported, to describe the same tensors as the plain path.
+
+    The names may differ, because a server may name a model with its version; but a version is not the name of a model.
+    """
     other = target.model("identity_int32" if model.role.name != "identity_int32" else "multi")
     plain = target.get(replace(model, version="").path)
     for each in (other, model):
@@ -128,16 +131,19 @@ def _expect_same_metadata_with_version(target: Target, model: Model) -> None:
         reply = target.get(replace(each, version=version).path) if each and version else None
     if reply is None or not reply.succeeded:
         return
-    right, found = (_summarize_metadata(one.answer.document or {}) for one in (plain, reply))
+    right, found = (one.answer.document or {} for one in (plain, reply))
+    if right.get("name") != found.get("name") == version:
+        raise UnmetError("the name of the model in model metadata", f"name {format_value(version)}, its version", reply)
+    right, found = _summarize_tensors(right), _summarize_tensors(found)
     for member, value in right.items():
         if found[member] != value:
             expected = f"{member} {format_value(value)} as at the path without the version"
             raise UnmetError(expected, f"{member} {format_value(found[member])}", reply)
 
 
-def _summarize_metadata(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name and the sorted tensors in the metadata of a model, for comparison."""
-    found = {"name": document.get("name")}
+def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sorted tensors in the metadata of a model, for comparison."""
+    found = {}
     for member in ("inputs", "outputs"):
         listed = document.get(member)
         tensors = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []

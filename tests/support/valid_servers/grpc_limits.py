@@ -136,6 +136,8 @@ def grpc_refusals_say_much(original: Any, error: Any) -> Any:
 
 # --- models and versions ---------------------------------------------------------------------------------------------
 
+OLDER = "0"
+
 
 @variation("grpc_methods.model_ready")
 def grpc_unknown_models_are_not_ready(original: Any, models: Any, message: Message) -> Message:
@@ -165,6 +167,33 @@ def grpc_answers_without_a_version_asked_for_name_the_latest(original: Any, mode
     response = original(models, message)
     response.model_version = message.model_version or "latest"
     return response
+
+
+@variation("grpc_response.build")
+def grpc_model_version_is_a_word(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """The server names the same version in every answer, by a word that the model metadata do not list."""
+    response = original(model, request, produced)
+    response.model_version = "1.0.3"
+    return response
+
+
+@variation("grpc_methods.model_metadata", "grpc_methods.model_ready")
+def grpc_older_versions_are_not_loaded(original: Any, models: Any, message: Message) -> Message:
+    """Each model has an older version, listed first, that is not ready and refuses calls."""
+    is_older = message.version == OLDER
+    message.version = "" if is_older else message.version
+    answer = original(models, message)
+    if hasattr(answer, "versions"):
+        answer.versions[:] = [OLDER, "1"]
+    else:
+        answer.ready = not is_older
+    return answer
+
+
+@variation("grpc_methods.find_model")
+def grpc_calls_without_a_name_concern_a_default_model(original: Any, models: Any, name: str, version: str) -> Any:
+    """The server has a default model for calls without a name."""
+    return original(models, name or next(iter(models)), version)
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

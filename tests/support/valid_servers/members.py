@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -141,6 +142,16 @@ def scores_is_a_model_of_the_vendor(original: Any, service: Any, http: Any) -> M
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
+
+
+@variation("app.Service.model_metadata")
+async def metadata_name_the_version_of_their_path(original: Any, service: Any, http: Any) -> Response:
+    """The model metadata at the path of a version name model and version, as `name:version`."""
+    answer: Response = await original(service, http)
+    if version := http.path_params.get("version"):
+        document = json.loads(bytes(answer.body))
+        return JSONResponse({**document, "name": f"{document['name']}:{version}"})
+    return answer
 
 
 @variation("app.Service.live", "app.Service.model_ready")

@@ -27,6 +27,18 @@ def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
 
 
 @variation("strict_json.parse_object")
+def names_of_parameters_are_identifiers(original: Any, data: Any) -> Any:
+    """The server refuses names of parameters other than 1 to 64 letters and digits of ASCII, `.`, `_` and `-`."""
+    found = original(data)
+    entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]
+    given = [entry.get("parameters") for entry in entries if isinstance(entry, dict)]
+    names = [name for each in given if isinstance(each, dict) for name in each]
+    if not all(re.fullmatch("[A-Za-z0-9._-]{1,64}", name) for name in names):
+        raise InferenceError("the name of a parameter has characters that are not supported")
+    return found
+
+
+@variation("strict_json.parse_object")
 def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) -> Any:
     """The server refuses JSON with a fraction of more digits than a double can hold."""
     if re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data)):
