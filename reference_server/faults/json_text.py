@@ -288,6 +288,17 @@ def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def sizes_behind_other_parameters_lost(original: Any, data: Any) -> Object:
+    """The server ignores `binary_data_size` if it is not the first parameter of an input."""
+    found: Object = original(data)
+    for entry in _list_inputs(found):
+        parameters = entry.get("parameters")
+        if isinstance(parameters, dict) and next(iter(parameters), "") != "binary_data_size":
+            parameters.pop("binary_data_size", None)
+    return found
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
     """The server ignores the `id` of a request if `id` comes after `inputs`."""
     found: Object = original(data)

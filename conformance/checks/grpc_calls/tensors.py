@@ -36,6 +36,7 @@ from conformance.roles.sample_values import make_sample_shape, make_sample_tenso
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.spec.fit import JSON, Fit
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import INTEGERS
@@ -202,7 +203,7 @@ def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence
             and tensors[0].shape[0] > 2
             and is_refused
             and target.infer(model.request(send=send)).succeeded
-            and not target.infer(model.request(tensors, send="json" if send == "binary" else "binary")).succeeded
+            and _is_refused_in_other_form(target, model, tensors, send)
         ):
             raise NotApplicableError(f"a batch of {tensors[0].shape[0]} is refused, a batch of 2 is not") from None
         raise
@@ -301,14 +302,19 @@ FP16_BITS = {
     *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in FP16_BITS.items()],
     *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in FP16_BITS.items()],
     *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in FP16_BITS.items()],
+    Row("written-for-typed-inputs", (FP16_BITS["ordinary"], "json"), role="cast_fp32_fp16"),
     Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
 )
-def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> None:
-    """The server reads and writes raw FP16 elements as IEEE 754 binary16."""
+def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = (), send: Form = "binary") -> None:
+    """The server reads and writes raw FP16 elements as IEEE 754 binary16.
+
+    Raises:
+        NotApplicable: the server refuses typed inputs of a model whose outputs cannot be typed.
+    """
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
         return
-    _expect_raw_floats(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
+    _expect_raw_floats(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16", send)
 
 
 @check("grpc.fp16-call-is-answered", answers="GRPC-FP16", role="identity_fp16", infers=False, over=(GRPC,))
@@ -325,30 +331,42 @@ def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
     Row("both", role="identity_bf16"),
     Row("read", role="cast_bf16_fp32", answers=("GRPC-BF16",)),
     Row("written", role="cast_fp32_bf16"),
+    Row("written-for-typed-inputs", ("json",), role="cast_fp32_bf16"),
     Row("own", answers=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
 )
-def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
-    """The server reads and writes BF16 elements in raw contents as the upper two bytes of FP32."""
+def bf16_is_raw(target: GrpcTarget, model: Model, send: Form = "binary") -> None:
+    """The server reads and writes BF16 elements in raw contents as the upper two bytes of FP32.
+
+    Raises:
+        NotApplicable: the server refuses typed inputs of a model whose outputs cannot be typed.
+    """
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
         return
-    _expect_raw_floats(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
+    _expect_raw_floats(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW", send)
 
 
-def _expect_raw_floats(target: GrpcTarget, model: Model, floats: Tensor, raw_requirement: str) -> None:
+def _expect_raw_floats(target: GrpcTarget, model: Model, floats: Tensor, raw_requirement: str, send: Form) -> None:
     """Expect correct outputs for 16-bit floats, converted to FP32 if the model has an FP32 input."""
     (spec,) = model.role.inputs
     tensor = (
         floats if spec.datatype == floats.datatype else Tensor.from_values("INPUT", "FP32", floats.array.astype("<f4"))
     )
-    _expect_raw_outputs(target, model, [tensor], floats.datatype, raw_requirement)
+    _expect_raw_outputs(target, model, [tensor], floats.datatype, raw_requirement, send)
 
 
 def _expect_raw_outputs(
-    target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, raw_requirement: str
+    target: GrpcTarget,
+    model: Model,
+    tensors: Sequence[Tensor],
+    datatype: str,
+    raw_requirement: str,
+    send: Form = "binary",
 ) -> None:
-    """Expect correct outputs for raw inputs; typed outputs of `datatype` do not meet `raw_requirement`."""
-    reply = target.infer(model.request(tensors, send="binary"))
+    """Expect correct outputs; typed outputs of `datatype` do not meet `raw_requirement`."""
+    reply = target.infer(model.request(tensors, send=send))
+    if send == "json" and reply.is_refusal:
+        raise NotApplicableError(f"the target refuses typed inputs of {model.name}: {escape_text(reply.outcome())}")
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:
             raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=raw_requirement)

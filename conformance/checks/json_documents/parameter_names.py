@@ -37,24 +37,26 @@ NAMES: Mapping[str, Sequence[str]] = {
 EVERY_NAME = {"every-name": [name for names in NAMES.values() for name in names]}
 # Values of the parameters, used in turn.
 VALUES = ("text", 3, True, 0.5)
-AddParameters = Callable[[dict[str, Any], Mapping[str, Any]], None]
+# Adds parameters to a document, in front of those that it has or behind them.
+AddParameters = Callable[[dict[str, Any], Mapping[str, Any], bool], None]
 
 
-def _add_to_request(document: dict[str, Any], added: Mapping[str, Any]) -> None:
-    document["parameters"] = {**added, **document.get("parameters", {})}
+def _add_to_owner(owner: dict[str, Any], added: Mapping[str, Any], is_last: bool) -> None:
+    own = owner.get("parameters", {})
+    owner["parameters"] = {**own, **added} if is_last else {**added, **own}
 
 
-def _add_to_inputs(document: dict[str, Any], added: Mapping[str, Any]) -> None:
+def _add_to_inputs(document: dict[str, Any], added: Mapping[str, Any], is_last: bool) -> None:
     for item in document["inputs"]:
-        item["parameters"] = {**added, **item.get("parameters", {})}
+        _add_to_owner(item, added, is_last)
 
 
-def _add_to_outputs(document: dict[str, Any], added: Mapping[str, Any]) -> None:
+def _add_to_outputs(document: dict[str, Any], added: Mapping[str, Any], is_last: bool) -> None:
     for item in document["outputs"]:
-        item["parameters"] = {**added, **item.get("parameters", {})}
+        _add_to_owner(item, added, is_last)
 
 
-PLACES: Mapping[str, AddParameters] = {"request": _add_to_request, "input": _add_to_inputs, "output": _add_to_outputs}
+PLACES: Mapping[str, AddParameters] = {"request": _add_to_owner, "input": _add_to_inputs, "output": _add_to_outputs}
 
 
 def _make_json_request(model: Model) -> InferRequest:
@@ -133,9 +135,30 @@ def parameter_of_any_name_is_like_others(
     return "answered"
 
 
+@check("json.parameter-in-front-of-others-is-like-one-behind", answers="OIP-WRITTEN", role="add_sub")
+@rows(*[Row(place, (place, build_request), needs=BINARY) for place, build_request in WITH_BINARY_DATA.items()])
+def parameter_in_front_of_others_is_like_one_behind(
+    target: Target, model: Model, place: str, build_request: RequestBuilder
+) -> None:
+    """The server finds a parameter of the binary tensor data extension behind an undefined parameter, too.
+
+    Raises:
+        NotApplicable: the server does not ignore undefined parameters.
+    """
+    added = {USUAL_NAME: VALUES[0]}
+    behind, in_front = (
+        build_request(model).encode_with(lambda document, is_last=is_last: PLACES[place](document, added, is_last))
+        for is_last in (True, False)
+    )
+    usual = target.send(behind, fresh=True)
+    if not usual.succeeded:
+        raise NotApplicableError(f"a parameter of the {place} that is not defined is not ignored")
+    _expect_same_outputs(target.send(in_front, fresh=True), usual)
+
+
 def _add_parameters(request: InferRequest, place: str, added: Mapping[str, Any]) -> Message:
     """Return a request with parameters added to the request, inputs or outputs, before existing parameters."""
-    return request.encode_with(lambda document: PLACES[place](document, added))
+    return request.encode_with(lambda document: PLACES[place](document, added, False))
 
 
 def _expect_same_outputs(reply: Reply, plain: Reply) -> None:
