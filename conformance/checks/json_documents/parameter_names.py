@@ -146,10 +146,9 @@ def parameter_in_front_of_others_is_like_one_behind(
         NotApplicable: the server does not ignore undefined parameters.
     """
     added = {USUAL_NAME: VALUES[0]}
-    behind, in_front = (
-        build_request(model).encode_with(lambda document, is_last=is_last: PLACES[place](document, added, is_last))
-        for is_last in (True, False)
-    )
+    request = build_request(model)
+    behind = request.encode_with(lambda document: PLACES[place](document, added, True))
+    in_front = _add_parameters(request, place, added)
     usual = target.send(behind, fresh=True)
     if not usual.succeeded:
         raise NotApplicableError(f"a parameter of the {place} that is not defined is not ignored")
