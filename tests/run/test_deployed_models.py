@@ -249,7 +249,7 @@ def test_given_inputs_are_sent() -> None:
         ("last-word-filled-up-with-zeros", "identity_int32", "BIN-BODY-SHORT"),
         ("id-behind-the-inputs-lost", "multi", "OIP-WRITTEN"),
         ("undefined-members-of-outputs-refused", "multi", "OIP-MEMBERS"),
-        ("accepts-what-it-should-refuse", "identity_int32", "BIN-HEADER-TOO-LONG"),
+        ("accepts-what-it-should-refuse", "identity_int32", "BIN-HEADER-TOO-LONG-SAFE"),
         ("values-have-six-digits", "identity_fp32", "CLS-VALUE-EXACT"),
         ("fraction-of-a-count-is-cut-off", "identity_fp32", "CLS-COUNT-WRONG"),
         ("nan-written-as-a-bare-word", "identity_fp32", "OIP-JSON-NAN"),
