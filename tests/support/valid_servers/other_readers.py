@@ -82,9 +82,12 @@ def header_value_ignored(original: Any, model: Any, values: Sequence[str], body:
     end = find_json_end(body)
     if not values or "0" in values or not end:
         return original(model, values, body)
-    parameters = [item.get("parameters") or {} for item in json.loads(body[:end]).get("inputs") or ()]
-    start = len(body) - sum(found.get("binary_data_size") or 0 for found in parameters)
-    if start < end or body[end:start].strip():
+    try:
+        parameters = [item.get("parameters") or {} for item in json.loads(body[:end]).get("inputs") or ()]
+        start = len(body) - sum(found.get("binary_data_size") or 0 for found in parameters)
+    except (AttributeError, TypeError, ValueError):
+        return original(model, [str(end)], body)
+    if not end <= start <= len(body) or body[end:start].strip():
         raise InferenceError("the sizes do not fill the body")
     return original(model, [str(start)], body)
 
