@@ -244,6 +244,15 @@ async def content_type_needed(original: Any, service: Any, http: Request) -> Any
     return await original(service, http)
 
 
+@fault("app.Service.infer", breaks="OIP-CONTENT-TYPE-JSON")
+async def json_with_a_charset_refused(original: Any, service: Any, http: Request) -> Any:
+    """The server refuses a JSON request whose Content-Type has a parameter, such as `charset=utf-8`."""
+    media_type, parameter, _ = http.headers.get("content-type", "").lower().partition(";")
+    if parameter and media_type == "application/json" and HEADER not in http.headers:
+        raise InferenceError("the media type is not application/json", status=415)
+    return await original(service, http)
+
+
 @fault("app.Service.read_body", breaks="OIP-CONTENT-TYPE-OTHER")
 async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, http: Request) -> bytes:
     """The server reads a raw request with the Content-Type of a form only up to the first ampersand."""

@@ -10,7 +10,7 @@ from conformance.checks.support.deployed_models import require_json, require_no_
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal, is_refused
+from conformance.expect.refusals import expect_refusal, has_declined
 from conformance.expect.unmet import NotApplicableError, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
@@ -303,7 +303,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Hea
     message = _build_good_message(model)
     both = values(message)
     reply = target.send(_repeat_header(message, *both), fresh=True)
-    if is_refused(target, model, reply):
+    if has_declined(target, model, reply):
         return "refused"
     expect(reply).answered()
     alone = {value: target.send(_repeat_header(message, value), fresh=True) for value in dict.fromkeys(both)}
