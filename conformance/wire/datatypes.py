@@ -63,8 +63,8 @@ def _build_integer_datatype(name: str, code: str, contents: str) -> Datatype:
 
 
 # JSON "allows implementations to set limits on the range and precision of numbers" (RFC 8259, 6), and the protocol says
-# nothing more. The tolerances are about one step of FP16 and of BF16, half of the sixth digit of FP32 (FLT_DIG, the default
-# precision of C++ streams) with its rounding to FP32, and 45 steps of FP64 (15 digits, DBL_DIG); one unit in the last
+# nothing more. The tolerances are about one step of FP16 and of BF16; half of the sixth digit of FP32 (FLT_DIG, the
+# default precision of C++ streams) and its rounding; and 45 steps of FP64 (15 digits, DBL_DIG). One unit in the last
 # place always counts as the same.
 _TABLE = {
     datatype.name: datatype

@@ -255,7 +255,7 @@ def test_given_inputs_are_sent() -> None:
         ("nan-written-as-a-bare-word", "identity_fp32", "OIP-JSON-NAN"),
         ("fp32-subnormals-read-as-zero", "identity_fp32", "BIN-DATATYPES-I"),
         ("elements-counted-in-16-bits", "identity_fp32", "BIN-DATATYPES-I"),
-        ("large-numbers-written-with-six-digits", "identity_fp32", "BIN-SAME-AS-JSON-O"),
+        ("large-numbers-written-with-six-digits", "identity_fp64", "BIN-SAME-AS-JSON-O"),
         ("size-zero-taken-for-no-size", "identity_fp32", "BIN-DATATYPES-I"),
         ("empty-outputs-with-their-declared-shape", "identity_fp32", "OIP-SHAPE"),
         ("raw-body-in-chunks-ends-at-4-kib", "identity_fp32", "HTTP-CHUNKED"),

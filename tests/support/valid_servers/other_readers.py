@@ -16,7 +16,6 @@ from reference_server.faults.request_headers import find_json_end
 from reference_server.framing import HEADER
 from reference_server.tensors import Tensor
 
-
 MAX_SEARCHED_BYTES = 2**20  # the end of larger JSON is found too slowly
 
 
