@@ -80,3 +80,26 @@ def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
     if reply.is_refusal:
         expect_alive(target, model)
     return reply.is_refusal
+
+
+# Statuses of server errors that decline a request: not implemented, unavailable, HTTP version not supported.
+_DECLINING_SERVER_ERRORS = (501, 503, 505)
+
+
+def has_declined(target: Peer, model: Model, reply: Reply) -> bool:
+    """Return whether a server declined a request that it may refuse, like `is_refused`, but advise against 500.
+
+    Raises:
+        UnmetError: as for `is_refused`; or the server failed instead of declining.
+    """
+    if not is_refused(target, model, reply):
+        return False
+    expect_declining_status(reply)
+    return True
+
+
+def expect_declining_status(reply: Reply) -> None:
+    """Expect a refusal to have another status than 500, which is "an unexpected condition" (RFC 9110, 15.6.1)."""
+    status = reply.status or 0
+    if not reply.is_over_grpc and status >= 500 and status not in _DECLINING_SERVER_ERRORS:
+        raise expect(reply, "OIP-ERROR-STATUS").unmet("an answer or a 4xx status", escape_text(reply.outcome()))

@@ -179,7 +179,13 @@ async def sizes_beyond_31_bits_end_the_server(original: Any, service: Any, http:
 
 @fault(
     INFER_STEP,
-    breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-SPELLING-SAFE", "OIP-ERROR"),
+    breaks=(
+        "BIN-HEADER-TOO-LONG-SAFE",
+        "BIN-HEADER-TOO-LONG",
+        "BIN-HEADER-WRONG-ON-JSON-SAFE",
+        "BIN-HEADER-SPELLING-SAFE",
+        "OIP-ERROR",
+    ),
 )
 async def inference_headers_beyond_31_bits_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The server crashes if Inference-Header-Content-Length exceeds 31 bits."""

@@ -63,7 +63,15 @@ def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOut
 
 @fault(
     ENCODE_OUTPUT_STEP,
-    breaks=("OIP-ANSWER", "BIN-DATA-WITHOUT-SIZE", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
+    breaks=(
+        "OIP-ANSWER",
+        "BIN-DATA-WITHOUT-SIZE",
+        "BIN-SAME-AS-JSON-I",
+        "BIN-SAME-AS-JSON-O",
+        "OIP-DATA",
+        "OIP-VALUE",
+        "OIP-ERROR-STATUS",
+    ),
 )
 def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
     """The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice."""

@@ -146,6 +146,12 @@ def content_encoding_of_requests_ignored(_original: Any, body: bytes, _coding: s
     return body
 
 
+@fault("http_body.decode", breaks="OIP-ERROR-STATUS")
+def compressed_requests_fail(_original: Any, _body: bytes, _coding: str, _limit: int) -> bytes:
+    """The server fails with an internal error on a compressed request."""
+    raise InferenceError("invalid start byte", status=500)
+
+
 @fault("http_body.decode", breaks="HTTP-CODING-I")
 def second_gzip_member_lost(_original: Any, body: bytes, coding: str, _limit: int) -> bytes:
     """The server reads only the first member of a gzip body with several members."""

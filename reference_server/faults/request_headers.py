@@ -109,6 +109,14 @@ def header_too_large_for_an_int_ignored(original: Any, model: Model, values: Seq
     return original(model, [str(find_json_end(body))] if large else values, body)
 
 
+@fault(
+    "framing.parse_json_length", breaks=("BIN-HEADER-TOO-LONG-SAFE", "BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON")
+)
+def header_kept_in_32_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
+    """The server keeps 32 bits of the inference header: 2^63 is 0, so the request counts as raw."""
+    return original([str(int(value) % 2**32) if value.isdecimal() else value for value in values], body_length)
+
+
 @fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON-SAFE")
 def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """If the inference header exceeds a body of JSON alone, the server reads all JSON data as zeros."""
@@ -149,6 +157,17 @@ def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Seque
     length, end = parse_number(values), find_json_end(body)
     counts_too_much = length and 0 < end < length <= len(body) and body[end:length].strip()
     return original(model, [str(end)] if counts_too_much else values, body)
+
+
+@fault("request.parse", breaks="BIN-HEADER-WRONG-SAFE")
+def bytes_that_the_header_counts_too_much_become_zeros(
+    original: Any, model: Model, values: Sequence[str], body: bytes
+) -> Any:
+    """If the inference header exceeds the JSON, the server skips the bytes between, and reads zeros at the end."""
+    length, end = parse_number(values), find_json_end(body)
+    if not length or not 0 < end < length <= len(body) or not body[end:length].strip():
+        return original(model, values, body)
+    return original(model, [str(end)], (body[:end] + body[length:]).ljust(len(body), b"\0"))
 
 
 @fault("framing.parse_json_length", breaks="BIN-HEADER-SPELLING")
@@ -222,6 +241,15 @@ async def content_type_needed(original: Any, service: Any, http: Request) -> Any
     """The server refuses an inference request without Content-Type."""
     if "content-type" not in http.headers:
         raise InferenceError("Content-Type is missing", status=415)
+    return await original(service, http)
+
+
+@fault("app.Service.infer", breaks="OIP-CONTENT-TYPE-JSON")
+async def json_with_a_charset_refused(original: Any, service: Any, http: Request) -> Any:
+    """The server refuses a JSON request whose Content-Type has a parameter, such as `charset=utf-8`."""
+    media_type, parameter, _ = http.headers.get("content-type", "").lower().partition(";")
+    if parameter and media_type == "application/json" and HEADER not in http.headers:
+        raise InferenceError("the media type is not application/json", status=415)
     return await original(service, http)
 
 

@@ -91,6 +91,14 @@ async def second_line_of_accept_fails(original: Any, service: Any, http: Request
 
 
 @fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
+async def accept_of_several_types_refused(original: Any, service: Any, http: Request) -> Response:
+    """The server refuses with 406 an Accept header that lists several media types, such as `application/json, */*`."""
+    if "," in http.headers.get("accept", ""):
+        raise _make_refusal(406, "no such type is written")
+    return await original(service, http)
+
+
+@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
 async def quoted_cookies_fail(original: Any, service: Any, http: Request) -> Response:
     """The server fails with an internal error if a cookie has a quoted value."""
     if '="' in http.headers.get("cookie", ""):

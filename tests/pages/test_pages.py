@@ -81,7 +81,7 @@ def test_folded_json_is_the_json_that_is_sent() -> None:
 @pytest.mark.parametrize(
     ("requirement_id", "answer"),
     [
-        ("BIN-HEADER-TOO-LONG", ("HTTP status 400 to 499", '{"error": "..."}')),
+        ("BIN-BODY-SHORT", ("HTTP status 400 to 499", '{"error": "..."}')),
         ("GRPC-SIZE-WRONG", ("any status except OK; preferably INVALID_ARGUMENT",)),
         (
             "BIN-HEADER-ON-EMPTY",

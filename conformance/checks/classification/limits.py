@@ -26,7 +26,7 @@ from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
+from conformance.expect.refusals import expect_alive, expect_refusal, has_declined, is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY
@@ -341,7 +341,7 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
     tensors, right = choose_inputs(model, name)
     plain = model.request(tensors, send="json")
     reply = target.send(plain.encode_with(lambda document: put_parameter(document, name)), fresh=True)
-    if is_refused(target, model, reply):
+    if has_declined(target, model, reply):
         return f"refused with {reply.status}"
     if is_met(lambda: expect(reply).tensors([right])):
         return "passed over"

@@ -11,7 +11,7 @@ from conformance.checks.headers.wrong_headers import VALUES
 from conformance.checks.support.changed_tensors import fill_floats_with_lookalike
 from conformance.checks.support.deployed_models import is_binary_misread, is_binary_refused, require_json
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import is_refused
+from conformance.expect.refusals import has_declined
 from conformance.expect.unmet import attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
@@ -216,6 +216,23 @@ def binary_request_of_another_type_is_accepted(target: Target, model: Model, con
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
 
 
+# RFC 8259, 11: "Adding one [charset] really has no effect on compliant recipients."
+@check("headers.json-request-may-state-a-charset", answers="OIP-CONTENT-TYPE-JSON", role="identity_int32")
+@rows(
+    Row("charset", ("application/json; charset=utf-8",), fit=JSON_ALONE),
+    ("charset-in-capitals", "application/json;charset=UTF-8"),
+    ("type-in-capitals", "Application/JSON"),
+)
+def json_request_may_state_a_charset(target: Target, model: Model, content_type: str) -> None:
+    """The server accepts a JSON request whose Content-Type has a charset or capital letters."""
+    require_json(model)
+    message = model.request(send="json").message()
+    with block_if(
+        lambda: not target.infer(message).succeeded, "the same request as plain application/json is not answered either"
+    ):
+        expect(target.infer(message.with_header("Content-Type", content_type))).answered()
+
+
 # --- requests: the client ----------------------------------------------------------------------------------------
 
 
@@ -308,7 +325,7 @@ def content_type_of_something_else_alters_nothing(
     message = build_message(model)
     expected = model.expected(_make_form_data_inputs(model, is_raw=message.json_length == 0))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
-    if is_refused(target, model, reply):
+    if has_declined(target, model, reply):
         return f"refused with {reply.status}"
     also_wrong = "the answer to the same request with its correct Content-Type is also wrong"
     with (

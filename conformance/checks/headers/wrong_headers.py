@@ -10,7 +10,7 @@ from conformance.checks.support.deployed_models import require_json, require_no_
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal, is_refused
+from conformance.expect.refusals import expect_refusal, has_declined
 from conformance.expect.unmet import NotApplicableError, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
@@ -202,8 +202,8 @@ ODD_SPELLINGS = (
 )
 
 LENGTH_REFUSALS = (
-    *[_build_refusal("BIN-HEADER-TOO-LONG", *entry) for entry in BEYOND_BODY],
-    *[_build_refusal("BIN-HEADER-WRONG", *entry) for entry in CUTTING_JSON],
+    *[_build_refusal("BIN-HEADER-TOO-LONG", *entry, tensors=_make_valid_inputs) for entry in BEYOND_BODY],
+    *[_build_refusal("BIN-HEADER-WRONG", *entry, tensors=_make_valid_inputs) for entry in CUTTING_JSON],
 )
 MISSING_REFUSALS = tuple(_build_refusal("BIN-HEADER-MISSING", *entry) for entry in MISSING_HEADER)
 SPELLING_REFUSALS = (
@@ -219,11 +219,12 @@ JSON_ALONE_REFUSALS = tuple(
 
 
 @check(
-    "headers.impossible-length-is-refused", answers=tuple({refusal.requirement: None for refusal in LENGTH_REFUSALS})
+    "headers.impossible-length-is-refused",
+    answers=("BIN-HEADER-TOO-LONG-SAFE", "BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-SAFE", "BIN-HEADER-WRONG"),
 )
 @rows(*make_refusal_rows(LENGTH_REFUSALS))
 def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses a binary request whose inference header does not mark the end of its JSON."""
+    """The server never misreads a binary request whose inference header does not mark the end of its JSON."""
     expect_refused(target, model, refusal)
 
 
@@ -302,7 +303,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Hea
     message = _build_good_message(model)
     both = values(message)
     reply = target.send(_repeat_header(message, *both), fresh=True)
-    if is_refused(target, model, reply):
+    if has_declined(target, model, reply):
         return "refused"
     expect(reply).answered()
     alone = {value: target.send(_repeat_header(message, value), fresh=True) for value in dict.fromkeys(both)}

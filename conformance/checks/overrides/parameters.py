@@ -8,7 +8,7 @@ from typing import Any
 from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal, is_refused
+from conformance.expect.refusals import expect_refusal, has_declined
 from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
@@ -106,7 +106,7 @@ def parameter_at_another_place_changes_no_form(
     require_json(model)
     plain, name = model.request(send="json"), model.list_comparable_outputs()[0]
     reply = target.send(plain.encode_with(lambda document: edit_document(document, name)), fresh=True)
-    if is_refused(target, model, reply):
+    if has_declined(target, model, reply):
         return f"refused with {reply.status}"
     if form is not None:
         expect(reply).forms({name: form})

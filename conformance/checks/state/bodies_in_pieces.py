@@ -19,7 +19,7 @@ from conformance.checks.state.request_forms import (
 )
 from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.control_sides import make_large_inputs
-from conformance.expect.refusals import is_refused
+from conformance.expect.refusals import has_declined
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -213,7 +213,7 @@ def _expect_read_or_declined(
 
     The server may refuse JSON only with status 411, and binary data with any status of a refusal.
     """
-    if reply.status == LENGTH_REQUIRED or (form != "json" and is_refused(target, model, reply)):
+    if reply.status == LENGTH_REQUIRED or (form != "json" and has_declined(target, model, reply)):
         return f"refused with {reply.status}"
     _expect_chunks_read(target, reply, model.expected(tensors), "HTTP-CHUNKED")
     return "decoded"

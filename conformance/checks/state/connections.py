@@ -53,7 +53,8 @@ def _make_missing_bytes_request(model: Model) -> Message:
 
 
 def _make_long_inference_header_request(model: Model) -> Message:
-    message = _make_good_request(model, "binary", 9)
+    """Return a request with two faults, so that a server that ignores the wrong header refuses it as well."""
+    message = _make_missing_bytes_request(model)
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 

@@ -8,7 +8,7 @@ from conformance.checks.state.request_forms import FORMS, AnyForm, SaltedRequest
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.expect.content_coding import compress_gzip, compress_zlib, decode_reply, is_accepted
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive
+from conformance.expect.refusals import expect_alive, expect_declining_status
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -149,6 +149,7 @@ def _expect_decoded_or_refused(
     reply = target.send_in_pieces(sent, places, chunks=PLAIN_CHUNKS) if chunked else target.send(sent, fresh=True)
     if reply.status is not None and reply.status >= 400:
         expect_alive(target, model)
+        expect_declining_status(reply)
         return f"refused with {reply.status}"
 
     def is_wrong_without_content_coding() -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from conformance.checks.support.deployed_models import is_output_written_alone
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_declining_status
 from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
 from conformance.roles.corner_values import PALINDROMES
 from conformance.roles.model import Model
@@ -61,11 +62,17 @@ def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tenso
     """Say whether the server refused a request and also refuses the same tensors sent as JSON.
 
     Use this for tensors without elements: no document requires a server to accept them.
+
+    Raises:
+        UnmetError: the server fails on such tensors, instead of refusing them.
     """
     if reply is None or (reply.status or 0) < 400:
         return False
     plain = target.infer(model.request(tensors, send="json"))
-    return (plain.status or 0) >= 400
+    if (plain.status or 0) < 400:
+        return False
+    expect_declining_status(reply)
+    return True
 
 
 def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:

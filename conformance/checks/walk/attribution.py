@@ -92,6 +92,8 @@ def _attribute_to_earlier_step(step: Step, *, is_refused: bool) -> str:
 def _attribute_media_type(found: MinimalFailure) -> str | None:
     """Return the requirement that a media type breaks; None if the fault in the answer decides."""
     send, media = found.step["send"], found.step["media"]
+    if send == "json" and media == _JSON_WITH_CHARSET:
+        return "OIP-CONTENT-TYPE-JSON"
     if media == "text" or send == "json":
         return "OIP-CONTENT-TYPE-OTHER"
     if _is_answered(found.unmet):
@@ -180,6 +182,7 @@ def _find_encoding_word(tensors: tuple[object, ...]) -> str:
 
 # If one of these axes is not neutral, a server may refuse: no document requires it to support their other values.
 _AXES_THAT_MAY_BE_REFUSED = ("coding", "unknown", "http", "media")
+_JSON_WITH_CHARSET = "json-charset"  # media type of JSON, which only binary data may be refused for
 _LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
 _LOAD_STATUSES = (413, 429, 503)
 _LARGE_BYTES = 64 * 1024  # bytes
@@ -190,6 +193,8 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
     reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:
         return False
+    if found.step["send"] == "json" and remaining.get("media") == _JSON_WITH_CHARSET:
+        remaining.pop("media")
     if any(axis in remaining for axis in _AXES_THAT_MAY_BE_REFUSED) or remaining.keys() - _list_forced_axes(role) == {
         "path"
     }:

@@ -84,6 +84,13 @@ def fp32_has_nine_digits(original: Any, tensor: Tensor) -> list[Any]:
     return [float(f"{item:.9g}") for item in items] if tensor.datatype == "FP32" else items
 
 
+@variation("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
+def fp32_of_six_digits(original: Any, tensor: Tensor) -> list[Any]:
+    """The server writes FP32 into JSON with six significant digits, the default of C++ streams."""
+    items: list[Any] = original(tensor)
+    return [float(f"{item:.6g}") for item in items] if tensor.datatype == "FP32" else items
+
+
 @variation("response.encode")
 def json_is_indented_with_tabs(_: Any, answer: Answer) -> bytes:
     """The server indents the JSON of answers with tabs, and ends its lines with CR LF."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -11,8 +12,11 @@ from starlette.responses import PlainTextResponse, Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
+from reference_server.faults.request_headers import find_json_end
 from reference_server.framing import HEADER
 from reference_server.tensors import Tensor
+
+MAX_SEARCHED_BYTES = 2**20  # the end of larger JSON is found too slowly
 
 
 @variation("strict_json.parse_object", breaks="OIP-MEMBERS")
@@ -75,6 +79,31 @@ def leading_zeros_in_the_header_refused(original: Any, values: Any, body_length:
     if any(re.match("0[0-9]", value) for value in values):
         raise InferenceError(f"{HEADER} is not a number")
     return original(values, body_length)
+
+
+@variation(
+    "request.parse",
+    breaks=(
+        "BIN-HEADER-TOO-LONG",
+        "BIN-HEADER-WRONG",
+        "BIN-HEADER-WRONG-ON-JSON",
+        "BIN-HEADER-SPELLING",
+        "BIN-HEADER-TWICE",
+    ),
+)
+def header_value_ignored(original: Any, model: Any, values: Sequence[str], body: bytes) -> Any:
+    """The server reads the inference header only for 0; the JSON and its sizes have to fill the body exactly."""
+    end = find_json_end(body) if len(body) <= MAX_SEARCHED_BYTES else 0
+    if not values or "0" in values or not end:
+        return original(model, values, body)
+    try:
+        parameters = [item.get("parameters") or {} for item in json.loads(body[:end]).get("inputs") or ()]
+        start = len(body) - sum(found.get("binary_data_size") or 0 for found in parameters)
+    except (AttributeError, TypeError, ValueError):
+        return original(model, [str(end)], body)
+    if not end <= start <= len(body) or body[end:start].strip():
+        raise InferenceError("the sizes do not fill the body")
+    return original(model, [str(start)], body)
 
 
 @variation("request.parse_outputs", breaks="OIP-TWICE")
