@@ -46,6 +46,15 @@ class PersistentConnection:
             self.close()
         return found
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether a connection is open between two messages, as far as the server has not closed it."""
+        return self._current is not None and not self._current.has_input
+
+    def close_idle(self) -> None:
+        """Close the idle connection; the next message opens a new connection."""
+        self.close()
+
     def close(self) -> None:
         """Close the connection; the next message opens a new connection."""
         self._stack.close()

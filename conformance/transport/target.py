@@ -142,7 +142,12 @@ class Target(TargetClient):
         failed request on a kept connection would prove nothing.
         """
         fresh, message = fresh or self._is_outside_rows, self._add_user_agent(message)
-        reply = self._call([message], lambda: [self._retry_until_back(lambda: self._send(message, fresh=fresh))])[0]
+
+        def send_once() -> Exchange:
+            return self._send(message, fresh=fresh)
+
+        keeps = "" if fresh else "_http"
+        reply = self._call([message], lambda: [self._retry_until_back(send_once)], keeps=keeps)[0]
         return self._repeat_failed(reply) if self._is_outside_rows and is_retryable(reply) else reply
 
     def _repeat_failed(self, reply: Reply) -> Reply:
@@ -289,7 +294,7 @@ class Target(TargetClient):
             return self._connection.exchange(message, options)
 
         chunked = range(options.chunked is not None)
-        return self._call([message], lambda: [self._retry_until_back(send_once)], chunked=chunked)[
+        return self._call([message], lambda: [self._retry_until_back(send_once)], chunked=chunked, keeps="_connection")[
             0
         ]
 
