@@ -48,5 +48,9 @@ class AnswerWait:
         """Return the seconds to wait instead of the timeout; None if the timeout applies."""
         if self.times.whole_waits < MAX_WHOLE_WAITS:
             return None
-        seconds = max(MIN_PART * timeout, SLOWEST_ANSWERS * self.times.slowest_s)
+        seconds = self.compute_short_wait(timeout)
         return seconds if seconds < timeout else None
+
+    def compute_short_wait(self, timeout: float) -> float:
+        """Return the seconds within which the target has answered everything so far, with a margin."""
+        return min(timeout, max(MIN_PART * timeout, SLOWEST_ANSWERS * self.times.slowest_s))

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from conformance.transport import sockets
-from conformance.transport.exchange import Exchange, FailureKind, Reply
+from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.send_options import PLAIN, SendOptions
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
@@ -29,7 +29,7 @@ class PersistentConnection:
         """
         was_kept = self._current is not None
         found = self._send_once(message, options)
-        if was_kept and found.status is None and Reply(found).has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
+        if was_kept and Reply(found).has_ended_unanswered:
             found = self._send_once(message, options)
         return replace(found, note=options.note, send_options=options)
 
@@ -45,6 +45,15 @@ class PersistentConnection:
         if found.failure or is_spoilt or not connection.is_kept or options.closing:
             self.close()
         return found
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a connection is open between two messages, as far as the server has not closed it."""
+        return self._current is not None and not self._current.has_input
+
+    def close_idle(self) -> None:
+        """Close the idle connection; the next message opens a new connection."""
+        self.close()
 
     def close(self) -> None:
         """Close the connection; the next message opens a new connection."""

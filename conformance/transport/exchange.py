@@ -155,6 +155,11 @@ class Reply:
         return self.exchange.failure is not None and self.exchange.failure.kind in kinds
 
     @property
+    def has_ended_unanswered(self) -> bool:
+        """Whether the connection ended before the head of an answer was complete."""
+        return self.status is None and self.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
+
+    @property
     def is_over_grpc(self) -> bool:
         """Whether the exchange is a gRPC call."""
         return self.exchange.message.method == GRPC_METHOD

@@ -91,6 +91,15 @@ class HttpClient:
             self._replace_pool(connections)
         return exchange
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether a connection is open between two messages, as far as the server has not closed it."""
+        return any(one.is_idle() and not one.has_expired() for one in self._pool.connections)
+
+    def close_idle(self) -> None:
+        """Close the idle connections; the next message opens a new connection."""
+        self._replace_pool(self._pool)
+
     def _has_ended_unused(self, exchange: Exchange) -> bool:
         """Return whether the connection ended before the first byte of the answer, as a kept connection may."""
         failure = exchange.failure

@@ -85,6 +85,13 @@ class Connection:
         return bool(self._surplus)
 
     @property
+    def has_input(self) -> bool:
+        """Whether bytes, or the end of the connection, have arrived and are unread."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            return bool(selector.select(0))
+
+    @property
     def has_second_refusal(self) -> bool:
         """Whether an error answer followed the last answer: the server parsed a part of a body as another request."""
         return _REFUSAL.match(self._surplus) is not None

@@ -17,7 +17,7 @@ from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_retryable
 from conformance.transport.connection import exchange_after_idling, send_alone
-from conformance.transport.exchange import Exchange, FailureKind, Reply
+from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
@@ -142,7 +142,12 @@ class Target(TargetClient):
         failed request on a kept connection would prove nothing.
         """
         fresh, message = fresh or self._is_outside_rows, self._add_user_agent(message)
-        reply = self._call([message], lambda: [self._retry_until_back(lambda: self._send(message, fresh=fresh))])[0]
+
+        def send_once() -> Exchange:
+            return self._send(message, fresh=fresh)
+
+        keeps = "" if fresh else "_http"
+        reply = self._call([message], lambda: [self._retry_until_back(send_once)], keeps=keeps)[0]
         return self._repeat_failed(reply) if self._is_outside_rows and is_retryable(reply) else reply
 
     def _repeat_failed(self, reply: Reply) -> Reply:
@@ -261,9 +266,12 @@ class Target(TargetClient):
         share = len(messages)
         note = f"one of {share} concurrent requests"
 
+        def send_one(message: Message) -> Exchange:
+            found = self._retry_ended(lambda: self._http.send(message, fresh=True, share=share))
+            return replace(found, note=note + found.note)
+
         def send_all() -> list[Exchange]:
-            sent = self._send_concurrently(lambda message: self._send_fresh(message, share), messages)
-            return [replace(found, note=note + found.note) for found in sent]
+            return self._send_concurrently(send_one, messages)
 
         return self._call(messages, send_all)
 
@@ -286,7 +294,9 @@ class Target(TargetClient):
             return self._connection.exchange(message, options)
 
         chunked = range(options.chunked is not None)
-        return self._call([message], lambda: [self._retry_until_back(send_once)], chunked=chunked)[0]
+        return self._call([message], lambda: [self._retry_until_back(send_once)], chunked=chunked, keeps="_connection")[
+            0
+        ]
 
     def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
         """Send the first message of each pair, wait, send the second on the same connection; return the second replies.
@@ -318,7 +328,7 @@ class Target(TargetClient):
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
         def send_with_options(sent: tuple[SendOptions, Message]) -> Exchange:
-            found = self._retry_until_back(lambda: send_alone(settings, sent[1], sent[0]))
+            found = self._retry_ended(lambda: send_alone(settings, sent[1], sent[0]))
             return replace(found, note=", ".join(filter(None, (found.note, note))))
 
         def send_all() -> list[Exchange]:
@@ -333,14 +343,17 @@ class Target(TargetClient):
         wait(pending)
         return [one.result() for one in pending]
 
-    def _send_fresh(self, message: Message, share: int) -> Exchange:
-        """Send one of many messages on a new connection; retry after a reset, because the accept queue may be full."""
+    def _retry_ended(self, send: Callable[[], Exchange]) -> Exchange:
+        """Send one of many messages on a new connection; retry if the connection ends without an answer.
+
+        The accept queue may be full, and a server may limit its connections and close those above the limit (RFC 9112,
+        9.5). The pauses give the other messages time to get their answers.
+        """
         note = ""
         for attempt, pause in enumerate((0.1, 0.3, 1.0, None), start=1):
-            exchange = self._retry_until_back(lambda: self._http.send(message, fresh=True, share=share))
-            was_reset = exchange.status is None and Reply(exchange).has_failed(FailureKind.BROKEN)
-            if pause is None or not was_reset:
+            exchange = self._retry_until_back(send)
+            if pause is None or not Reply(exchange).has_ended_unanswered:
                 break
-            note = f", attempt {attempt + 1} after a connection reset"
+            note = f", attempt {attempt + 1} after the connection ended"
             time.sleep(pause)
-        return replace(exchange, note=note)
+        return replace(exchange, note=exchange.note + note)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 from conformance.transport.answer_wait import AnswerWait
@@ -21,7 +21,7 @@ from conformance.transport.http_client import HttpClient
 from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import TargetLostError, UnreachableError
-from conformance.transport.wait_budget import WaitBudget, is_wait
+from conformance.transport.wait_budget import WaitBudget, is_silence, is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_grpc_call
 from conformance.wire.request import Message
 
@@ -75,6 +75,8 @@ class TargetClient:
         self._has_hung = self._raises_when_hung = False
         self._wait_budget = WaitBudget(settings.timeout)
         self._discovery_budget: WaitBudget | None = None
+        # Whether the target serves few connections at a time, and how many idle ones it keeps beside another.
+        self._serves_few, self._idle_beside = False, 0
 
     @cached_property
     def _http(self) -> HttpClient:
@@ -198,6 +200,7 @@ class TargetClient:
         exchange: Callable[[], Sequence[Exchange]],
         *,
         chunked: Collection[int] = (),
+        keeps: str = "",
     ) -> list[Reply]:
         """Make a call, record it, and return a reply for each exchange.
 
@@ -205,14 +208,17 @@ class TargetClient:
             messages: the messages of the call.
             exchange: sends the messages.
             chunked: the indices of the messages that are sent in chunks.
+            keeps: the attribute with the kept connection that the call uses; empty if the call opens connections.
         """
         if self._raises_when_hung and self._find_short_wait() is not None:
             raise HungError
         call = Call(self._scope, self._calls, tuple(messages), has_hung=self._has_hung)
+        is_http = any(message.method != GRPC_METHOD for message in messages)
+        send = partial(self._send_beside_idle, keeps, exchange) if is_http else exchange
         self.settings.rate_limit.wait(len(messages))
         self._calls += 1
         try:
-            found = [mask_exchange(one, self.settings.secrets) for one in self._run_call(call, exchange)]
+            found = [mask_exchange(one, self.settings.secrets) for one in self._run_call(call, send)]
         except TargetLostError as lost:
             self.record(replace(call, lost=str(lost), has_died=lost.has_died))
             raise
@@ -280,6 +286,54 @@ class TargetClient:
         self._wait_budget.count(found)
         if self._discovery_budget is None and (self._wait_budget.is_probe_due or self._wait_budget.is_used_up):
             self._probe_target(call.messages[-1])
+
+    # --- targets that serve few connections at a time ---
+
+    def _send_beside_idle(self, keeps: str, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+        """Send the messages of a call over HTTP; if they wait for the end of the suite's idle connections, repeat once.
+
+        A server may serve one connection after the other: clients ought to limit their connections (RFC 9112, 9.4).
+        Once the suite has found that out, it closes idle connections before each call.
+        """
+        idle = self._find_idle(keeps)
+        if idle and self._serves_few:
+            self._close_idle(idle)
+        found = exchange()
+        if not idle or self._serves_few:
+            return found
+        is_silent = bool(found) and all(map(is_silence, found))
+        if is_silent and not self._answers_beside_idle():
+            self._close_idle(idle)
+            again = exchange()
+            self._serves_few = any(one.status is not None for one in again)
+            return again if self._serves_few else found
+        if is_silent or any(one.status is not None for one in found):
+            self._note_idle_beside(idle, keeps)
+        return found
+
+    def _find_idle(self, keeps: str) -> list[HttpClient | PersistentConnection]:
+        """Return the senders with an idle connection, except `keeps`; none if the target is known to serve so many."""
+        senders = [vars(self)[name] for name in ("_http", "_connection") if name in vars(self) and name != keeps]
+        idle = [one for one in senders if one.is_idle] if len(senders) > self._idle_beside else []
+        return idle if len(idle) > self._idle_beside else []
+
+    def _close_idle(self, idle: Sequence[HttpClient | PersistentConnection]) -> None:
+        for sender in idle:
+            sender.close_idle()
+
+    def _note_idle_beside(self, idle: Sequence[HttpClient | PersistentConnection], keeps: str) -> None:
+        """Note that an answer came beside idle connections, unless the target closed them first."""
+        if len(self._find_idle(keeps)) == len(idle):
+            self._idle_beside = len(idle)
+        else:
+            self._serves_few = True
+
+    def _answers_beside_idle(self) -> bool:
+        """Send a simple request on a new connection, and return whether the target answers it in a short wait."""
+        self.settings.rate_limit.wait()
+        simple = Message("/v2", method="GET")
+        with self._wait_for_answers(self.settings.wait.compute_short_wait(self.settings.answer_timeout)):
+            return not is_silence(self._retry_until_back(lambda: self._send(simple, fresh=True)))
 
     # --- whether the target is still reachable ---
 

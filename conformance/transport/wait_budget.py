@@ -47,7 +47,7 @@ class WaitBudget:
     def count(self, exchanges: Sequence[Exchange]) -> None:
         """Count the exchanges of one call."""
         if exchanges and all(map(is_wait, exchanges)):
-            self.count_wait(max(map(self._measure_wait, exchanges)), is_silent=all(map(_is_silence, exchanges)))
+            self.count_wait(max(map(self._measure_wait, exchanges)), is_silent=all(map(is_silence, exchanges)))
             return
         self.in_a_row = 0
         for exchange in exchanges:
@@ -67,7 +67,7 @@ class WaitBudget:
 
     def _measure_wait(self, exchange: Exchange) -> float:
         """Return the seconds of a wait; silence counts as exactly the timeout, even if this machine noticed it late."""
-        return self.timeout if _is_silence(exchange) else exchange.elapsed
+        return self.timeout if is_silence(exchange) else exchange.elapsed
 
     @property
     def has_many_in_a_row(self) -> bool:
@@ -91,5 +91,6 @@ def is_wait(exchange: Exchange) -> bool:
     return exchange.failure is not None and exchange.failure.kind in _WAITS
 
 
-def _is_silence(exchange: Exchange) -> bool:
+def is_silence(exchange: Exchange) -> bool:
+    """Return whether no byte of an answer arrived in time."""
     return exchange.status is None and exchange.failure is not None and exchange.failure.kind is FailureKind.TIMEOUT

@@ -38,6 +38,18 @@ def test_an_honest_server_is_conformant(name: str, tmp_path: Path) -> None:
     assert (report.verdict, report.advice) == ("conformant", ()), str(report)
 
 
+def serve_one_connection_at_a_time(folder: Path) -> None:
+    """Let the server of http.server serve its connections one after the other."""
+    file = folder / "server.py"
+    file.write_text(file.read_text(encoding="utf-8").replace("ThreadingHTTPServer", "HTTPServer"), encoding="utf-8")
+
+
+def test_an_honest_server_of_one_connection_at_a_time_is_conformant(tmp_path: Path) -> None:
+    with serving("http_server", tmp_path, serve_one_connection_at_a_time) as url, with_few_rows():
+        report = judge(url, profile="certify", timeout=2)
+    assert (report.verdict, report.advice) == ("conformant", ()), str(report)
+
+
 EVERY_NTH = 6  # a bug of so many is judged here; `python -m tests.strangers --bugs` judges all of them
 INTERPRETED = [name for name, stranger in STRANGERS.items() if not stranger.build]
 SEEN = [

@@ -1,10 +1,17 @@
-"""How long a target that cannot be reached is waited for."""
+"""How long a target that cannot be reached is waited for, and how targets of few connections are served."""
 
 from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 
 import pytest
 
 from conformance.transport.exchange import Exchange
+from conformance.transport.send_options import PLAIN
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError, UnreachableError
@@ -41,3 +48,56 @@ def test_a_certificate_that_is_not_trusted_is_not_waited_for() -> None:
     with pytest.raises(TargetLostError):
         target.send(LIVE)
     assert target.tries == 1
+
+
+HANGING = Message("/hanging", method="GET")
+TIMEOUT_S = 0.5
+
+
+@contextmanager
+def serve(kind: type[HTTPServer], requests: list[str]) -> Iterator[Target]:
+    """Serve connections one after the other or in parallel, and note the paths of requests; yields the target."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            requests.append(self.path)
+            if self.path == HANGING.path:
+                time.sleep(2 * TIMEOUT_S)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with kind(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        target = Target(Settings(f"http://127.0.0.1:{server.server_port}", timeout=TIMEOUT_S))
+        try:
+            yield target
+        finally:
+            target.close()
+            server.shutdown()
+            thread.join()
+
+
+def test_a_server_of_one_connection_at_a_time_is_not_kept_waiting() -> None:
+    with serve(HTTPServer, []) as target:
+        replies = [target.send(LIVE, fresh=fresh) for fresh in (False, True, False, True)]
+        replies += target.send_together([LIVE] * 3)
+        replies.append(target.send(LIVE))
+        replies.append(target.send_with(PLAIN, LIVE))
+        assert [reply.status for reply in replies] == [200] * 9
+        assert len(target.exchanges) == len(replies)  # the attempt before the first repetition is no evidence
+        assert max(one.elapsed for one in target.exchanges) < TIMEOUT_S
+
+
+def test_a_request_without_answer_is_not_repeated_where_connections_are_served_in_parallel() -> None:
+    requests: list[str] = []
+    with serve(ThreadingHTTPServer, requests) as target:
+        target.send(LIVE)
+        assert target.send(HANGING, fresh=True).status is None
+    assert requests.count(HANGING.path) == 1

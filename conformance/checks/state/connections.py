@@ -105,7 +105,7 @@ def pipelined_requests_are_answered_in_order(
         [_make_good_request(model, form, 0), middle, _make_good_request(model, form, 2)], pipelined=True
     )
     for position, reply in enumerate(replies):
-        if _is_connection_closed(reply):
+        if reply.has_ended_unanswered:  # which is allowed
             return
         _expect_no_silence(reply)
         if position == 1 and bad:
@@ -135,7 +135,7 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: 
     inference = [_make_good_request(model, "json", 1)]
     messages = [*(inference if BEFORE in places else ()), *reads, *(inference if BEHIND in places else ())]
     for message, reply in zip(messages, target.send_on_one_connection(messages, pipelined=True), strict=False):
-        if _is_connection_closed(reply):
+        if reply.has_ended_unanswered:  # which is allowed
             return
         if BEFORE in places:
             _expect_no_silence(reply)
@@ -155,11 +155,6 @@ def _expect_no_silence(reply: Reply) -> None:
 def _extract_status_and_name(reply: Reply) -> tuple[int | None, object]:
     """Return the status and the member `name` of an answer; together they identify an answer with metadata."""
     return reply.status, (reply.answer.document or {}).get("name")
-
-
-def _is_connection_closed(reply: Reply) -> bool:
-    """Say whether the server closed the connection instead of answering, which is allowed."""
-    return reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
 
 
 def _expect_bad_request_refused(reply: Reply) -> None:
@@ -354,7 +349,7 @@ def _expect_next_requests_right(
     good = [_make_good_json_request(model, salt) for salt in (1, 2)]
     replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())
     for salt, reply in enumerate(replies[1:], start=1):
-        if _is_connection_closed(reply):
+        if reply.has_ended_unanswered:  # which is allowed
             return "the connection was closed"
         expect_own_answer(target, reply, model, ELEMENT_COUNT, salt, requirement)
     return "the connection was kept" if len(replies) > 1 else "the connection was closed"

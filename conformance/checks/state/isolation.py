@@ -10,6 +10,7 @@ from conformance.checks.state.request_forms import (
     AnyForm,
     expect_correct_outputs,
     expect_own_answer,
+    is_turned_away,
     make_form_request,
     make_form_row,
     make_salted_request,
@@ -242,7 +243,8 @@ def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> N
     require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
-        expect_own_answer(target, reply, model, lengths[k], k, "OIP-ISOLATION")
+        if not is_turned_away(target, reply):
+            expect_own_answer(target, reply, model, lengths[k], k, "OIP-ISOLATION")
 
 
 # --- interleaved bodies -----------------------------------------------------------------------------------------------
@@ -413,11 +415,13 @@ def _expect_right_when_alone(target: Target, model: Model, name: str) -> None:
 def _expect_own_answer(target: Target, model: Model, request_form: RequestForm, tensors: Tensors, reply: Reply) -> None:
     """Expect the correct answer to these tensors, unless the server declined the request because of load or size.
 
+    An ended connection also declines the request: see `is_turned_away`.
+
     Raises:
         Unmet: the answer is wrong.
         Blocked: the same request alone also gets a wrong answer.
     """
-    if reply.status in DECLINED_STATUSES:
+    if reply.status in DECLINED_STATUSES or is_turned_away(target, reply):
         return
     try:
         with attribute_to("OIP-ISOLATION"):

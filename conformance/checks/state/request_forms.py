@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.expect.attribution import attribute_missing_answer
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import ANY, JSON, RAW_FLOATS, Fit
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -43,6 +45,25 @@ def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, sal
     if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
         raise UnmetError(f"id request-{salt}", f"id {format_value(found)}", reply, requirement=requirement)
     expect_correct_outputs(target, reply, model.expected(make_salted_tensors(model, length, salt)), requirement)
+
+
+def is_turned_away(target: Peer, reply: Reply) -> bool:
+    """Return whether the server ended the connection of a concurrent request, but answers the same request alone.
+
+    A server may limit its connections, and may close a connection at any time (RFC 9112, 9.4 and 9.5). It mixes up no
+    requests by that.
+
+    Raises:
+        UnmetError: the server ends the connection of the same request alone as well.
+    """
+    if reply.is_over_grpc or not reply.has_ended_unanswered:
+        return False
+    alone = target.send(reply.exchange.message, fresh=True)
+    if alone.has_ended_unanswered:
+        raise expect(alone, attribute_missing_answer(alone)).unmet(
+            "an answer or a refusal", escape_text(alone.outcome())
+        )
+    return alone.succeeded
 
 
 def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:

@@ -237,6 +237,33 @@ def interim_answers_before_each(original: Any, protocol: Any, transport: Any) ->
     original(protocol, _Rewriting(transport, change))
 
 
+class _Discarding(asyncio.Protocol):
+    """Reads until the client closes the connection."""
+
+
+@variation(MADE, "app.Service.infer")
+def connections_over_ten_requests_are_closed(original: Any, *arguments: Any) -> Any:
+    """The server closes each connection that is opened while ten complete requests are unanswered."""
+    if isinstance(arguments[0], app.Service):
+        return _infer_late(original, *arguments)
+    protocol, transport = arguments
+    original(protocol, transport)
+    cycles = [other.cycle for other in protocol.connections if other.cycle is not None]
+    if sum(not (cycle.more_body or cycle.response_complete) for cycle in cycles) >= 10:
+        protocol._stop_timer()
+        protocol.connections.discard(protocol)
+        transport.set_protocol(_Discarding())
+        transport.write_eof()
+    return None
+
+
+async def _infer_late(original: Any, service: app.Service, http: Any) -> Response:
+    await http.body()
+    await asyncio.sleep(0.005)
+    found: Response = await original(service, http)
+    return found
+
+
 @variation("http_body.decode")
 def codings_one_member_alone(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """The server refuses a compressed request with several gzip members."""
