@@ -169,7 +169,7 @@ STEPS = {steps!r}
 OPENS = {opens!r}
 # Steps whose requests are sent on one connection in one write, before an answer is read.
 PIPELINED = {pipelined!r}
-# Offsets in a body at which a new TCP segment begins; the first segment also contains the head.
+# Offsets in a body at which a new TCP segment begins; negative ones count from the end of the head.
 CUTS = {cuts!r}
 TIMEOUT_S = {timeout!r}
 
@@ -205,8 +205,8 @@ def send(connection, pieces):
 
 def cut(name):
     head, body = read(name)
-    edges = [0, *CUTS.get(name, []), len(body)]
-    return [head + body[: edges[1]], *(body[start:end] for start, end in zip(edges[1:], edges[2:]))]
+    edges = [0, *(len(head) + offset for offset in CUTS.get(name, [])), len(head + body)]
+    return [(head + body)[start:end] for start, end in zip(edges, edges[1:])]
 
 
 def receive(stream, name):

@@ -82,15 +82,15 @@ def exchange_after_idling(settings: Settings, pair: tuple[Message, Message], idl
 
 
 def cut_segments(settings: Settings, message: Message, options: SendOptions) -> list[bytes]:
-    """Return the bytes of a request, one item for each TCP segment; the head is never split."""
+    """Return the bytes of a request, one item for each TCP segment."""
     chunked = options.chunked is not None
     more = (("Connection", "close"),) if options.closing else ()
     head = sockets.render_head(settings, message, chunked=chunked, version=options.version, more=more)
     if options.chunked is not None:
         return [b"".join([head, *options.chunk_format.format_chunks(_split_body(message.body, options.chunked))])]
     parts = _split_body(message.body, options.segments)
-    return [head, *parts] if options.segments else [head + message.body]
+    return [*sockets.split_head(head, options.segments), *parts] if options.segments else [head + message.body]
 
 
 def _split_body(body: bytes, offsets: tuple[int, ...]) -> list[bytes]:
-    return sockets.split_at_offsets(body, [offset for offset in offsets if offset < len(body)])
+    return sockets.split_at_offsets(body, [offset for offset in offsets if 0 < offset < len(body)])

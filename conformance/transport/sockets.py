@@ -54,6 +54,11 @@ def render_head(
     return "\r\n".join([line, *[f"{name}: {value}" for name, value in headers], "", ""]).encode("latin-1")
 
 
+def split_head(head: bytes, offsets: Sequence[int]) -> list[bytes]:
+    """Return the pieces of a head, cut at the negative offsets, which count from its end."""
+    return split_at_offsets(head, [len(head) + offset for offset in offsets if offset < 0])
+
+
 def split_at_offsets(body: bytes, offsets: Sequence[int]) -> list[bytes]:
     """Return the pieces of the body between the given offsets, without empty pieces."""
     edges = [0, *sorted(offsets), len(body)]
@@ -290,14 +295,15 @@ def send_in_pieces(
     settings: Settings, message: Message, offsets: Sequence[int], chunks: ChunkFormat | None, *, at_once: bool
 ) -> Exchange:
     """Send the body in TCP segments, or in chunks, cut at the given offsets; see `Target.send_in_pieces`."""
-    pieces = split_at_offsets(message.body, offsets)
+    pieces = split_at_offsets(message.body, [offset for offset in offsets if offset > 0])
     kind = "chunk" if chunks else "TCP segment"
     note = f"body in {len(pieces)} {kind}s, cut at {list(offsets)}" if offsets else f"body in one {kind}"
     note += (chunks.described if chunks else "") + (", all in one write" if at_once else "")
     sent = pieces if chunks is None else list(chunks.format_chunks(pieces))
-    head = render_head(settings, message, chunked=chunks is not None)
+    heads = split_head(render_head(settings, message, chunked=chunks is not None), offsets)
+    note += f", head in {len(heads)} TCP segments" if len(heads) > 1 else ""
     with connect(settings) as connection:
-        broken = connection.send([b"".join([head, *sent])] if at_once else [head, *sent])
+        broken = connection.send([b"".join([*heads, *sent])] if at_once else [*heads, *sent])
         answer = connection.receive(message)
     failure = answer.failure if answer.status else broken or answer.failure
     options = SendOptions(segments=tuple(offsets)) if chunks is None else SendOptions("1.1", tuple(offsets), chunks)

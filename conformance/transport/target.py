@@ -172,7 +172,7 @@ class Target(TargetClient):
 
         Args:
             message: the message to send.
-            offsets: the offsets in the body.
+            offsets: the offsets in the body; negative ones count from the end of the head.
             chunks: the format of the chunks; None: TCP segments.
             at_once: whether head and pieces are sent in one write instead of one write each.
         """

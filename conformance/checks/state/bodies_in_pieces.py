@@ -183,13 +183,22 @@ SPLITS: tuple[SplitRequest, ...] = (
 )
 
 
+# The offsets count from the end of the head, which is an empty line: CR LF CR LF.
+HEAD_SPLITS: tuple[SplitRequest, ...] = (
+    SplitRequest("inside-the-end-of-the-head", "identity_int32", _make_json_request, lambda _: (-2,), "json"),
+    SplitRequest(
+        "end-of-the-head-byte-by-byte", "identity_int32", _make_json_request, lambda _: range(-12, 0), "json", fit=JSON
+    ),
+)
+
+
 # --- bodies in pieces -------------------------------------------------------------------------------------------------
 
 
 @check("state.body-in-segments-is-one-body", answers="HTTP-SEGMENTS")
-@rows(*make_split_rows(SPLITS))
+@rows(*make_split_rows((*SPLITS, *HEAD_SPLITS)))
 def body_in_segments_is_one_body(target: Target, model: Model, split: SplitRequest) -> None:
-    """The server reads the whole body of a request, wherever TCP segments split the body."""
+    """The server reads the whole head and body of a request, wherever TCP segments split them."""
     message, tensors = split.build(model)
     if split.form == "raw":
         require_raw_answered(target, model, message)
