@@ -8,6 +8,7 @@ from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.checks.walk import attribution
 from conformance.checks.walk.axes import ALONE, AXES, CHUNKED, COUNTS, NEUTRAL, ROLE_RULES
+from conformance.checks.walk.requests import has_more_classes_than_row
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, Walker
 from conformance.discovery.deployed_model import DeclinedError
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -146,8 +147,11 @@ class Walk:
 
     def _is_refusal_allowed(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the documents or a limit of the server allow the refusal of the shrunk step."""
-        return attribution.is_declined(found, self._role) or (
-            attribution.is_possible_limit(found) and self._is_server_limit(found, salt)
+        reply = found.unmet.reply
+        return (
+            attribution.is_declined(found, self._role)
+            or (attribution.is_possible_limit(found) and self._is_server_limit(found, salt))
+            or (reply is not None and reply.is_refusal and has_more_classes_than_row(found.step, self._walker.model))
         )
 
     def _is_reported_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
