@@ -26,7 +26,7 @@ MIN_ROWS = 3  # of a server of which none is known; one that meets no row is in 
 # Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
 SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 # Role and part of those rows of the walk that every honest server has to pass.
-WALK_SAMPLES = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
+WALK_SAMPLES = tuple((role, "brief") for role in ("multi", "raw_variable", "scores_batching_labelled", "scores_rank2"))
 # Axis and value of a nearly plain request, which every kind of request has.
 PLAINEST = ("connection", "fresh")
 

@@ -183,6 +183,10 @@ _AXES_THAT_MAY_BE_REFUSED = ("coding", "unknown", "http", "media")
 _LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
 _LOAD_STATUSES = (413, 429, 503)
 _LARGE_BYTES = 64 * 1024  # bytes
+_SIZE_AXES = ("count", "place", "id", "send", "want", "classes")
+JSON_SPELLING_SIZE_AXES = ("spaces", "escapes", "numbers", "nesting")
+# Axes that change the length of JSON with the same number of elements.
+_JSON_SIZE_AXES = (*JSON_SPELLING_SIZE_AXES, "values", "outputs")
 
 
 def is_declined(found: MinimalFailure, role: Role) -> bool:
@@ -219,7 +223,7 @@ def is_possible_limit(found: MinimalFailure) -> bool:
         return False
     if remaining.keys() == {"id"} and (reply.status or 0) < 500:  # no document specifies the characters of an id
         return True
-    has_only_sizes = remaining.keys() <= {"count", "place", "id", "send", "want", "classes"}
+    has_only_sizes = remaining.keys() <= {*_SIZE_AXES, *(_JSON_SIZE_AXES if found.step["send"] == "json" else ())}
     return (has_only_sizes and ("count" in remaining or remaining.get("id") == "long")) or (
         "count" in remaining and _is_large_request(reply)
     )

@@ -34,6 +34,7 @@ SHRINKING = Axes(
 # them before the first step.
 TESTED_FIRST = ("framing",)
 MAX_PLAIN_TRIALS = 4  # trials of a plainer step, each with other inputs
+_PLAIN_JSON = {axis: NEUTRAL[axis] for axis in attribution.JSON_SPELLING_SIZE_AXES}
 
 FindRequirement = Callable[[MinimalFailure, Role], str | None]
 
@@ -177,15 +178,19 @@ class Walk:
     def _is_server_limit(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the server also refuses larger requests.
 
-        Return True if the step has no element count or the count 0, so that no larger request can be compared.
+        If this spelling of JSON excludes more elements, the larger requests are plain JSON. Return True if the step has
+        no element count, the count 0 or the largest count, so that no larger request can be compared.
         """
-        count = found.step["count"]
-        if count in ("own", "0"):
+        if found.step["count"] in ("own", "0"):
             return True
-        larger = [{**found.step, "count": other} for other in COUNTS if int(other) > int(count)]
-        candidates = [step for step in larger if not self._axes.is_invalid(step)][-2:]
-        failures = [self._try_sequence([(step, salt)]) for step in candidates]
+        larger = self._list_larger_steps(found.step) or self._list_larger_steps({**found.step, **_PLAIN_JSON})
+        failures = [self._try_sequence([(step, salt)]) for step in larger]
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
+
+    def _list_larger_steps(self, step: Step) -> list[Step]:
+        """Return the two largest of the valid steps that differ from this one in having more elements."""
+        larger = [{**step, "count": other} for other in COUNTS if int(other) > int(step["count"])]
+        return [candidate for candidate in larger if not self._axes.is_invalid(candidate)][-2:]
 
     def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
         """Return the error to report, with the broken requirement and the values that reproduce the failure."""
