@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.support.usual_headers import USUAL_HEADERS
-from conformance.checks.walk.axes import ABANDONED, CANCELLED, NEUTRAL
+from conformance.checks.walk.axes import ABANDONED, CANCELLED, CHUNKED, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
@@ -180,7 +180,7 @@ def _find_encoding_word(tensors: tuple[object, ...]) -> str:
 
 # If one of these axes is not neutral, a server may refuse: no document requires it to support their other values.
 _AXES_THAT_MAY_BE_REFUSED = ("coding", "unknown", "http", "media")
-_LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
+_LENGTH_REQUIRED = 411  # status for chunked JSON; binary data in one chunk may be refused with any status
 _LOAD_STATUSES = (413, 429, 503)
 _LARGE_BYTES = 64 * 1024  # bytes
 _SIZE_AXES = ("count", "place", "id", "send", "want", "classes")
@@ -201,7 +201,7 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
     if "sender" in remaining and USUAL_HEADERS[remaining["sender"]].is_justified_refusal(reply):
         return True
     if remaining.get("framing", "segments") != "segments" and (
-        reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
+        reply.status == _LENGTH_REQUIRED or _are_chunks_unsupported(found.step) or reply.is_http_1_0
     ):
         return True
     if remaining.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
@@ -209,6 +209,14 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
     # A server may still be busy with other requests.
     is_busy = "beside" in remaining or remaining.get("before") in (*ABANDONED, CANCELLED)
     return reply.status in _LOAD_STATUSES and (_is_large_request(reply) or is_busy)
+
+
+def _are_chunks_unsupported(step: Step) -> bool:
+    """Say whether a shrunk step shows that the server refuses binary data in chunks.
+
+    Shrinking replaces several chunks by one chunk if the server refuses one chunk as well.
+    """
+    return step["send"] != "json" and step["framing"] == CHUNKED[0]
 
 
 def _list_forced_axes(role: Role) -> frozenset[str]:
