@@ -181,6 +181,7 @@ def _find_encoding_word(tensors: tuple[object, ...]) -> str:
 # If one of these axes is not neutral, a server may refuse: no document requires it to support their other values.
 _AXES_THAT_MAY_BE_REFUSED = ("coding", "unknown", "http", "media")
 _LENGTH_REQUIRED = 411  # status for chunked JSON; binary data in one chunk may be refused with any status
+_VERSION_STATUSES = (426, 505)
 _LOAD_STATUSES = (413, 429, 503)
 _LARGE_BYTES = 64 * 1024  # bytes
 _SIZE_AXES = ("count", "place", "id", "send", "want", "classes")
@@ -209,6 +210,14 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
     # A server may still be busy with other requests.
     is_busy = "beside" in remaining or remaining.get("before") in (*ABANDONED, CANCELLED)
     return reply.status in _LOAD_STATUSES and (_is_large_request(reply) or is_busy)
+
+
+def is_form_refused_in_http_1_0(found: MinimalFailure) -> bool:
+    """Say whether the server refused binary data because of HTTP/1.0 alone, without a status that names the version."""
+    reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
+    if reply is None or not reply.is_refusal or reply.status in _VERSION_STATUSES:
+        return False
+    return found.step["send"] != "json" and remaining.keys() - {"send", "want", "classes"} == {"http"}
 
 
 def _are_chunks_unsupported(step: Step) -> bool:

@@ -149,11 +149,21 @@ class Walk:
     def _is_refusal_allowed(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the documents or a limit of the server allow the refusal of the shrunk step."""
         reply = found.unmet.reply
+        if attribution.is_form_refused_in_http_1_0(found) and self._is_json_answered_in_http_1_0(salt):
+            return False
         return (
             attribution.is_declined(found, self._role)
             or (attribution.is_possible_limit(found) and self._is_server_limit(found, salt))
             or (reply is not None and reply.is_refusal and has_more_classes_than_row(found.step, self._walker.model))
         )
+
+    def _is_json_answered_in_http_1_0(self, salt: int) -> bool:
+        """Say whether the server answers plain JSON in HTTP/1.0, so that it supports this version.
+
+        The version of HTTP does not change what a body means (RFC 9110, 2.5).
+        """
+        step = {**self._axes.neutral, "role": self._role.name, "http": "1.0"}
+        return not self._axes.is_invalid(step) and self._try_sequence([(step, salt)]) is None
 
     def _is_reported_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the rows of single values report this failure.
