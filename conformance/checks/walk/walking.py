@@ -199,7 +199,7 @@ class Walk:
 
     def _list_larger_steps(self, step: Step) -> list[Step]:
         """Return the two largest of the valid steps that differ from this one in having more elements."""
-        larger = [{**step, "count": other} for other in COUNTS if int(other) > int(step["count"])]
+        larger: list[Step] = [{**step, "count": other} for other in COUNTS if int(other) > int(step["count"])]
         return [candidate for candidate in larger if not self._axes.is_invalid(candidate)][-2:]
 
     def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
