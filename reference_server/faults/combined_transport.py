@@ -108,6 +108,14 @@ async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Req
     return answer
 
 
+@fault(INFER_STEP, breaks="OIP-ANSWER", walks="binary")
+async def binary_data_refused_in_http_1_0(original: Any, service: Any, http: Request) -> Response:
+    """Over HTTP/1.0, which nginx uses towards upstream servers by default, the server refuses binary data with 400."""
+    if http.scope["http_version"] == "1.0" and HEADER in http.headers:
+        raise InferenceError("the body is not JSON")
+    return await original(service, http)
+
+
 @fault(INFER_STEP, breaks="OIP-ANSWER", walks="json")
 async def http_1_0_waits_for_ever(original: Any, service: Any, http: Request) -> Response:
     """The server never answers an HTTP/1.0 request with an id in the JSON."""

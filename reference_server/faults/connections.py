@@ -10,6 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 
@@ -80,7 +81,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
     return b"".join(piece.decode("utf-8", "replace").encode() for piece in pieces)
 
 
-@fault("http_body.read", breaks="HTTP-SEGMENTS")
+@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
     """If the first segment ends with the JSON, the server takes the segment for the whole body."""
     pieces = await _read_pieces(http)
@@ -88,7 +89,7 @@ async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
 
 
-@fault("http_body.read", breaks="HTTP-SEGMENTS")
+@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
     """The server takes a segment of fewer than four bytes for the end of the body."""
     pieces = await _read_pieces(http)
@@ -119,6 +120,15 @@ async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int)
     """The server reads a chunked body as empty."""
     body: bytes = await original(http, limit)
     return b"" if _is_chunked(http) else body
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def chunked_binary_data_refused_in_two_pieces(_original: Any, http: Request, _limit: int) -> bytes:
+    """The server refuses a chunked body with binary data unless it arrives in one piece."""
+    pieces = await _read_pieces(http)
+    if _is_chunked(http) and HEADER in http.headers and len(pieces) > 1:
+        raise InferenceError("the body is incomplete")
+    return b"".join(pieces)
 
 
 _shared_buffer: list[bytes] = []

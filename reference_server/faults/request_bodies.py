@@ -165,6 +165,16 @@ def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
     return http.headers["content-encoding"].rpartition(",")[2].strip() if several else original(http)
 
 
+@fault("app.Service.infer", breaks="HTTP-CODING-I")
+async def inference_header_compared_with_coded_length(original: Any, service: Any, http: Request) -> Response:
+    """The server refuses an inference header above Content-Length, even if that is the length of a compressed body."""
+    header, length = http.headers.get(HEADER, ""), int(http.headers.get("content-length", "0"))
+    if header.isdecimal() and 0 < length < int(header):
+        raise InferenceError("the inference header is greater than Content-Length")
+    answer: Response = await original(service, http)
+    return answer
+
+
 @fault("http_body.decode", breaks="ROBUST-CODING")
 def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """The server accepts a truncated compressed body and uses the part that can be decoded."""

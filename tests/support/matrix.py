@@ -20,6 +20,7 @@ from reference_server.limits import Limits
 from tests.support import valid_servers
 from tests.support.samples import (
     collect_hostile_rows,
+    collect_plain_walk_rows,
     collect_rows,
     collect_walk_rows,
     collect_walk_samples,
@@ -96,12 +97,12 @@ def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
     is_honest = name in valid_servers.load()
     rows = collect_rows(over_grpc=fault.over_grpc)
     found = select_relevant(fault, rows, read_steps(steps)[fault.over_grpc])
-    more = collect_walk_samples() if is_honest and not fault.over_grpc else []
+    more, plain = (collect_walk_samples(), collect_plain_walk_rows()) if is_honest and not fault.over_grpc else ([], [])
     for is_doubted in () if whole else (False, True):
-        sighting = _see_sampled(fault, found, shuffle_rows(fault, more)[:1], is_doubted=is_doubted)
+        sighting = _see_sampled(fault, found, [*shuffle_rows(fault, more)[:1], *plain], is_doubted=is_doubted)
         if not (find_false_alarms if is_honest else find_complaints)(sighting, fault):
             return sighting
-    sighting = see(get_server(), fault, [*found, *more])
+    sighting = see(get_server(), fault, [*found, *more, *plain])
     if not (whole and is_honest):
         return sighting
     over = [case for case in collect_hostile_rows() if case[0].is_over_grpc == fault.over_grpc]

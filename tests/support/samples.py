@@ -26,7 +26,9 @@ MIN_ROWS = 3  # of a server of which none is known; one that meets no row is in 
 # Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
 SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 # Role and part of those rows of the walk that every honest server has to pass.
-WALK_SAMPLES = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
+WALK_SAMPLES = tuple((role, "brief") for role in ("multi", "raw_variable", "scores_batching_labelled", "scores_rank2"))
+# Axis and value of a nearly plain request, which every kind of request has.
+PLAINEST = ("connection", "fresh")
 
 
 @cache
@@ -74,6 +76,16 @@ def collect_walk_samples() -> Rows:
     """Return a few rows of the walk, for servers that are honest in a way of their own."""
     every = [(check, row) for kind in KINDS for check, row in collect_walk_rows(kind)]
     return [(check, row) for check, row in every if (row.role, row.values[-1]) in WALK_SAMPLES]
+
+
+@cache
+def collect_plain_walk_rows() -> Rows:
+    """Return a row of the walk with nearly plain requests for each kind.
+
+    A plain request that the walk finds wrong blocks every row of its kind with a single value.
+    """
+    every = [(check, row) for kind in KINDS for check, row in collect_walk_rows(kind)]
+    return [(check, row) for check, row in every if row.values[1:] == PLAINEST and row.role]
 
 
 @cache

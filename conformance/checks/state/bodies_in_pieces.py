@@ -19,7 +19,8 @@ from conformance.checks.state.request_forms import (
 )
 from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.control_sides import make_large_inputs
-from conformance.expect.refusals import has_declined
+from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.expect.refusals import expect_declining_status, is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -220,12 +221,22 @@ def _expect_read_or_declined(
 ) -> str:
     """Expect the server to read a chunked request or to refuse it; return a note that says what it did.
 
-    The server may refuse JSON only with status 411, and binary data with any status of a refusal.
+    The server may refuse JSON only with status 411. It may refuse binary data with any status, unless it reads the same
+    body in one chunk: then it does not refuse chunks, but cannot decode them all.
     """
-    if reply.status == LENGTH_REQUIRED or (form != "json" and has_declined(target, model, reply)):
+    is_declined = form != "json" and is_refused(target, model, reply)
+    if reply.status == LENGTH_REQUIRED or (is_declined and not _is_read_in_one_chunk(target, reply)):
+        expect_declining_status(reply)
         return f"refused with {reply.status}"
     _expect_chunks_read(target, reply, model.expected(tensors), "HTTP-CHUNKED")
     return "decoded"
+
+
+def _is_read_in_one_chunk(target: Target, refusal: Reply) -> bool:
+    """Say whether the server answers the body of a refused request in one plain chunk; if it is busy, return False."""
+    if refusal.status in DECLINED_STATUSES:
+        return False
+    return target.send_in_pieces(refusal.exchange.message, (), chunks=PLAIN_CHUNKS, at_once=True).succeeded
 
 
 def _expect_chunks_read(target: Target, reply: Reply, expected: Sequence[Tensor], requirement: str) -> None:

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.checks.state.request_forms import FORMS, AnyForm, SaltedRequest, make_form_row, send_answered_request
+from conformance.checks.state.request_forms import (
+    FORMS,
+    LENGTH_REQUIRED,
+    AnyForm,
+    SaltedRequest,
+    make_form_request,
+    make_form_row,
+    send_answered_request,
+)
 from conformance.checks.support.framing import WRONG_LENGTH
+from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.content_coding import compress_gzip, compress_zlib, decode_reply, is_accepted
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_declining_status
@@ -68,9 +77,8 @@ def _expect_encoded_answer(target: Target, model: Model, form: AnyForm, length: 
 @rows(*CODED_ROWS)
 def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """The server decodes or refuses a gzip request; it never reads compressed bytes as tensors."""
-    return _expect_decoded_or_refused(
-        target, model, send_answered_request(target, model, form, length), "gzip", chunked=False
-    )
+    plain = send_answered_request(target, model, form, length)
+    return _expect_decoded_or_refused(target, model, form, plain, "gzip", chunked=False)
 
 
 def _compress_in_two_members(body: bytes) -> bytes:
@@ -134,34 +142,57 @@ _FOR_ANY_MODEL = (
 )
 def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, coding: str, chunked: bool) -> str:
     """The server decodes a request in any content coding, chunked or not, or refuses it."""
-    return _expect_decoded_or_refused(
-        target, model, send_answered_request(target, model, form, 200), coding, chunked=chunked
-    )
+    plain = send_answered_request(target, model, form, 200)
+    return _expect_decoded_or_refused(target, model, form, plain, coding, chunked=chunked)
+
+
+# Codings of one gzip member; a decoder has to skip a file name in it (RFC 1952, 2.3.1.2).
+_PLAIN_GZIP = ("gzip", "gzip-in-whole-words")
+# Statuses that say that the server does not support a coding, needs a length, limits bodies, or is busy.
+_UNSUPPORTED_STATUSES = (LENGTH_REQUIRED, 415, *DECLINED_STATUSES)
+_CONTROL_LENGTHS = (3, 1000)  # elements of the requests that show whether a server decodes gzip
 
 
 def _expect_decoded_or_refused(
-    target: Target, model: Model, plain: SaltedRequest, coding: str, *, chunked: bool
+    target: Target, model: Model, form: AnyForm, plain: SaltedRequest, coding: str, *, chunked: bool
 ) -> str:
-    """Send a request in a content coding; expect the server to decode or refuse it; return a note that says which."""
+    """Send a request in a content coding; expect the server to decode or refuse it; return a note that says which.
+
+    If the server decodes another gzip request of this form, a refusal of plain gzip has to say that the server does not
+    support it: otherwise the server supports gzip, but does not decode all of it.
+    """
     message, expected = plain
     sent = _encode_body(message, coding)
     places = (len(sent.body) // 3,)
     reply = target.send_in_pieces(sent, places, chunks=PLAIN_CHUNKS) if chunked else target.send(sent, fresh=True)
-    if reply.status is not None and reply.status >= 400:
-        expect_alive(target, model)
-        expect_declining_status(reply)
-        return f"refused with {reply.status}"
 
     def is_wrong_without_content_coding() -> bool:
         return chunked and not is_met(
             lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN_CHUNKS)).tensors(expected)
         )
 
+    if reply.status is not None and reply.status >= 400:
+        expect_alive(target, model)
+        is_free = coding not in _PLAIN_GZIP or reply.status in _UNSUPPORTED_STATUSES
+        if is_free or is_wrong_without_content_coding() or not _is_gzip_decoded(target, model, form):
+            expect_declining_status(reply)
+            return f"refused with {reply.status}"
     with block_if(
         is_wrong_without_content_coding, "the same request in chunks without a content coding also gets a wrong answer"
     ):
         expect(reply, "HTTP-CODING-I").tensors(expected)
     return "decoded"
+
+
+def _is_gzip_decoded(target: Target, model: Model, form: AnyForm) -> bool:
+    """Say whether the server decodes a short or a long gzip request of this form."""
+
+    def is_decoded(length: int) -> bool:
+        message, tensors = make_form_request(model, form, length, 1)
+        reply = target.send(_encode_body(message, "gzip"), fresh=True)
+        return is_met(lambda: expect(reply).tensors(model.expected(tensors)))
+
+    return any(map(is_decoded, _CONTROL_LENGTHS))
 
 
 # The content of a second gzip member, which makes a valid body invalid.

@@ -29,14 +29,14 @@ FRAMING: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def expect_framed(reply: Reply) -> None:
+def expect_framed(reply: Reply, *, is_advised: bool = True) -> None:
     """Expect the sizes in the JSON, the binary data and the inference header of an answer to agree.
 
-    Other checks judge two related faults: an inference header on an answer without binary data (BIN-HEADER-ON-JSON-O),
+    With `is_advised`, also expect a binary output to have no `data`; this is advice. Other checks judge two related faults: an inference header on an answer without binary data (BIN-HEADER-ON-JSON-O),
     and a size on a JSON output (BIN-DATA-WITHOUT-SIZE).
     """
     binary = [output for output in reply.answer.outputs if output.binary]
-    both = any(finding.kind == "data-and-size" for output in binary for finding in output.findings)
+    both = is_advised and any(finding.kind == "data-and-size" for output in binary for finding in output.findings)
     for requirement, kinds in FRAMING.items():
         if {"BIN-HEADER-IN-BYTES": bool(binary), "BIN-SIZE-WITHOUT-DATA": both}.get(requirement, True):
             expect(reply, requirement).free_of(*kinds)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.support.usual_headers import USUAL_HEADERS
-from conformance.checks.walk.axes import ABANDONED, CANCELLED, NEUTRAL
+from conformance.checks.walk.axes import ABANDONED, CANCELLED, CHUNKED, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
@@ -183,9 +183,14 @@ def _find_encoding_word(tensors: tuple[object, ...]) -> str:
 # If one of these axes is not neutral, a server may refuse: no document requires it to support their other values.
 _AXES_THAT_MAY_BE_REFUSED = ("coding", "unknown", "http", "media")
 _JSON_WITH_CHARSET = "json-charset"  # media type of JSON, which only binary data may be refused for
-_LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
+_LENGTH_REQUIRED = 411  # status for chunked JSON; binary data in one chunk may be refused with any status
+_VERSION_STATUSES = (426, 505)
 _LOAD_STATUSES = (413, 429, 503)
 _LARGE_BYTES = 64 * 1024  # bytes
+_SIZE_AXES = ("count", "place", "id", "send", "want", "classes")
+JSON_SPELLING_SIZE_AXES = ("spaces", "escapes", "numbers", "nesting")
+# Axes that change the length of JSON with the same number of elements.
+_JSON_SIZE_AXES = (*JSON_SPELLING_SIZE_AXES, "values", "outputs")
 
 
 def is_declined(found: MinimalFailure, role: Role) -> bool:
@@ -202,7 +207,7 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
     if "sender" in remaining and USUAL_HEADERS[remaining["sender"]].is_justified_refusal(reply):
         return True
     if remaining.get("framing", "segments") != "segments" and (
-        reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
+        reply.status == _LENGTH_REQUIRED or _are_chunks_unsupported(found.step) or reply.is_http_1_0
     ):
         return True
     if remaining.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
@@ -210,6 +215,22 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
     # A server may still be busy with other requests.
     is_busy = "beside" in remaining or remaining.get("before") in (*ABANDONED, CANCELLED)
     return reply.status in _LOAD_STATUSES and (_is_large_request(reply) or is_busy)
+
+
+def is_form_refused_in_http_1_0(found: MinimalFailure) -> bool:
+    """Say whether the server refused binary data because of HTTP/1.0 alone, without a status that names the version."""
+    reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
+    if reply is None or not reply.is_refusal or reply.status in _VERSION_STATUSES:
+        return False
+    return found.step["send"] != "json" and remaining.keys() - {"send", "want", "classes"} == {"http"}
+
+
+def _are_chunks_unsupported(step: Step) -> bool:
+    """Say whether a shrunk step shows that the server refuses binary data in chunks.
+
+    Shrinking replaces several chunks by one chunk if the server refuses one chunk as well.
+    """
+    return step["send"] != "json" and step["framing"] == CHUNKED[0]
 
 
 def _list_forced_axes(role: Role) -> frozenset[str]:
@@ -224,7 +245,7 @@ def is_possible_limit(found: MinimalFailure) -> bool:
         return False
     if remaining.keys() == {"id"} and (reply.status or 0) < 500:  # no document specifies the characters of an id
         return True
-    has_only_sizes = remaining.keys() <= {"count", "place", "id", "send", "want", "classes"}
+    has_only_sizes = remaining.keys() <= {*_SIZE_AXES, *(_JSON_SIZE_AXES if found.step["send"] == "json" else ())}
     return (has_only_sizes and ("count" in remaining or remaining.get("id") == "long")) or (
         "count" in remaining and _is_large_request(reply)
     )

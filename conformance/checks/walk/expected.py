@@ -68,14 +68,14 @@ def _is_repeated(reply: Reply, answers: set[int]) -> bool:
 
 
 def expect_correct_answer(reply: Reply, step_request: StepRequest) -> None:
-    """Expect the correct answer to a request.
+    """Expect the correct answer to a request, without advice: advice that is not followed would hide later faults.
 
     Raises:
         Unmet: the answer is wrong. Its `requirement` is set if the answer alone shows which requirement is broken.
     """
     expect(reply).answered()
     if not reply.is_over_grpc:
-        expect_framed(reply)
+        expect_framed(reply, is_advised=False)
     _expect_outputs(reply, step_request)
     if not reply.is_over_grpc:
         _expect_forms(reply, step_request)

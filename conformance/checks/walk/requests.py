@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -134,6 +135,20 @@ def count_classes(step: Step, model: Model, position: int) -> int:
     available = model.count_classes(make_tensors(step, model, 0), position)
     wanted = {"all": available, "all-but-one": available - 1}.get(step["classes"])
     return max(1, min(int(step["classes"]), available) if wanted is None else wanted)
+
+
+def has_more_classes_than_row(step: Step, model: Model) -> bool:
+    """Say whether a step requests more classes of a matrix than a row of it has, from a model that does not batch.
+
+    A server may rank each row of such a matrix, and may refuse a count above the number of classes.
+    """
+    if step["classes"] == "none" or model.role.batching:
+        return False
+    shapes = [tensor.shape for tensor in _compute_outputs(model, make_tensors(step, model, 0))]
+    return any(
+        len(shapes[position]) > 1 and count_classes(step, model, position) > prod(shapes[position][1:])
+        for position in CLASSIFIED_INDICES[step["classified"]]
+    )
 
 
 def _map_output_forms(request: InferRequest, model: Model) -> dict[str, str]:

@@ -8,6 +8,7 @@ from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.checks.walk import attribution
 from conformance.checks.walk.axes import ALONE, AXES, CHUNKED, COUNTS, NEUTRAL, ROLE_RULES
+from conformance.checks.walk.requests import has_more_classes_than_row
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, Walker
 from conformance.discovery.deployed_model import DeclinedError
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -33,6 +34,7 @@ SHRINKING = Axes(
 # them before the first step.
 TESTED_FIRST = ("framing",)
 MAX_PLAIN_TRIALS = 4  # trials of a plainer step, each with other inputs
+_PLAIN_JSON = {axis: NEUTRAL[axis] for axis in attribution.JSON_SPELLING_SIZE_AXES}
 
 FindRequirement = Callable[[MinimalFailure, Role], str | None]
 
@@ -146,9 +148,22 @@ class Walk:
 
     def _is_refusal_allowed(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the documents or a limit of the server allow the refusal of the shrunk step."""
-        return attribution.is_declined(found, self._role) or (
-            attribution.is_possible_limit(found) and self._is_server_limit(found, salt)
+        reply = found.unmet.reply
+        if attribution.is_form_refused_in_http_1_0(found) and self._is_json_answered_in_http_1_0(salt):
+            return False
+        return (
+            attribution.is_declined(found, self._role)
+            or (attribution.is_possible_limit(found) and self._is_server_limit(found, salt))
+            or (reply is not None and reply.is_refusal and has_more_classes_than_row(found.step, self._walker.model))
         )
+
+    def _is_json_answered_in_http_1_0(self, salt: int) -> bool:
+        """Say whether the server answers plain JSON in HTTP/1.0, so that it supports this version.
+
+        The version of HTTP does not change what a body means (RFC 9110, 2.5).
+        """
+        step = {**self._axes.neutral, "role": self._role.name, "http": "1.0"}
+        return not self._axes.is_invalid(step) and self._try_sequence([(step, salt)]) is None
 
     def _is_reported_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the rows of single values report this failure.
@@ -173,15 +188,19 @@ class Walk:
     def _is_server_limit(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the server also refuses larger requests.
 
-        Return True if the step has no element count or the count 0, so that no larger request can be compared.
+        If this spelling of JSON excludes more elements, the larger requests are plain JSON. Return True if the step has
+        no element count, the count 0 or the largest count, so that no larger request can be compared.
         """
-        count = found.step["count"]
-        if count in ("own", "0"):
+        if found.step["count"] in ("own", "0"):
             return True
-        larger = [{**found.step, "count": other} for other in COUNTS if int(other) > int(count)]
-        candidates = [step for step in larger if not self._axes.is_invalid(step)][-2:]
-        failures = [self._try_sequence([(step, salt)]) for step in candidates]
+        larger = self._list_larger_steps(found.step) or self._list_larger_steps({**found.step, **_PLAIN_JSON})
+        failures = [self._try_sequence([(step, salt)]) for step in larger]
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
+
+    def _list_larger_steps(self, step: Step) -> list[Step]:
+        """Return the two largest of the valid steps that differ from this one in having more elements."""
+        larger: list[Step] = [{**step, "count": other} for other in COUNTS if int(other) > int(step["count"])]
+        return [candidate for candidate in larger if not self._axes.is_invalid(candidate)][-2:]
 
     def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
         """Return the error to report, with the broken requirement and the values that reproduce the failure."""

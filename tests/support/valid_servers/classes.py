@@ -54,6 +54,19 @@ def each_row_of_a_matrix_is_ranked(original: Any, tensor: Tensor, count: int, ba
     return found
 
 
+@variation("classification.classify")
+def more_classes_than_a_row_has_is_refused(
+    original: Any, tensor: Tensor, count: int, batching: bool, *rest: Any
+) -> Tensor:
+    """The server ranks each row of an output of several dimensions, and refuses a count above the length of a row."""
+    is_ranked_by_row = batching or len(tensor.shape) > 1
+    rows = tensor.shape[0] if is_ranked_by_row else 1
+    if count > tensor.elements.size // max(rows, 1):
+        raise InferenceError(f"there are no {count} classes")
+    found: Tensor = original(tensor, count, is_ranked_by_row, *rest)
+    return found
+
+
 @variation("classification.format_class", breaks="CLS-VALUE-EXACT")
 def class_values_have_an_exponent(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The server writes float values of classes with an exponent."""

@@ -95,6 +95,13 @@ def more_than_1000_elements_of_an_output_are_refused(original: Any, *arguments: 
     return found
 
 
+@variation("request.parse_json")
+def json_over_16_kib_is_refused(original: Any, data: memoryview, rest: Any) -> Any:
+    """The server refuses JSON of more than 16 KiB with 400 (RFC 8259, 9 allows such limits)."""
+    _refuse(len(data) > 16 * 1024, "the JSON is")
+    return original(data, rest)
+
+
 # --- ids and strings --------------------------------------------------------------------------------------------------
 
 

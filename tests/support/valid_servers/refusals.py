@@ -100,6 +100,15 @@ async def chunked_bodies_are_refused(original: Any, service: app.Service, http: 
     return found
 
 
+@variation("app.Service.infer")
+async def inferences_in_http_1_0_are_refused(original: Any, service: app.Service, http: Any) -> Response:
+    """The server refuses every inference request in HTTP/1.0 with 400."""
+    if http.scope["http_version"] == "1.0":
+        raise InferenceError("HTTP/1.1 is needed", status=400)
+    found: Response = await original(service, http)
+    return found
+
+
 @variation("models.Model.check_shape")
 def inputs_without_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
     """The server refuses an input without elements."""
