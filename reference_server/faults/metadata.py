@@ -111,6 +111,13 @@ def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message:
     return original(models, message)
 
 
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
+def inputs_described_twice(original: Any, model: Any) -> dict[str, Any]:
+    """The model metadata list each input twice."""
+    found: dict[str, Any] = original(model)
+    return {**found, "inputs": [*found["inputs"], *found["inputs"]]}
+
+
 # --- at the path of a version -----------------------------------------------------------------------------------------
 
 _described: dict[str, Response] = {}

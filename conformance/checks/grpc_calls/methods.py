@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.documents import is_declared_shape
+from conformance.checks.support.documents import expect_listed_once, is_declared_shape
 from conformance.checks.support.over_grpc import expect_correct_outputs
 from conformance.checks.support.versions import find_default_version, read_named_version
 from conformance.expect.expectation import expect
@@ -104,11 +104,14 @@ def classification_is_listed(target: GrpcTarget) -> None:
 )
 @rows(*[Row(name, role=name) for name in load()], Row("own", fit=ANY))
 def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None:
-    """ModelMetadata gives name, datatype and shape of each input and output."""
+    """ModelMetadata gives name, datatype and shape of each input and output, in repeated calls, too."""
+    target.call("ModelMetadata", name=model.name, version=model.version)
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
     message = expect_answer(reply, "ModelMetadata")
     if not message.name:
         raise UnmetError("the name of the model in ModelMetadata", "no name", reply)
+    for entries in (message.inputs, message.outputs):
+        expect_listed_once(reply, [entry.name for entry in entries])
     if model.is_own_oracle:
         _expect_own_metadata(reply, message, model)
         return

@@ -195,7 +195,10 @@ def _is_output_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[T
     *[Row(f"fp16-beside-fp32-{form}", (form,), role="documented_all_outputs") for form in ("json", "binary")],
     Row("classes-json", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-binary", ("binary", 2), role="scores", needs=CLASSES_OVER_GRPC),
-    Row("classes-beside-a-tensor", ("json", 2), role="scores_two_outputs", needs=CLASSES_OVER_GRPC),
+    *[
+        Row(f"classes-beside-a-tensor{end}", (form, 2), role="scores_two_outputs", needs=CLASSES_OVER_GRPC)
+        for end, form in (("", "json"), ("-binary", "binary"))
+    ],
     Row("own-json", ("json",), fit=JSON),
     Row("own-binary", ("binary",), fit=ANY),
     Row("own-20KiB", ("binary", None, 5 * KIB), fit=replace(ANY, is_variable=True)),

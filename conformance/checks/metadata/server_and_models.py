@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.documents import expect_document, is_declared_shape, list_versions
+from conformance.checks.support.documents import expect_document, expect_listed_once, is_declared_shape, list_versions
 from conformance.checks.support.versions import find_default_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
@@ -72,6 +72,8 @@ def model_metadata_describes_the_model(target: Target, model: Model, is_deployed
     """Model metadata give a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
+    for member in ("inputs", "outputs"):
+        expect_listed_once(reply, [item["name"] for item in document[member]])
     if is_deployed:  # the suite knows nothing else about a deployed model
         _expect_known_datatypes(reply, document)
     else:

@@ -269,3 +269,10 @@ def list_versions(target: Target, model: Model) -> list[str]:
 def is_declared_shape(declared: tuple[int, ...], shape: list[Any]) -> bool:
     """Say whether a shape in metadata equals the declared shape; -1 in metadata matches any size."""
     return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))
+
+
+def expect_listed_once(reply: Reply, names: Sequence[str]) -> None:
+    """Expect that model metadata list no two inputs, or outputs, with the same name."""
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise UnmetError(f"{format_value(repeated)} once in model metadata", f"{names.count(repeated)} times", reply)
