@@ -1,0 +1,107 @@
+"""Rows are repeated while a server is busy; a server that always refuses a request, or answers wrongly, still fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.judging.busy_retries import MAX_BUSY_ROWS
+from conformance.judging.selection import ROLES, list_area_rows
+from conformance.judging.session import Session
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
+from conformance.transport import journal, recording
+from conformance.transport.journal import Journal
+from conformance.transport.replay import ReplayTarget
+from conformance.transport.settings import make_settings
+from conformance.transport.target import BUSY_PAUSES_S, Target
+from reference_server.errors import InferenceError
+from reference_server.faults import Fault, fault, switch_on
+from tests.support.sightings import Server, run_server
+
+ROWS = list_area_rows("ordering", ROLES)[::3]
+RIGHT = {Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with run_server() as started:
+        yield started
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds of the pauses, which the tests do not wait for."""
+    found: list[float] = []
+    monkeypatch.setattr(Target, "pause", lambda _self, seconds: found.append(seconds))
+    return found
+
+
+def judge(server: Server, wrong: Fault, target: Target) -> list[CheckResult]:
+    with switch_on(wrong):
+        server.replace()
+        with Session(target) as session:
+            session.discover()
+            results = [session.judge(check, row) for check, row in ROWS]
+    server.replace()
+    return results
+
+
+_requests: list[int] = []
+
+
+def make_busy(period: int, status: int, text: str = "busy") -> Fault:
+    """Return a server that refuses every so-manyth inference request."""
+    _requests.clear()
+
+    @fault("app.Service.infer", breaks="OIP-ANSWER")
+    async def busy(original: Any, service: Any, http: Any) -> Any:
+        _requests.append(1)
+        if len(_requests) % period == 0:
+            await http.body()
+            raise InferenceError(text, status=status)
+        return await original(service, http)
+
+    return busy
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_server_that_is_busy_now_and_then_is_right(
+    status: int, server: Server, pauses: list[float], tmp_path: Path
+) -> None:
+    target = Target(make_settings(server.url))
+    target.journal = Journal(tmp_path, "", target.settings)
+    live = judge(server, make_busy(5, status), target)
+    assert {one.outcome for one in live} <= RIGHT, [(one.label, one.message) for one in live]
+    assert set(pauses) <= set(BUSY_PAUSES_S)
+    assert BUSY_PAUSES_S[0] in pauses
+    journal.merge(tmp_path, server.url, {})
+    recorded = recording.load(recording.find_recording(tmp_path))
+    assert any(scope.endswith(", busy 1") for scope, _ in recorded.calls)
+    replayed = judge(server, make_busy(5, status), ReplayTarget(target.settings, recorded.calls))
+    assert [(one.outcome, one.exchanges) for one in replayed] == [(one.outcome, one.exchanges) for one in live]
+
+
+def test_server_that_fails_now_and_then_fails(server: Server, pauses: list[float]) -> None:
+    results = judge(server, make_busy(5, 500), Target(make_settings(server.url)))
+    assert Outcome.FAIL in {one.outcome for one in results}
+
+
+def test_server_that_is_always_busy_fails_soon(server: Server, pauses: list[float]) -> None:
+    @fault("app.Service.infer", breaks="OIP-ANSWER")
+    async def binary_is_refused(original: Any, service: Any, http: Any) -> Any:
+        if "inference-header-content-length" in http.headers:
+            await http.body()
+            raise InferenceError("busy", status=503)
+        return await original(service, http)
+
+    calls: list[str] = []
+    target = Target(make_settings(server.url))
+    target.journal = lambda call: calls.append(call.scope)
+    results = judge(server, binary_is_refused, target)
+    failed = [one for one in results if one.outcome is Outcome.FAIL]
+    assert len(failed) > MAX_BUSY_ROWS
+    assert len({scope for scope in calls if ", busy " in scope}) == MAX_BUSY_ROWS * len(BUSY_PAUSES_S)
