@@ -40,10 +40,16 @@ class BusyError(Exception):
 
 
 class BusyRetries:
-    """Repeats the rows of one judge while the server is busy."""
+    """Repeats the rows of one judge while the server is busy.
 
-    def __init__(self, target: Target) -> None:
+    Args:
+        target: the server.
+        is_ahead: see `Judge`. Rows that run ahead are not repeated: a server that refuses them may be busy with others.
+    """
+
+    def __init__(self, target: Target, *, is_ahead: bool = False) -> None:
         self._target = target
+        self._is_ahead = is_ahead
         self._name = ""
         self._attempt = 0
         self._busy_rows = 0
@@ -69,7 +75,7 @@ class BusyRetries:
             BusyError: the row has to be repeated.
         """
         reply = self._find_busy_reply(error)
-        if reply is None or not self._target.may_repeat(self._name_scope(self._attempt + 1)):
+        if reply is None or self._is_ahead or not self._target.may_repeat(self._name_scope(self._attempt + 1)):
             return
         if self._attempt < len(BUSY_PAUSES_S) and self._busy_rows < MAX_BUSY_ROWS:
             raise BusyError(max(BUSY_PAUSES_S[self._attempt], _read_retry_after(reply)))

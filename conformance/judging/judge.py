@@ -101,7 +101,7 @@ class Judge(RowJudge):
         self._limits = ServerLimits(target)
         self._raw_interpretation = RawInterpretation(target)
         self._short_waits = ShortWaits(target, is_ahead=is_ahead)
-        self._busy = BusyRetries(target)
+        self._busy = BusyRetries(target, is_ahead=is_ahead)
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
         name = format_key(check.id, row.id)
