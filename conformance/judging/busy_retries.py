@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging.server_limits import is_too_large
 from conformance.transport.broken_request import is_busy
-from conformance.transport.exchange import Reply
+from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import BUSY_PAUSES_S, Target
 
 MAX_RETRY_AFTER_S: Final = 2.0  # seconds; a longer Retry-After is not awaited
@@ -52,6 +52,7 @@ class BusyRetries:
         self._is_ahead = is_ahead
         self._name = ""
         self._attempt = 0
+        self._first: tuple[RowError, list[Exchange]] | None = None  # the first attempt, if the server was busy
         self._busy_rows = 0
 
     def judge_until_not_busy(self, name: str, judge: Callable[[str], T]) -> T:
@@ -59,7 +60,7 @@ class BusyRetries:
 
         A server may refuse requests for a while after a wrong request. So a repetition also pauses after refusals.
         """
-        self._name, self._attempt, pause_s = name, 0, 0.0
+        self._name, self._attempt, self._first, pause_s = name, 0, None, 0.0
         while True:
             try:
                 with self._target.pause_after_refusals(pause_s):
@@ -68,18 +69,29 @@ class BusyRetries:
                 pause_s, self._attempt = busy.pause_s, self._attempt + 1
                 self._target.pause(pause_s)
 
-    def raise_if_busy(self, error: RowError) -> None:
-        """Raise an exception if the row that ends with `error` has to be repeated.
+    def raise_if_busy(self, error: RowError) -> RowError:
+        """Raise an exception if the row that ends with `error` has to be repeated; else return the error that counts.
+
+        After repetitions in vain the first error counts: a server that a request has made busy blocks the repetitions.
+        The scope then has the exchanges of the first attempt.
 
         Raises:
             BusyError: the row has to be repeated.
         """
         reply = self._find_busy_reply(error)
-        if reply is None or self._is_ahead or not self._target.may_repeat(self._name_scope(self._attempt + 1)):
-            return
-        if self._attempt < len(BUSY_PAUSES_S) and self._busy_rows < MAX_BUSY_ROWS:
+        if reply is None:
+            return error
+        if self._may_repeat():
+            self._first = self._first or (error, list(self._target.exchanges))
             raise BusyError(max(BUSY_PAUSES_S[self._attempt], _read_retry_after(reply)))
-        self._busy_rows += self._attempt > 0 and not isinstance(error, NotApplicableError)
+        if self._first is not None:
+            error, self._target.exchanges[:] = self._first
+            self._busy_rows += not isinstance(error, NotApplicableError)
+        return error
+
+    def _may_repeat(self) -> bool:
+        is_left = self._attempt < len(BUSY_PAUSES_S) and self._busy_rows < MAX_BUSY_ROWS
+        return is_left and not self._is_ahead and self._target.may_repeat(self._name_scope(self._attempt + 1))
 
     def _name_scope(self, attempt: int) -> str:
         return f"{self._name}, busy {attempt}" if attempt else self._name

@@ -11,7 +11,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging import evidence
-from conformance.judging.busy_retries import BusyRetries
+from conformance.judging.busy_retries import BusyRetries, RowError
 from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.failure import describe, describe_earlier_answer
@@ -165,18 +165,8 @@ class Judge(RowJudge):
     def _run_check(self, check: Check, row: Row) -> RowOutcome:
         try:
             return self._run_body(check, row)
-        except NotApplicableError as error:
-            self._busy.raise_if_busy(error)
-            return conclude_exception(error)
-        except (UnmetError, BlockedError) as error:
-            self._busy.raise_if_busy(error)
-            if self.models.is_model_unsteady(check, row):
-                return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
-            if isinstance(error, BlockedError):
-                return self._conclude_blocked(check, row, error)
-            found = self.crashes.attribute_to_crash(error)
-            self._attribute_to_client_name(check, row, found)
-            return self._conclude_unmet(check, row, found)
+        except (UnmetError, BlockedError, NotApplicableError) as error:
+            return self._conclude_error(check, row, self._busy.raise_if_busy(error))
         except NotRecordedError as missing:
             kind = ReasonKind.NOT_KEPT if isinstance(missing, PartlyRecordedError) else ReasonKind.NOT_RECORDED
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
@@ -200,6 +190,17 @@ class Judge(RowJudge):
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
         with self._short_waits.raise_for_short_waits(check, row):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
+
+    def _conclude_error(self, check: Check, row: Row, error: RowError) -> RowOutcome:
+        if isinstance(error, NotApplicableError):
+            return conclude_exception(error)
+        if self.models.is_model_unsteady(check, row):
+            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
+        if isinstance(error, BlockedError):
+            return self._conclude_blocked(check, row, error)
+        found = self.crashes.attribute_to_crash(error)
+        self._attribute_to_client_name(check, row, found)
+        return self._conclude_unmet(check, row, found)
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
         if lost := self.crashes.find_crash_of_blocking_request(blocked.cause):
