@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from conformance.judging.busy_retries import MAX_BUSY_ROWS
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import Session
+from conformance.spec.check import Check, Row
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import journal, recording
@@ -22,7 +23,9 @@ from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, switch_on
 from tests.support.sightings import Server, run_server
 
-ROWS = list_area_rows("ordering", ROLES)[::3]
+Rows = Sequence[tuple[Check, Row]]
+ROWS: Rows = list_area_rows("ordering", ROLES)[::3]
+AFTER_A_REFUSAL = "errors.good-request-after-a-refusal-is-answered-right"
 PERIOD = 17  # requests; more than a row sends
 RIGHT = {Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE}
 
@@ -41,12 +44,12 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def judge(server: Server, wrong: Fault, target: Target) -> list[CheckResult]:
+def judge(server: Server, wrong: Fault, target: Target, rows: Rows = ROWS) -> list[CheckResult]:
     with Session(target) as session:
         session.discover()
         with switch_on(wrong):
             server.replace()
-            results = [session.judge(check, row) for check, row in ROWS]
+            results = [session.judge(check, row) for check, row in rows]
     server.replace()
     return results
 
@@ -107,3 +110,23 @@ def test_server_that_refuses_binary_data_as_if_busy_is_not_right(server: Server)
     results = judge(server, binary_is_refused, target)
     assert sum(one.outcome not in RIGHT for one in results) > MAX_BUSY_ROWS
     assert len({scope for scope in calls if ", busy " in scope}) == MAX_BUSY_ROWS * len(BUSY_PAUSES_S)
+
+
+def test_server_that_stays_busy_after_a_refusal_fails(server: Server, pauses: list[float]) -> None:
+    is_full: list[bool] = []
+
+    @fault("app.Service.infer", breaks="OIP-ALIVE")
+    async def full_after_a_refusal(original: Any, service: Any, http: Any) -> Any:
+        if is_full:
+            await http.body()
+            raise InferenceError("busy", status=503)
+        try:
+            return await original(service, http)
+        except InferenceError:
+            is_full.append(True)
+            raise
+
+    rows = [(check, row) for check, row in list_area_rows("errors", ROLES) if check.id == AFTER_A_REFUSAL]
+    (first, *_) = judge(server, full_after_a_refusal, Target(make_settings(server.url)), rows[:1])
+    assert pauses
+    assert (first.outcome, first.failure and first.failure.requirement) == (Outcome.FAIL, "OIP-ALIVE")
