@@ -8,17 +8,22 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.busy_retries import MAX_BUSY_ROWS
+from conformance.expect.unmet import UnmetError
+from conformance.judging.busy_retries import MAX_BUSY_ROWS, BusyError, BusyRetries
 from conformance.judging.selection import ROLES, list_area_rows
+from conformance.judging.server_limits import MIN_LARGE_BYTES
 from conformance.judging.session import Session
 from conformance.spec.check import Check, Row
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import journal, recording
+from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.journal import Journal
 from conformance.transport.replay import ReplayTarget
 from conformance.transport.settings import make_settings
 from conformance.transport.target import BUSY_PAUSES_S, Target
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.request import Message
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, switch_on
 from tests.support.sightings import Server, run_server
@@ -130,3 +135,41 @@ def test_server_that_stays_busy_after_a_refusal_fails(server: Server, pauses: li
     (first, *_) = judge(server, full_after_a_refusal, Target(make_settings(server.url)), rows[:1])
     assert pauses
     assert (first.outcome, first.failure and first.failure.requirement) == (Outcome.FAIL, "OIP-ALIVE")
+
+
+def make_error(status: int, *, retry_after: str = "", code: str = "", size: int = 2) -> UnmetError:
+    method = GRPC_METHOD if code else "POST"
+    headers = (("Retry-After", retry_after),) if retry_after else ()
+    sent = Message("/v2/models/m/infer", body=b"{}".ljust(size), method=method)
+    return UnmetError("an answer", "busy", Reply(Exchange(0, sent, "http://h", status, headers, code=code)))
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "pause_s"),
+    [("", 0.05), ("0", 0.05), ("1", 1.0), ("60", 2.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.05)],
+)
+def test_pause_is_that_of_retry_after_within_limits(retry_after: str, pause_s: float) -> None:
+    retries = BusyRetries(Target(make_settings("http://127.0.0.1:9")))
+    with pytest.raises(BusyError) as raised:
+        retries.raise_if_busy(make_error(503, retry_after=retry_after))
+    assert raised.value.pause_s == pause_s
+
+
+@pytest.mark.parametrize(
+    ("error", "is_repeated"),
+    [
+        (make_error(429, code="RESOURCE_EXHAUSTED"), True),
+        (make_error(429, code="RESOURCE_EXHAUSTED", size=MIN_LARGE_BYTES), False),
+        (make_error(503, code="UNAVAILABLE"), True),
+        (make_error(500), False),
+        (make_error(413), False),
+    ],
+    ids=["small-call", "large-call", "unavailable", "error", "too-large"],
+)
+def test_only_refusals_of_a_busy_server_are_repeated(error: UnmetError, is_repeated: bool) -> None:
+    retries = BusyRetries(Target(make_settings("http://127.0.0.1:9")))
+    if is_repeated:
+        with pytest.raises(BusyError):
+            retries.raise_if_busy(error)
+    else:
+        assert retries.raise_if_busy(error) is error
