@@ -91,7 +91,7 @@ class ControlOracle:
         name = f"control {model.name} {digest}" + (" over gRPC" if self.is_over_grpc else "")
         if name not in self._answers:
             with self.target.scope(name):
-                self._answers[name] = self.target.send(message, fresh=True)
+                self._answers[name] = self.target.send_until_not_busy(message)
         self._row_requests[name] = message
         return self._answers[name]
 

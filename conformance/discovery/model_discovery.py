@@ -299,8 +299,13 @@ def _try_guesses(
 
 
 def _may_be_caused_by_guess(found: BrokenRequest) -> bool:
-    """Whether a broken request may be due to guessed inputs: they caused an error in the model, or a timeout."""
-    return found.is_deliberate or _has_timed_out(found.reply)
+    """Whether a broken request may be due to guessed inputs: they caused an error in the model, or a timeout.
+
+    After an error in the model, a server may refuse further requests for a while, for example with 503.
+    """
+    is_server_error = not found.lost and (found.reply.status or 0) >= 500
+    is_refused_again = is_server_error and found.second_reply.is_refusal
+    return found.is_deliberate or is_refused_again or _has_timed_out(found.reply)
 
 
 def _has_outputs(reply: Reply) -> bool:

@@ -9,8 +9,9 @@ from pathlib import Path
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
-from conformance.expect.unmet import BlockedError, UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging import evidence
+from conformance.judging.busy_retries import BusyRetries, RowError
 from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.failure import describe, describe_earlier_answer
@@ -100,32 +101,36 @@ class Judge(RowJudge):
         self._limits = ServerLimits(target)
         self._raw_interpretation = RawInterpretation(target)
         self._short_waits = ShortWaits(target, is_ahead=is_ahead)
+        self._busy = BusyRetries(target, is_ahead=is_ahead)
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
+        name = format_key(check.id, row.id)
+        return self._busy.judge_until_not_busy(name, lambda scope: self._judge_in_scope(check, row, scope))
+
+    def _judge_in_scope(self, check: Check, row: Row, scope: str) -> tuple[RowOutcome, int]:
         allows_short_wait = self._short_waits.allows_short_wait(check, row)
         if allows_short_wait and not self._short_waits.find_short_wait():
             with suppress(HungError):
-                return self._judge_with_whole_timeout(check, row, raises_when_hung=True)
+                return self._judge_with_whole_timeout(check, row, scope, raises_when_hung=True)
         short_wait = self._short_waits.find_short_wait() if allows_short_wait else None
-        if short_wait is not None and (judged := self._judge_once(check, row, short_wait=short_wait)):
+        if short_wait is not None and (judged := self._judge_once(check, row, scope, short_wait=short_wait)):
             return judged
-        return self._judge_with_whole_timeout(check, row)
+        return self._judge_with_whole_timeout(check, row, scope)
 
     def _judge_with_whole_timeout(
-        self, check: Check, row: Row, *, raises_when_hung: bool = False
+        self, check: Check, row: Row, scope: str, *, raises_when_hung: bool = False
     ) -> tuple[RowOutcome, int]:
         """Return the outcome and the number of exchanges; `raises_when_hung` is an option of `Target.scope`."""
-        judged = self._judge_once(check, row, raises_when_hung=raises_when_hung)
+        judged = self._judge_once(check, row, scope, raises_when_hung=raises_when_hung)
         assert judged is not None  # noqa: S101 - only a row with short waits is repeated
         return judged
 
     def _judge_once(
-        self, check: Check, row: Row, *, short_wait: float | None = None, raises_when_hung: bool = False
+        self, check: Check, row: Row, scope: str, *, short_wait: float | None = None, raises_when_hung: bool = False
     ) -> tuple[RowOutcome, int] | None:
         """Return the outcome and the number of exchanges; None if the row must be repeated with the whole timeout."""
         client = self._choose_client_names(check, row)[0]
-        name = format_key(check.id, row.id)
-        with self.target.scope(name, client=client, short_wait=short_wait, raises_when_hung=raises_when_hung):
+        with self.target.scope(scope, client=client, short_wait=short_wait, raises_when_hung=raises_when_hung):
             try:
                 found = self.models.find_missing_prerequisite(check, row) or self._run_check(check, row)
             except HungError:
@@ -160,14 +165,8 @@ class Judge(RowJudge):
     def _run_check(self, check: Check, row: Row) -> RowOutcome:
         try:
             return self._run_body(check, row)
-        except (UnmetError, BlockedError) as error:
-            if self.models.is_model_unsteady(check, row):
-                return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
-            if isinstance(error, BlockedError):
-                return self._conclude_blocked(check, row, error)
-            found = self.crashes.attribute_to_crash(error)
-            self._attribute_to_client_name(check, row, found)
-            return self._conclude_unmet(check, row, found)
+        except (UnmetError, BlockedError, NotApplicableError) as error:
+            return self._conclude_error(check, row, self._busy.raise_if_busy(error))
         except NotRecordedError as missing:
             kind = ReasonKind.NOT_KEPT if isinstance(missing, PartlyRecordedError) else ReasonKind.NOT_RECORDED
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
@@ -191,6 +190,17 @@ class Judge(RowJudge):
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
         with self._short_waits.raise_for_short_waits(check, row):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
+
+    def _conclude_error(self, check: Check, row: Row, error: RowError) -> RowOutcome:
+        if isinstance(error, NotApplicableError):
+            return conclude_exception(error)
+        if self.models.is_model_unsteady(check, row):
+            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
+        if isinstance(error, BlockedError):
+            return self._conclude_blocked(check, row, error)
+        found = self.crashes.attribute_to_crash(error)
+        self._attribute_to_client_name(check, row, found)
+        return self._conclude_unmet(check, row, found)
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
         if lost := self.crashes.find_crash_of_blocking_request(blocked.cause):

@@ -80,7 +80,7 @@ class ServerLimits:
     def find_limit(self, reply: Reply, model: Model | None) -> str:
         """Return a message about the limit for which the server refused a request; empty if there is none."""
         self.is_spelling_refused = False
-        if _is_too_large(reply):
+        if is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
         if model is None or not _is_declined(reply):
             return ""
@@ -143,7 +143,7 @@ class ServerLimits:
         name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
         if name not in self._answers:
             with self._target.scope(name):
-                self._answers[name] = self._target.send(message, fresh=True)
+                self._answers[name] = self._target.send_until_not_busy(message)
         return self._answers[name]
 
     # --- ids ---
@@ -349,7 +349,7 @@ def _is_declined(reply: Reply) -> bool:
     return reply.is_refusal and reply.status is not None and reply.status < 500
 
 
-def _is_too_large(reply: Reply) -> bool:
+def is_too_large(reply: Reply) -> bool:
     """Whether the server refused a body as too large."""
     # "The server is refusing to process a request because the request content is larger than the server is willing or
     # able to process" (RFC 9110, 15.5.14). No document of the extensions sets a minimum, so the row does not apply.

@@ -14,7 +14,7 @@ from typing import Any
 from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
 from conformance.wire.request import Message
 
-NOT_IMPLEMENTED, UNAVAILABLE = 501, 503
+TOO_MANY_REQUESTS, NOT_IMPLEMENTED, UNAVAILABLE = 429, 501, 503
 MAX_KEPT_BYTES = 64 * 1024  # bytes of a body that are passed to workers and kept in evidence
 # Whether the transport is gRPC -> the expected status of an answer and of a refusal, in words.
 _RIGHT_STATUSES = {False: ("a 2xx status", "a 4xx status"), True: ("the status OK", "one such as INVALID_ARGUMENT")}
@@ -83,7 +83,15 @@ def is_broken(reply: Reply) -> bool:
 
 def is_retryable(reply: Reply) -> bool:
     """Return whether sending the request again may succeed."""
-    return is_broken(reply) or reply.status == UNAVAILABLE
+    return is_broken(reply) or is_busy(reply)
+
+
+def is_busy(reply: Reply) -> bool:
+    """Return whether the server refused the request for now: it is overloaded, or has to load a model.
+
+    Over gRPC these statuses stand for RESOURCE_EXHAUSTED and UNAVAILABLE.
+    """
+    return reply.is_refusal and reply.status in (TOO_MANY_REQUESTS, UNAVAILABLE)
 
 
 def _convert_to_dict(reply: Reply) -> dict[str, Any]:

@@ -84,5 +84,12 @@ class ReplayTarget(Target):
         is_same = body.is_excerpt_of(sent.body) if isinstance(body, Excerpt) else body == sent.body
         return None if is_same else "body"
 
+    def pause(self, seconds: float) -> None:
+        """Do nothing: a recording is never busy."""
+
+    def may_repeat(self, scope: str) -> bool:
+        """Return whether the row was repeated in the recorded run."""
+        return (scope, 0) in self._recorded
+
     def close(self) -> None:
         """Do nothing: a replay has no connections."""

@@ -360,9 +360,17 @@ def send_and_read_late(settings: Settings, message: Message) -> Exchange:
 
 
 def send_on_one_connection(
-    settings: Settings, messages: Sequence[Message], *, pipelined: bool, chunked: Collection[int]
+    settings: Settings,
+    messages: Sequence[Message],
+    *,
+    pipelined: bool,
+    chunked: Collection[int],
+    pause_s: float = 0.0,
 ) -> list[Exchange]:
-    """Send messages on one connection, until the server closes it; see `Target.send_on_one_connection`."""
+    """Send messages on one connection, until the server closes it; see `Target.send_on_one_connection`.
+
+    Pause for `pause_s` seconds before each message but the first, unless they are pipelined.
+    """
     texts = [render_request(settings, message, chunked=place in chunked) for place, message in enumerate(messages)]
     note = f"{'pipelined' if pipelined else 'one after the other'} on one connection"
     answers: list[Exchange] = []
@@ -371,6 +379,7 @@ def send_on_one_connection(
             connection.send([b"".join(texts)])
         for place, (text, message) in enumerate(zip(texts, messages, strict=True)):
             if not pipelined:
+                time.sleep(pause_s if place else 0)
                 connection.send([text])
             options = SendOptions(chunked=() if place in chunked else None, pipelined=pipelined)
             answers.append(replace(connection.receive(message), note=note, send_options=options))

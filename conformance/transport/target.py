@@ -15,7 +15,7 @@ from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
-from conformance.transport.broken_request import BrokenRequest, is_broken, is_retryable
+from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable
 from conformance.transport.connection import exchange_after_idling, send_alone
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.hostile_sending import Octets
@@ -28,6 +28,8 @@ from conformance.wire.request import Form, InferRequest, Message
 
 # The maximum number of messages in flight: more than any check sends, so that no message waits for another.
 MAX_IN_FLIGHT = 256
+# Seconds to wait before each repetition of a request that a busy server refused.
+BUSY_PAUSES_S = (0.05, 0.2, 1.0)
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -157,6 +159,8 @@ class Target(TargetClient):
         """
         second_reply, self._is_outside_rows = reply, False
         try:
+            if is_busy(reply):
+                self.pause(BUSY_PAUSES_S[0])
             if not is_wait(reply.exchange):
                 second_reply = self.send(reply.exchange.message, fresh=True)
         finally:
@@ -164,6 +168,16 @@ class Target(TargetClient):
             if is_broken(reply):
                 self.broken.append(BrokenRequest(self._scope, reply, second_reply))
         return reply if second_reply.status is None else second_reply
+
+    def send_until_not_busy(self, message: Message) -> Reply:
+        """Send a message on a new connection; repeat it after a pause if the server is busy."""
+        reply = self.send(message, fresh=True)
+        for pause_s in BUSY_PAUSES_S:
+            if not is_busy(reply):
+                break
+            self.pause(pause_s)
+            reply = self.send(message, fresh=True)
+        return reply
 
     def send_in_pieces(
         self, message: Message, offsets: Sequence[int], *, chunks: ChunkFormat | None = None, at_once: bool = False
@@ -225,10 +239,13 @@ class Target(TargetClient):
         If the server closes the connection, the list has fewer replies than messages. `chunked` has the indices of the
         messages whose bodies are sent as one chunk.
         """
-        messages = [self._add_user_agent(message) for message in messages]
+        settings, messages = self.settings, [self._add_user_agent(message) for message in messages]
+        pause_s = self._refusal_pause_s
 
         def send_all() -> list[Exchange]:
-            return sockets.send_on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
+            return sockets.send_on_one_connection(
+                settings, messages, pipelined=pipelined, chunked=chunked, pause_s=pause_s
+            )
 
         return self._call(messages, lambda: self._retry_until_back(send_all), chunked=chunked)
 

@@ -33,6 +33,8 @@ for _name in ("httpcore", "hpack"):
 
 # Seconds that a server may take to accept connections again, for example after a supervisor restarts it.
 MAX_RESTART_WAIT_S = 5.0
+# Seconds of all pauses after refusals in one attempt to judge a row: see `pause_after_refusals`.
+MAX_REFUSAL_PAUSES_S = 3.0
 TRUST_HINT = "; --target-ca FILE names the certificates to trust"
 # Statuses of a gateway that cannot reach its server (RFC 9110, 15.6.3 to 15.6.5).
 GATEWAY_STATUSES = (502, 503, 504)
@@ -77,6 +79,7 @@ class TargetClient:
         self._discovery_budget: WaitBudget | None = None
         # Whether the target serves few connections at a time, and how many idle ones it keeps beside another.
         self._serves_few, self._idle_beside = False, 0
+        self._refusal_pause_s = self._refusal_pauses_left_s = 0.0
 
     @cached_property
     def _http(self) -> HttpClient:
@@ -153,6 +156,30 @@ class TargetClient:
         finally:
             self._discovery_budget = None
 
+    @contextmanager
+    def pause_after_refusals(self, pause_s: float) -> Iterator[None]:
+        """Pause before each call in this context that follows a refusal, up to `MAX_REFUSAL_PAUSES_S` in all."""
+        self._refusal_pause_s, self._refusal_pauses_left_s = pause_s, MAX_REFUSAL_PAUSES_S
+        try:
+            yield
+        finally:
+            self._refusal_pause_s = 0.0
+
+    def _pause_if_refused(self) -> None:
+        pause_s = min(self._refusal_pause_s, self._refusal_pauses_left_s)
+        if pause_s and self.last is not None and Reply(self.last).is_refusal:
+            self._refusal_pauses_left_s -= pause_s
+            self.pause(pause_s)
+
+    def pause(self, seconds: float) -> None:
+        """Wait until a busy server may accept requests again."""
+        time.sleep(seconds)
+
+    def may_repeat(self, scope: str) -> bool:
+        """Return whether a row may be repeated in a scope of this name; a recording may lack the repetition."""
+        del scope
+        return True
+
     @property
     def has_hung(self) -> bool:
         """Whether the target had hung before the scope was opened; a row then avoids requests that hang."""
@@ -215,6 +242,7 @@ class TargetClient:
         call = Call(self._scope, self._calls, tuple(messages), has_hung=self._has_hung)
         is_http = any(message.method != GRPC_METHOD for message in messages)
         send = partial(self._send_beside_idle, keeps, exchange) if is_http else exchange
+        self._pause_if_refused()
         self.settings.rate_limit.wait(len(messages))
         self._calls += 1
         try:

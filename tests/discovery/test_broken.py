@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.selection import list_profile_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -16,7 +16,10 @@ from conformance.transport import broken_request
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER
+from reference_server.errors import InferenceError
+from reference_server.faults import fault, switch_on
 from tests.support.servers import JsonOnly, serve
+from tests.support.sightings import run_server
 
 SURVEY = "errors.nothing-breaks-in-the-survey"
 Handler = type[JsonOnly]
@@ -142,6 +145,26 @@ def test_a_server_with_extensions_is_advised_to_refuse_others_as_the_clients_fau
         "OIP-ERROR-STATUS",
         "a refusal with a 4xx status",
     )
+
+
+@pytest.mark.parametrize(
+    ("statuses", "is_told"),
+    [((500, 500), False), ((500, 503), False), ((502, 429), False), ((500,), True)],
+    ids=["error-in-the-model", "circuit-breaker", "throttled", "gone-when-sent-again"],
+)
+def test_error_for_a_guess_that_is_refused_afterwards_is_not_told(statuses: Sequence[int], is_told: bool) -> None:
+    left = list(statuses)
+
+    @fault("models.Model.run", breaks="OIP-ALIVE-LEGAL")
+    def troubled(original: Any, *arguments: Any) -> Any:
+        if left:
+            raise InferenceError("index out of range", status=left.pop(0))
+        return original(*arguments)
+
+    with switch_on(troubled), run_server() as server, Session(Target(Settings(server.url))) as session:
+        found = session.discover(subjects=Subjects(("identity_fp32",), with_roles=False))
+    assert bool(found.broken) is is_told
+    assert not left
 
 
 def test_a_role_is_not_lost_for_one_answer_that_did_not_come() -> None:

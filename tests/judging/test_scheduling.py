@@ -37,7 +37,7 @@ class JudgingResult:
         with Session(Target(made)) as alone:
             survey = alone.discover()
             alone.target.journal = self.calls.append
-            others = [Session(Target(made), survey, is_one_of_several=True) for _ in range(connections)]
+            others = [Session(Target(made), survey, is_one_of_several=True, is_ahead=True) for _ in range(connections)]
             ahead = ConcurrentScheduler(alone, others)
             ahead.expect_rows(wanted)
             self.results = [ahead.judge(check, row) for check, row in wanted]

@@ -43,6 +43,22 @@ def grpc_messages_over_4_mib_are_out_of_range(original: Any, *arguments: Any) ->
     return original(*arguments)
 
 
+CALLS_PER_REFUSAL = 97
+_calls: list[int] = [0]
+
+
+@variation("grpc_server.answer", "grpc_server.get_status")
+def grpc_calls_are_unavailable_now_and_then(original: Any, *arguments: Any) -> Any:
+    """The server is busy at every 97th call, which it refuses with UNAVAILABLE."""
+    if len(arguments) == 1:
+        code, text = original(*arguments)
+        return (_code("UNAVAILABLE") if text == "busy" else code), text
+    _calls[0] += 1
+    if _calls[0] % CALLS_PER_REFUSAL == 0:
+        raise InferenceError("busy")
+    return original(*arguments)
+
+
 @variation("grpc_request.parse_input")
 def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
     """The server refuses a batch of more than four items."""

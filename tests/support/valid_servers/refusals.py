@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -175,6 +176,42 @@ async def models_are_loaded_when_they_are_asked_for(original: Any, service: app.
         _loaded.add(name)
         raise InferenceError("the model is being loaded", status=503)
     found: Response = await original(service, http)
+    return found
+
+
+MAX_LOADED_MODELS = 8
+_in_memory: list[str] = []
+
+
+@variation("app.Service.infer")
+async def eight_models_fit_into_memory(original: Any, service: app.Service, http: Any) -> Response:
+    """The server keeps eight models in memory, and answers the first request to another one with 503."""
+    name = http.path_params["model"]
+    is_loaded = name in _in_memory
+    if name in service.models:
+        _in_memory[:] = [*[one for one in _in_memory if one != name], name][-MAX_LOADED_MODELS:]
+        if not is_loaded:
+            await http.body()
+            raise InferenceError("the model is being loaded", status=503)
+    found: Response = await original(service, http)
+    return found
+
+
+THROTTLE_S = 0.02
+_last_refusal: list[float] = [0.0]
+
+
+@variation("app.Service.infer")
+async def requests_after_a_refusal_are_throttled(original: Any, service: app.Service, http: Any) -> Response:
+    """The server answers 429 for 20 ms after it refused an inference request."""
+    if time.monotonic() < _last_refusal[-1] + THROTTLE_S:
+        await http.body()
+        raise InferenceError("too many bad requests", status=429)
+    try:
+        found: Response = await original(service, http)
+    except InferenceError:
+        _last_refusal[:] = [time.monotonic()]
+        raise
     return found
 
 
