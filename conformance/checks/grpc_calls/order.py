@@ -16,6 +16,7 @@ from conformance.checks.support.over_grpc import (
     expect_answered_or_block,
     expect_correct_outputs,
     is_call_right_in_name_order,
+    require_typed_inputs_accepted,
     reverse_similar_inputs,
 )
 from conformance.expect.expectation import expect
@@ -215,7 +216,10 @@ def answer_has_one_form(
     tensors = None if elements is None else model.build_salted_inputs(elements, model.salt)
     if tensors and model.is_own_oracle:
         model.find_outputs(tensors)  # raises if the model does not accept so many elements
-    reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
+    reply = target.infer(model.request(tensors, send=send, outputs=wanted))
+    if send == "json":
+        require_typed_inputs_accepted(reply, model)
+    expect_answered_or_block(reply)
     message = parse_message(reply.body)
     if message is not None and message.raw_output_contents:
         for entry in message.outputs:

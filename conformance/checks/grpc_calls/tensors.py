@@ -18,6 +18,7 @@ from conformance.checks.support.over_grpc import (
     expect_return_over_grpc,
     expect_same_answer_as_http,
     is_call_right_in_name_order,
+    require_typed_inputs_accepted,
 )
 from conformance.expect.expectation import expect
 from conformance.expect.raw_contents import PROBE_VALUES, is_big_endian
@@ -36,7 +37,6 @@ from conformance.roles.sample_values import make_sample_shape, make_sample_tenso
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.spec.fit import JSON, Fit
-from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import INTEGERS
@@ -365,8 +365,8 @@ def _expect_raw_outputs(
 ) -> None:
     """Expect correct outputs; typed outputs of `datatype` do not meet `raw_requirement`."""
     reply = target.infer(model.request(tensors, send=send))
-    if send == "json" and reply.is_refusal:
-        raise NotApplicableError(f"the target refuses typed inputs of {model.name}: {escape_text(reply.outcome())}")
+    if send == "json":
+        require_typed_inputs_accepted(reply, model)
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:
             raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=raw_requirement)

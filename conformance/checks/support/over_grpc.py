@@ -17,6 +17,7 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.model import Model
 from conformance.spec.extensions import CLASSES_OVER_GRPC, HTTP
 from conformance.spec.fit import Fit
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import DATATYPES, INTEGERS
@@ -49,6 +50,16 @@ def expect_correct_outputs(reply: Reply, model: Model, tensors: Sequence[Tensor]
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.find_outputs(tensors)
     expect(reply).tensors(expected, through_json=False)
+
+
+def require_typed_inputs_accepted(reply: Reply, model: Model) -> None:
+    """Require an answer to typed inputs of a model that has an output without typed contents.
+
+    Raises:
+        NotApplicable: the server refuses them; no document says how to answer in this case.
+    """
+    if reply.is_refusal and any(not DATATYPES[spec.datatype].contents for spec in model.role.outputs):
+        raise NotApplicableError(f"the target refuses typed inputs of {model.name}: {escape_text(reply.outcome())}")
 
 
 def choose_revealing_inputs(
