@@ -35,8 +35,7 @@ from tests.support.sightings import Server, Sighting, UnmetRow, judge_fault, see
 from tests.support.step_tracing import Rows, select_relevant, trace_steps
 
 PROCESSES = 2
-# A process ends after so many faults: those that never answer leave connections open, and a server has a limit of them.
-MAX_SERVERS_PER_PROCESS = 60
+MANY_CONNECTIONS = 10_000  # faults that never answer leave connections open, and a server refuses more than its limit
 SHORT_WAIT_S = 1.0  # seconds
 Load = Callable[[], dict[str, Fault]]
 # Names of check and row -> the steps of the server that the row takes.
@@ -46,13 +45,13 @@ Steps = dict[tuple[str, str], frozenset[str]]
 @cache
 def get_server() -> Server:
     """Return the one server of a worker process."""
-    return Server()
+    return Server(Limits(connections=MANY_CONNECTIONS))
 
 
 @cache
 def get_impatient_server() -> Server:
     """Return the one of a worker process that waits for nobody for long, so that hostile rows are short."""
-    return Server(Limits(wait_seconds=SHORT_WAIT_S))
+    return Server(Limits(wait_seconds=SHORT_WAIT_S, connections=MANY_CONNECTIONS))
 
 
 def get_server_for(fault: Fault) -> Server:
@@ -153,8 +152,7 @@ def run_each(names: Iterable[str], *, whole: bool = True) -> Iterator[tuple[str,
         whole: every row that may see a fault, and of honest servers what they withstand; else a sample, and every row
             where the sample raises a doubt.
     """
-    context = get_context("spawn")
-    pool = ProcessPoolExecutor(PROCESSES, mp_context=context, max_tasks_per_child=MAX_SERVERS_PER_PROCESS)
+    pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
     with pool, TemporaryDirectory() as folder:
         steps = Path(folder, "steps")
         steps.write_bytes(pickle.dumps(tuple(pool.map(trace_rows, (load_all, load_all), (False, True)))))
