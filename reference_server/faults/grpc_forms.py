@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_server import grpc_contents, grpc_response
+from reference_server import grpc_contents
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.faults.combined_values import copy_row
@@ -248,6 +248,8 @@ def grpc_outputs_beside_fp16_are_typed(original: Any, response: Message, outputs
     halves = [(output, tensor) for output, tensor in outputs if tensor.datatype == "FP16"]
     original(response, halves or outputs)
     if halves and len(halves) < len(outputs):
+        from reference_server import grpc_response  # lazy: needs the packages of grpc
+
         grpc_response.add_typed(response, [pair for pair in outputs if pair not in halves])
 
 
