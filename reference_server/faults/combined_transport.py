@@ -139,7 +139,7 @@ async def raw_body_of_type_json_ends_at_1_kib(original: Any, service: Any, http:
     return body[:1024] + bytes(max(0, len(body) - 1024)) if is_raw(http) and is_json else body
 
 
-@fault(READ_BODY_STEP, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
+@fault(READ_BODY_STEP, breaks="OIP-CONTENT-TYPE-JSON", walks="json")
 async def capitals_of_a_media_type_begin_the_body_again(original: Any, service: Any, http: Request) -> bytes:
     """If Content-Type begins with `Application/`, the server ignores an id at the start of the JSON."""
     body: bytes = await original(service, http)

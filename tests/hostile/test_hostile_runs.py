@@ -81,6 +81,9 @@ def test_a_row_whose_answer_is_none_fails_by_what_it_looks_at(
         peer, survey, ROWS[ANSWERED], misbehaviour.does, match_exchange(1)
     )  # 0 asks whether the model answers
     assert peer.turned == 1
+    if set(misbehaviour.status) & {429, 503}:  # asked again, a server that was busy answers
+        assert result.outcome is Outcome.PASS
+        return
     assert result.outcome is Outcome.FAIL
     assert result.failure is not None
     is_whole = 200 in misbehaviour.status and (not misbehaviour.kinds or misbehaviour.may_be_whole)

@@ -134,7 +134,7 @@ def test_deadline_and_metadata_reach_the_server(notes: ListenerLog) -> None:
     assert ("x-first", "1") in [tuple(pair) for pair in ended.initial_metadata()]
     assert {"x-last": "2", "x-last-bin": b"\0\xff"}.items() <= dict(ended.trailing_metadata()).items()
     assert (seen[0]["x-a"], seen[0]["x-bin"]) == ("b", b"\0\xff")
-    assert seen[0]["left"] <= TIMEOUT
+    assert seen[0]["left"] <= TIMEOUT * 1.02  # gRPC rounds a timeout up when it sends it
     assert [one.received.is_inference for one in notes.asked_for] == [False]
 
 

@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from starlette.responses import Response
 
@@ -241,6 +242,9 @@ class _Discarding(asyncio.Protocol):
     """Reads until the client closes the connection."""
 
 
+_made: WeakSet[Any] = WeakSet()
+
+
 @variation(MADE, "app.Service.infer")
 def connections_over_ten_requests_are_closed(original: Any, *arguments: Any) -> Any:
     """The server closes each connection that is opened while ten complete requests are unanswered."""
@@ -248,7 +252,8 @@ def connections_over_ten_requests_are_closed(original: Any, *arguments: Any) -> 
         return _infer_late(original, *arguments)
     protocol, transport = arguments
     original(protocol, transport)
-    cycles = [other.cycle for other in protocol.connections if other.cycle is not None]
+    _made.add(protocol)  # the same process may have served other variations, whose requests are never answered
+    cycles = [other.cycle for other in protocol.connections & _made if other.cycle is not None]
     if sum(not (cycle.more_body or cycle.response_complete) for cycle in cycles) >= 10:
         protocol._stop_timer()
         protocol.connections.discard(protocol)
