@@ -11,7 +11,6 @@ from typing import Protocol
 
 from conformance.expect.unmet import UnmetError
 from conformance.judging.message_rendering import render_answer, render_exchange, render_request, summarize_call
-from conformance.judging.repeat_command import build_repeat_command
 from conformance.spec import ledger
 from conformance.spec.result import CheckResult, Failure
 from conformance.spec.text import escape_text
@@ -89,14 +88,14 @@ def build_failure(
     )
 
 
-def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
+def describe(unmet: UnmetError, requirement: str, settings: Settings, repeat: str = "") -> Failure:
     """Return the `Failure` for an `UnmetError` of a server.
 
     Args:
         unmet: the error raised by the body of the check.
         requirement: the ledger id of the unmet requirement.
         settings: the settings of the target, with the secrets that must not be shown.
-        body_file: the file that contains the request's body, for the repeat command; None if there is none.
+        repeat: the command that sends the request again; empty if there is none.
     """
     reply, secrets = unmet.reply, settings.secrets
     if reply is None:
@@ -107,7 +106,7 @@ def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file:
         reply,
         sent=_describe_request(reply.exchange),
         hex_dump=_render_hex_dump(reply, unmet.offset, secrets),
-        repeat=build_repeat_command(reply.exchange, settings, body_file),
+        repeat=repeat,
         secrets=secrets,
     )
 

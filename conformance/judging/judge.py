@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.failure import describe, describe_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
-from conformance.judging.repeat_command import has_long_body
+from conformance.judging.repeat_command import build_repeat_command, has_long_body
 from conformance.judging.reproduction import build_reproduction
 from conformance.judging.request_features import collect_answered_features, collect_failed_features
 from conformance.judging.row_judge import (
@@ -45,6 +46,7 @@ from conformance.transport.replay import NotRecordedError, PartlyRecordedError
 from conformance.transport.target import Target
 from conformance.transport.target_client import HungError
 from conformance.transport.unreachable import TargetLostError
+from conformance.wire.request import Message
 
 # Outcomes other than failure of rows that have sent requests.
 _OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
@@ -325,11 +327,21 @@ class Judge(RowJudge):
 
     def _describe_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
         """Return the description of a failure, and write the evidence of the row if the user requested evidence."""
-        settings = self.target.settings
-        if self._evidence is None or unmet.reply is None:
-            return describe(unmet, requirement, settings, self._save_body(unmet))
+        settings, reply = self.target.settings, unmet.reply
+        if reply is None:
+            return describe(unmet, requirement, settings)
+        is_about_state = self._evidence is not None and requirement in STATE_REQUIREMENTS
+        steps = build_reproduction(
+            reply.exchange, self.target.exchanges, since=unmet.since, is_about_state=is_about_state
+        )
+        if self._evidence is None:
+            repeat = build_repeat_command(steps, settings, self._save_body(reply.exchange.message))
+            return describe(unmet, requirement, settings, repeat)
         folder = self._evidence / evidence.build_folder_name(check.id, row.id)
-        failure = describe(unmet, requirement, settings, str(folder / "request.bin"))
+        repeat = build_repeat_command(steps, settings, str(folder / "request.bin"))
+        if not (repeat or reply.exchange.as_octets):
+            repeat = f"sh {shlex.quote(str(folder / 'repro.sh'))}"
+        failure = describe(unmet, requirement, settings, repeat)
         placements = {role: placement.to_dict() for role, placement in self.target.placements.items()}
         about = {
             "check": check.id,
@@ -341,17 +353,12 @@ class Judge(RowJudge):
             **({} if self.seed is None else {"seed": self.seed}),
             "failure": {name: value for name, value in asdict(failure).items() if value is not None},
         }
-        is_about_state = requirement in STATE_REQUIREMENTS
-        steps = build_reproduction(
-            unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_about_state=is_about_state
-        )
         evidence.write(folder, about, failure, steps, settings)
         return failure
 
-    def _save_body(self, unmet: UnmetError) -> str | None:
+    def _save_body(self, message: Message) -> str | None:
         """Save the body of a request that is too long for a command; return its file, or None."""
-        message = unmet.reply.exchange.message if unmet.reply else None
-        return self.bodies.save(message.body) if self.bodies and message and has_long_body(message) else None
+        return self.bodies.save(message.body) if self.bodies and has_long_body(message) else None
 
 
 class RobustnessJudge(Judge):

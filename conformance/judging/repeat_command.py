@@ -10,8 +10,10 @@ import shlex
 from base64 import b64encode
 from collections.abc import Collection
 
+from conformance.judging.reproduction import Reproduction
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.http_client import USER_AGENT
+from conformance.transport.send_options import PLAIN, PLAIN_CHUNKS
 from conformance.transport.settings import GrpcAddress, Settings
 from conformance.wire.request import Message
 
@@ -21,13 +23,23 @@ MAX_INLINE_BYTES = 1024
 EXPECT_CONTINUE_BYTES = 1024 * 1024
 
 
-def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the request again; empty if the suite sent bytes that curl cannot send."""
-    if exchange.as_octets:
+def build_repeat_command(steps: Reproduction, settings: Settings, body_file: str | None = None) -> str:
+    """Return a shell command that sends the same bytes again; empty if one curl or one call cannot send them."""
+    exchange = steps[-1][0]
+    if exchange.as_octets or len(steps[-1]) > 1:
         return ""
     if Reply(exchange).is_over_grpc:
         return _build_call_command(exchange, settings, body_file)
-    return build_curl_command(exchange, settings, body_file)
+    return build_curl_command(exchange, settings, body_file) if len(steps) == 1 and _is_curl_capable(exchange) else ""
+
+
+def _is_curl_capable(exchange: Exchange) -> bool:
+    """Return whether curl can send the request as the suite did: in one piece or one chunk, and without a pause."""
+    options = exchange.send_options
+    if options == PLAIN:
+        return not exchange.note  # which names a pause, or options that a recording does not hold
+    is_in_pieces = bool(options.segments or options.chunked) or options.chunk_format != PLAIN_CHUNKS
+    return not (options.pipelined or is_in_pieces or (exchange.is_chunked and has_long_body(exchange.message)))
 
 
 def has_long_body(message: Message) -> bool:
@@ -37,10 +49,13 @@ def has_long_body(message: Message) -> bool:
 
 def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
     """Return a shell command that sends the request again and prints the answer with its headers."""
-    message = exchange.message
+    message, options = exchange.message, exchange.send_options
     shown = [f"{name}: {value if name.lower() == 'host' else '...'}" for name, value in settings.headers]
     names = [name for name, _ in settings.headers]
-    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, names)]
+    shown += ["Transfer-Encoding: chunked"] if options.chunked is not None else []
+    shown += ["Connection: close"] if options.closing and message.header("Connection") is None else []
+    command = ["curl", "-sS", "-i", "-o", "-", *build_curl_options(message, exchange.url)]
+    command += [*(["--http1.0"] if options.version == "1.0" else []), *build_curl_headers(message, names)]
     command += [part for header in shown for part in ("-H", header)]
     url = shlex.quote(exchange.url)
     if not message.body:  # an empty POST body makes curl send `Content-Length: 0`
@@ -53,6 +68,15 @@ def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | 
         return f"{shlex.join([*command, '--data-binary', message.body.decode()])} {url}"
     encoded = b64encode(message.body).decode()
     return f"echo {encoded} | base64 -d | {shlex.join([*command, '--data-binary', '@-'])} {url}"
+
+
+def build_curl_options(message: Message, url: str) -> list[str]:
+    """Return curl's options for a method, and those that keep curl from changing a URL or waiting for a HEAD's body."""
+    return [
+        *(["--head"] if message.method == "HEAD" else ["-X", message.method]),
+        *(["--globoff"] if set("[]{}") & set(url) else []),
+        *(["--path-as-is"] if "/." in url else []),
+    ]
 
 
 def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
@@ -69,7 +93,7 @@ def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
     usual = (("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"))
     options += [part for name, value in usual if name.lower() not in given for part in ("-H", f"{name}: {value}")]
     for name, is_added in (
-        ("Content-Type", message.method == "POST"),
+        ("Content-Type", message.method == "POST" or bool(message.body)),
         ("Expect", len(message.body) >= EXPECT_CONTINUE_BYTES),
     ):
         if is_added and name.lower() not in given:
@@ -80,6 +104,8 @@ def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
 def _build_call_command(exchange: Exchange, settings: Settings, body_file: str | None) -> str:
     """Return a shell command that makes the gRPC call again and prints the answer or the error status."""
     message = exchange.message
+    if any(name.lower() != "user-agent" for name, _ in message.headers):
+        return ""  # metadata that the program does not send
     if body_file is None and has_long_body(message):
         return (
             f"(a message of {len(message.body)} bytes: "

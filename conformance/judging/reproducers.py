@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.judging.repeat_command import build_channel_expression, build_curl_headers
+from conformance.judging.repeat_command import build_channel_expression, build_curl_headers, build_curl_options
 from conformance.judging.reproduction import Reproduction, is_single_request
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
@@ -61,10 +61,11 @@ def _format_comment(about: Mapping[str, Any], failure: Failure, exchange: Exchan
 
 def _build_curl_script(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
     message, secret = exchange.message, map_secret_variables(settings)
-    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, secret)]
+    command = ["curl", "-sS", "-i", "-o", "-", *build_curl_options(message, exchange.url)]
+    command += build_curl_headers(message, secret)
     command += [part for name, value in settings.headers if name not in secret for part in ("-H", f"{name}: {value}")]
     words = [shlex.join(command), *[f'-H "{name}: ${{{variable}:?}}"' for name, variable in secret.items()]]
-    words += ["--data-binary @request.bin"] if message.method == "POST" else []
+    words += ["--data-binary @request.bin"] if message.method == "POST" or message.body else []
     words.append('"$URL"')
     lines = [
         "#!/bin/sh",

@@ -19,6 +19,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from conformance.judging.repeat_command import build_curl_options
 from conformance.report.markdown import code, fence_lines, text
 from conformance.report.page_markdown import render_prose
 from conformance.roles.roles import Role, TensorSpec
@@ -27,6 +28,7 @@ from conformance.spec.check import format_label
 from conformance.spec.extensions import GRPC
 from conformance.spec.ledger import Concern, Requirement
 from conformance.spec.text import format_count, join_some
+from conformance.wire.request import Message
 
 MAX_ROWS = 10  # failing rows in a bug report
 MAX_INLINE_BYTES = 2048  # bytes of a body in a command of one line
@@ -80,7 +82,9 @@ class FailedRow:
         """Whether one HTTP request reproduces the failure, as far as the report or the evidence shows."""
         if self.folder is not None:
             return not (self.folder / "course").exists() and not self.is_over_grpc
-        return not self.is_over_grpc
+        evidence = self.failure.get("evidence")
+        # A line in parentheses names options with which the suite sent the request.
+        return not (self.is_over_grpc or (evidence and evidence["request"]["head"][-1].startswith("(")))
 
     @property
     def is_over_grpc(self) -> bool:
@@ -237,10 +241,11 @@ def _build_curl(row: FailedRow) -> list[str]:
     sent = [header for header in (*headers, *plain) if not header.startswith("(")]
     # curl sends a header without a value only if it ends with a semicolon.
     options = [part for header in sent for part in ("-H", f"{header[:-2]};" if header.endswith(": ") else header)]
-    command = shlex.join(["curl", "-sS", "-i", "-X", method, *options])
+    asked = build_curl_options(Message(path, method=method), path)
+    command = shlex.join(["curl", "-sS", "-i", *asked, *options])
     url = shlex.quote(row.url.rstrip("/") + path)
     shown = "" if _is_text(evidence["answer"]) else " | od -A d -t x1z -v"
-    if method != "POST":
+    if method != "POST" and not body:
         return [f"{command} {url}{shown}"]
     if all(0x20 <= byte < 0x7F for byte in body):
         return [f"{command} \\", f"  {url} \\", f"  --data-binary {shlex.quote(body.decode())}{shown}"]

@@ -347,7 +347,9 @@ def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkForma
             broken = connection.send(body)
         answer = connection.receive(message)
     failure = answer.failure if answer.status else broken or answer.failure
-    return replace(answer, failure=failure, go_ahead=go_ahead, note="body held back after Expect: 100-continue")
+    note, chunked = "body held back after Expect: 100-continue", None if chunks is None else ()
+    options = SendOptions(chunked=chunked, chunk_format=chunks or PLAIN_CHUNKS)
+    return replace(answer, failure=failure, go_ahead=go_ahead, note=note, send_options=options)
 
 
 def send_and_read_late(settings: Settings, message: Message) -> Exchange:

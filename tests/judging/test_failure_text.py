@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from conformance.expect.unmet import UnmetError
 from conformance.judging.failure import describe, describe_earlier_answer, format_block
-from conformance.judging.repeat_command import build_curl_command, build_curl_headers
+from conformance.judging.repeat_command import build_curl_command, build_curl_headers, build_repeat_command
 from conformance.spec import ledger
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -42,7 +38,7 @@ def exchange(body: bytes = HEAD + bytes.fromhex("03000000 61626301"), message: M
 
 
 def result(unmet: UnmetError) -> CheckResult:
-    failure = describe(unmet, "BIN-ORDER-O", HOST)
+    failure = describe(unmet, "BIN-ORDER-O", HOST, build_repeat_command([[exchange()]], HOST))
     return CheckResult(
         "ordering.response-follows-its-json", "INT32-BYTES", "Bytes follow the JSON.",
         "ordering", "binary_tensor_data", Outcome.FAIL, ["BIN-ORDER-O"], failure=failure,
@@ -98,41 +94,6 @@ def test_nothing_a_server_sends_reaches_the_terminal_raw() -> None:
 )
 def test_safe(text: str, shown: str) -> None:
     assert escape_text(text) == shown
-
-
-class Recorder(BaseHTTPRequestHandler):
-    """Keeps what came."""
-
-    seen: list[tuple[str, dict[str, str], bytes]]
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay quiet."""
-
-
-@pytest.mark.parametrize("as_file", [False, True])
-@pytest.mark.parametrize("message", [REQUEST, REQUEST.with_body(b'{"it\'s": "$HOME `x`"}')], ids=["binary", "text"])
-def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, message: Message) -> None:
-    Recorder.seen = []
-    file = tmp_path / "request body.bin"
-    file.write_bytes(message.body)
-    with HTTPServer(("127.0.0.1", 0), Recorder) as server:
-        thread = Thread(target=server.handle_request)
-        thread.start()
-        sent = Exchange(0, message, f"http://127.0.0.1:{server.server_port}{REQUEST.path}")
-        command = build_curl_command(sent, HOST, str(file) if as_file else None)
-        subprocess.run(["bash", "-c", command], check=True, capture_output=True, timeout=30)
-        thread.join()
-    ((path, headers, body),) = Recorder.seen
-    assert (path, body) == (REQUEST.path, message.body)
-    assert headers["inference-header-content-length"] == str(REQUEST.json_length)
-    assert headers["content-type"] == "application/octet-stream"
-    assert (headers["accept-encoding"], headers["user-agent"]) == ("identity", USER_AGENT)
 
 
 def test_the_curl_line_keeps_secrets() -> None:
