@@ -16,23 +16,25 @@ from conformance.commands.connection_options import (
 )
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.run_start import ALL_MODELS, discover_subjects, list_first_names
+from conformance.judging.run_start import ALL_MODELS, NothingToJudge, discover_subjects, list_first_names
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
 from conformance.report.deployed_models import describe_nondeterministic_model, format_signature
 from conformance.roles import roles
-from conformance.spec.extensions import OVER_HTTP, PROTOCOL
+from conformance.spec.extensions import OVER_GRPC, OVER_HTTP, PROTOCOL
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 from conformance.transport.credentials import hide
+from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.settings import SettingsError, strip_user
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.grpc_request import make_grpc_call
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
 QUICK = "--conformance-profile=quick"
 JUDGE_COMMAND = f"pytest --target-config=target.toml {QUICK}"
-NO_LIST = "the server lists no models, at GET /v2/models or POST /v2/repository/index"
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
@@ -45,7 +47,7 @@ def add_subcommand(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor",
         help="show what a server offers, and which command judges it",
-        description="Show in ten lines what a server is, which extensions it offers, which models it has, and which "
+        description="Show in a few lines what a server is, which extensions it offers, which models it has, and which "
         "command judges it. Nothing is judged. Exit status 0: something can be judged; 6: nothing can.",
     )
     add_url_argument(parser, "the base URL of the server, without /v2; 'reference' is the bundled one")
@@ -57,6 +59,7 @@ def add_subcommand(commands: Any) -> None:
         help=f"show whether this deployed model answers, with which inputs, and which extensions work on it "
         f"(repeatable); {ALL_MODELS!r} is every model that the server lists",
     )
+    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="the gRPC address of the server")
     add_connection_options(parser)
     add_timeout_option(parser)
 
@@ -67,29 +70,57 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         DoctorError: the URL is invalid, or no server answers.
     """
-    if not options.target_url:
+    if not (options.target_url or options.target_grpc):
         raise DoctorError("doctor needs the URL of a server: oip-conformance doctor URL")
-    with serve_reference(options.target_url) as url:
+    if options.target_grpc:
+        expect_grpc("--target-grpc")
+    with serve_reference(options.target_url or "") as url:
         try:
-            made = make_settings(options, url)
-            with Session(Target(made)) as session, session.target.limit_silence():
-                lines, status = _examine_server(session, options)
+            made = make_settings(options, url, options.target_grpc)
+            lines, status = _examine_server(options, url)
         except (SettingsError, TargetLostError) as error:
             raise DoctorError(str(error)) from error
     return hide("\n".join(lines), made.secrets), status
 
 
-def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list[str], int]:
+def _examine_server(options: argparse.Namespace, url: str) -> tuple[list[str], int]:
+    """Return the lines about a server over each transport and the next commands, and the exit status."""
+    lines, founds, nothing = list[str](), list[DiscoveryResult](), None
+    if url:
+        with Session(Target(make_settings(options, url))) as session, session.target.limit_silence():
+            lines, nothing = _examine_over_http(session, options)
+            founds.append(session.survey)
+    if options.target_grpc:
+        names = list(founds[0].models) if founds else [name for name in options.target_model if name != ALL_MODELS]
+        try:
+            with Session(Target(make_settings(options, "", options.target_grpc))) as session:
+                lines += _examine_over_grpc(session, names)
+                founds.append(session.survey)
+        except TargetLostError as error:
+            if not founds:
+                raise
+            lines.append(f"{'over gRPC':20}{escape_text(str(error))}")
+            options.target_grpc = None  # no command would judge it
+    can_judge = any(found.roles or _list_answering_models(found.models) for found in founds)
+    if nothing and not (can_judge or options.target_model):  # each named model has its own line with its trouble
+        lines.append(f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}")
+    lines += _list_next_commands(options, founds, is_stuck=nothing is not None)
+    return lines, 0 if can_judge else NOTHING_TO_JUDGE
+
+
+def _examine_over_http(session: Session, options: argparse.Namespace) -> tuple[list[str], NothingToJudge | None]:
     target, named = session.target, tuple(dict.fromkeys(options.target_model))
     health = ", ".join(f"{'' if target.get(path).succeeded else 'not '}{word}" for word, path in HEALTH.items())
     names = placement_search.list_models(target)
+    listed = f"{len(names)} listed: {list_first_names(names)}"
+    listed = listed if names else f"the server lists no models: {placement_search.describe_missing_list(target)}"
     _, nothing = discover_subjects(session)
     filled, other_models = len(session.survey.roles), session.survey.describe_other_models()
     if named or (names and not filled):
         _, nothing = discover_subjects(session, Subjects(named or (ALL_MODELS,), with_roles=False), lenient=True)
     found = session.survey
-    described = found.models if named else {}  # each model has its own line with its trouble
-    lines = [
+    described = found.models if named else {}
+    return [
         f"{'server':20}{_describe_server(found)}; {health}",
         f"{'lists':20}{escape_text(', '.join(found.listed), 200) or 'no extensions'}",
         *(
@@ -97,14 +128,31 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
             if described
             else _list_extensions(found)
         ),
-        f"{'models':20}{escape_text(f'{len(names)} listed: {list_first_names(names)}', 300) if names else NO_LIST}",
+        f"{'models':20}{escape_text(listed, 300)}",
         *(_format_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
         *(f"{'':20}{line}" for line in other_models),
-        *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
-        *_list_next_commands(options, found, is_stuck=nothing is not None),
-    ]
-    return lines, NOTHING_TO_JUDGE if nothing else 0
+    ], nothing
+
+
+def _examine_over_grpc(session: Session, names: Sequence[str]) -> Iterator[str]:
+    """Yield the lines about a server over gRPC, and about its models of these names."""
+    with session.target.limit_silence():
+        found = session.discover((), Subjects(tuple(names)), lenient=True)
+        health = ", ".join(_describe_health_over_grpc(session.target, word) for word in HEALTH)
+    listed = escape_text(", ".join(found.listed_grpc), 200) or "no extensions"
+    yield f"{'over gRPC':20}{_describe_server(found)}; {health}; lists {listed}"
+    for name in OVER_GRPC:
+        yield f"{name:20}{found.offered.get(name) or found.describe_absence(name)}"
+    yield from (_format_model(name, model) for name, model in found.models.items())
+    yield f"{'roles over gRPC':20}{len(found.roles)} of {len(roles.load())} filled"
+
+
+def _describe_health_over_grpc(target: Target, word: str) -> str:
+    method = f"Server{word.capitalize()}"
+    reply = target.send(make_grpc_call(method))
+    message = parse_message(reply.body, method) if reply.succeeded else None
+    return word if message is not None and getattr(message, word) else f"not {word}"
 
 
 def _list_answering_models(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -143,28 +191,31 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
     return f"{escape_text(name, 60):19} {said}{odd}"
 
 
-def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
+def _list_next_commands(
+    options: argparse.Namespace, founds: Sequence[DiscoveryResult], *, is_stuck: bool
+) -> Iterator[str]:
     """Yield the lines with the commands to run next: a command that runs few rows, then one that runs all rows."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
+    url = [strip_user(options.target_url)] if options.target_url else []
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
     more += ["--target-insecure"] if options.target_insecure else []
-    command, answering = (
-        ["oip-conformance", "run", strip_user(options.target_url), *more],
-        _list_answering_models(found.models),
-    )
-    if not answering and any(model["missing"] for model in found.models.values()):
-        init = ["oip-conformance", "init", strip_user(options.target_url), *more]
+    over_grpc = ["--target-grpc", options.target_grpc] if options.target_grpc else []
+    command = ["oip-conformance", "run", *url, *over_grpc, *more]
+    models = {name: model for found in reversed(founds) for name, model in found.models.items()}
+    answering = list(dict.fromkeys(name for found in founds for name in _list_answering_models(found.models)))
+    if url and not answering and any(model["missing"] for model in models.values()):
+        init = ["oip-conformance", "init", *url, *more]
         init += _format_model_options([name for name in options.target_model if name != ALL_MODELS])
         yield f"{'next':20}{shlex.join(init)} -o target.toml, fill in the inputs there, and: {JUDGE_COMMAND}"
         return
-    if not (found.roles or answering):
+    if not (answering or any(found.roles for found in founds)):
         named = shlex.join([*command, QUICK, "--target-model"])
         yield f"{'next':20}{named} NAME, or deploy roles: oip-conformance models export --help"
         return
     one_by_one = options.target_model and ALL_MODELS not in options.target_model
-    models = answering if one_by_one else [ALL_MODELS] if len(found.models) > 1 else answering
-    command += [*_format_model_options(models), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])]
+    chosen = answering if one_by_one else [ALL_MODELS] if len(models) > 1 else answering
+    command += [*_format_model_options(chosen), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])]
     yield f"{'next':20}{shlex.join([*command, QUICK])}"
     yield f"{'then':20}{shlex.join(command)}"
 

@@ -19,6 +19,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.roles.model import Model
 from conformance.spec.extensions import HTTP, OVER_GRPC
 from conformance.spec.fit import SCORE_DATATYPES
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.grpc_answer import parse_message
@@ -45,7 +46,7 @@ def read_http_metadata(target: Target, result: DiscoveryResult) -> None:
     reply = target.get("/v2")
     document, _ = parse_json(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
-        result.silence = str(reply.exchange.failure or f"HTTP {reply.status}")
+        result.silence = escape_text(reply.outcome())
         result.coding = reply.unrequested_coding
         return
     result.name = _read_string(document.get("name"))
@@ -63,7 +64,7 @@ def read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
     reply = target.send(make_grpc_call("ServerMetadata"))
     message = parse_message(reply.body, "ServerMetadata") if reply.succeeded else None
     if message is None:
-        result.silence = result.silence or reply.outcome()
+        result.silence = result.silence or escape_text(reply.outcome())
         return
     result.name = result.name or message.name
     result.version = result.version or message.version

@@ -20,7 +20,7 @@ from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import Role, TensorSpec
 from conformance.roles.roles import load as load_roles
-from conformance.spec.text import join_some
+from conformance.spec.text import escape_text, join_some
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.grpc_answer import parse_message
@@ -61,6 +61,12 @@ def list_models(target: Target) -> list[str]:
             name for index in INDEX_REQUESTS for name in _iterate_names(parse_json(target.send(index).body)[0])
         )
     )
+
+
+def describe_missing_list(target: Target) -> str:
+    """Return the answers to the requests for a list of models, in one line."""
+    answers = [(f"{index.method} {index.path}", target.send(index).outcome()) for index in INDEX_REQUESTS]
+    return "; ".join(f"{index}: {escape_text(outcome)}" for index, outcome in answers)
 
 
 def find_models(target: Target) -> list[str]:

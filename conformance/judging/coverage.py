@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.applicability import is_offered
-from conformance.judging.selection import CLIENTS, ROLES, list_profile_rows
+from conformance.judging.applicability import build_applicability_test, is_offered
+from conformance.judging.selection import CLIENTS, Subjects, list_profile_rows
 from conformance.roles import roles
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
@@ -50,11 +50,13 @@ def find_coverage(
     """
     known = _find_requirements(results, survey.offered, requested, party)
     run = {(result.id, result.row) for result in results}
-    subjects = ROLES if party is Party.SERVER else CLIENTS
+    subjects = Subjects(tuple(survey.models)) if party is Party.SERVER else CLIENTS
+    applies = build_applicability_test(survey, transports)
     others = [
         (check, row)
         for check, row in list_profile_rows("certify", subjects=subjects, transports=transports)
-        if (check.id, row.id) not in run and is_offered(check, row, survey.offered, transports)
+        if (check.id, row.id) not in run
+        and (applies(check, row) if row.model else is_offered(check, row, survey.offered, transports))
     ]
     chosen = {
         (check.id, row.id)

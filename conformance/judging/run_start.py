@@ -52,8 +52,8 @@ class MissingKind(StrEnum):
 
     ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
     METADATA = "metadata"  # no server metadata and no model (the actual answer)
-    LIST_OF_MODELS = "list_of_models"  # no list of models although all are to be judged
-    ROLES = "roles"  # no model with a role, and no list of models
+    LIST_OF_MODELS = "list_of_models"  # no list of models although all are to be judged (the answers)
+    ROLES = "roles"  # no model with a role, and no list of models (the answers)
     ROLES_OVER_GRPC = "roles_over_grpc"  # no model with a role; gRPC has no list of models
     ROLES_AMONG_MODELS = "roles_among_models"  # no role among the listed models (their names)
     WORKING_MODELS = "working_models"  # no working model (one reason per model)
@@ -68,11 +68,8 @@ _SENTENCES: Mapping[MissingKind, str] = {
         "{url} gives no server metadata ({details}): check the path of the URL before /v2, and whether a gateway"
         " requires a header ({header})"
     ),
-    MissingKind.LIST_OF_MODELS: (
-        "{url} lists no models, neither at GET /v2/models nor at POST /v2/repository/index: name the models to judge"
-        " with {model}"
-    ),
-    MissingKind.ROLES: f"{_ROLES}, and lists no models: to judge a deployed model, name it with {{model}}",
+    MissingKind.LIST_OF_MODELS: "{url} lists no models ({details}): name the models to judge with {model}",
+    MissingKind.ROLES: f"{_ROLES}, and lists no models ({{details}}): to judge one, name it with {{model}}",
     MissingKind.ROLES_OVER_GRPC: f"{_ROLES}: deploy some; `oip-conformance models export` writes them",
     MissingKind.ROLES_AMONG_MODELS: f"{_ROLES}; it serves {{listed}}: judge with {{models}}",
     MissingKind.WORKING_MODELS: "{details}",
@@ -148,7 +145,7 @@ def discover_subjects(
     try:
         resolved = resolve_models(session, subjects)
         if resolved is None:
-            return subjects, NothingToJudge(MissingKind.LIST_OF_MODELS, settings.url)
+            return subjects, _explain_missing_list(session, MissingKind.LIST_OF_MODELS)
         is_listed, subjects = resolved != subjects, resolved
         found = session.discover(extensions, subjects, given, lenient=lenient or is_listed, progress=progress)
         return subjects, _explain_nothing_to_judge(session, found)
@@ -202,7 +199,16 @@ def _explain_missing_models(session: Session, found: DiscoveryResult) -> Nothing
         return NothingToJudge(MissingKind.ROLES_AMONG_MODELS, settings.url, tuple(names))
     if found.silence:
         return NothingToJudge(MissingKind.METADATA, settings.url, (found.silence,))
-    return NothingToJudge(MissingKind.ROLES if is_over_http else MissingKind.ROLES_OVER_GRPC, settings.url)
+    if is_over_http:
+        return _explain_missing_list(session, MissingKind.ROLES)
+    return NothingToJudge(MissingKind.ROLES_OVER_GRPC, settings.url)
+
+
+def _explain_missing_list(session: Session, lack: MissingKind) -> NothingToJudge:
+    settings = session.target.settings
+    with session.target.scope("missing list of models"):
+        answers = placement_search.describe_missing_list(session.target)
+    return NothingToJudge(lack, settings.url, (hide(answers, settings.secrets),))
 
 
 def start_run(

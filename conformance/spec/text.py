@@ -17,11 +17,17 @@ _CI_COMMAND = re.compile(r"##(?=\w*\[)")
 
 
 def escape_text(text: str, limit: int = 300) -> str:
-    """Return `text` on one line with unsafe characters escaped, truncated to `limit` characters."""
-    cut = text[:limit]
+    """Return `text` on one line with unsafe characters escaped, shortened to `limit` characters in its middle."""
+    cut = shorten_middle(text, limit)
     shown = cut if cut.isprintable() else "".join(map(_escape_character, cut))
     shown = _CI_COMMAND.sub(r"#\\x23", shown)
-    return shown if len(text) <= limit else f"{shown}... ({len(text)} characters)"
+    return shown if len(text) <= limit else f"{shown} ({len(text)} characters)"
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """Return a text without its middle if it is longer than `limit`: the cause of a long error is often at its end."""
+    end = limit // 3
+    return text if len(text) <= limit else f"{text[: limit - end]} ... {text[len(text) - end :]}"
 
 
 def join_some(names: Sequence[str], max_names: int, separator: str = ", ") -> str:

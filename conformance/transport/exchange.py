@@ -7,11 +7,14 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import count
 
+from conformance.spec.text import shorten_middle
 from conformance.transport.send_options import PLAIN, SendOptions
 from conformance.wire import grpc_answer
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
 from conformance.wire.response import Answer, parse
+
+MAX_ERROR_BYTES = 64 * 1024  # of an error body that a message quotes
 
 
 class FailureKind(StrEnum):
@@ -178,8 +181,9 @@ class Reply:
         return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
 
     def _format_error_text(self) -> str:
-        """Return the beginning of the server's error: the gRPC message, or the body."""
-        return self.exchange.details[:200] if self.is_over_grpc else self.body[:200].decode("utf-8", "replace")
+        """Return the server's error, without the middle of a long one: the gRPC message, or the body."""
+        text = self.exchange.details if self.is_over_grpc else self.body[:MAX_ERROR_BYTES].decode("utf-8", "replace")
+        return shorten_middle(text, 200)
 
 
 @dataclass(frozen=True, slots=True)

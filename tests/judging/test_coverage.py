@@ -8,20 +8,24 @@ from functools import cache
 
 import pytest
 
+from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.applicability import build_applicability_test
 from conformance.judging.conclusion import conclude_run
 from conformance.judging.coverage import find_coverage, find_coverage_of_watch
-from conformance.judging.selection import CLIENTS, ROLES, list_profile_rows
+from conformance.judging.selection import CLIENTS, ROLES, Subjects, list_profile_rows
 from conformance.roles import roles
+from conformance.roles.roles import TensorSpec
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.coverage import Coverage, Deployment, Gap, GapReason
-from conformance.spec.extensions import EXTENSIONS, OVER_GRPC, OVER_HTTP, TRANSPORTS
+from conformance.spec.extensions import EXTENSIONS, OVER_GRPC, OVER_HTTP, PROTOCOL, TRANSPORTS
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.tally import count_requirements
 from conformance.spec.verdict import conclude_extensions, conclude_requirements
+from conformance.wire.tensor import Tensor
 
 OFFERED = dict.fromkeys(EXTENSIONS, "listed")
 OVER = {"http": OVER_HTTP, "grpc": OVER_GRPC}
@@ -293,3 +297,19 @@ def test_a_watch_says_nothing_of_how_answers_are_read() -> None:
     assert "CLIENT-READS-VALUES" in found.unjudged
     assert found.gaps["CLIENT-READS-VALUES"] == Gap(0, (GapReason.NOT_SENT,))
     assert not any("SENDS" in name for name in found.unjudged)
+
+
+def test_what_quick_leaves_out_of_a_deployed_model_is_what_certify_has_more_of_it() -> None:
+    specs = (TensorSpec("X", "FP32", (-1, 2)),)
+    model = DeployedModel(
+        derive_role("double", specs, specs), "double", tensors=(Tensor.from_values("X", "FP32", [[1, 2]]),)
+    )
+    survey = DiscoveryResult(offered={PROTOCOL: "asked for"}, models={"double": model.to_dict()})
+    subjects, applies = Subjects(("double",), with_roles=False), build_applicability_test(survey, ("http",))
+    quick = list_profile_rows("quick", subjects=subjects, transports=("http",), survey=survey)
+    every = list_profile_rows("certify", subjects=subjects, transports=("http",))
+    run = {(check.id, row.id) for check, row in quick}
+    more = [check.requirements(row) for check, row in every if (check.id, row.id) not in run and applies(check, row)]
+    musts = [names for names in more if any(ledger.get_requirement(name).level == "MUST" for name in names)]
+    found = find_coverage([came_to(*case) for case in quick], survey, profile="quick", transports=("http",))
+    assert found.left_out == len(musts) > 50

@@ -89,7 +89,7 @@ def test_nothing_a_server_sends_reaches_the_terminal_raw() -> None:
         ("plain ü猫", "plain ü猫"),
         ("a\nb", r"a\nb"),
         ("\u202e", r"\u202e"),
-        ("x" * 400, "x" * 300 + "... (400 characters)"),
+        ("x" * 300 + "y" * 100, "x" * 200 + " ... " + "y" * 100 + " (400 characters)"),
     ],
 )
 def test_safe(text: str, shown: str) -> None:

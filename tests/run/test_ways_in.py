@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import pytest
 
 from conformance.transport import config
-from tests.support.servers import JsonOnly, judge, run_command, serve
+from conformance.transport.reference import ReferenceServer
+from tests.support.servers import JsonOnly, judge, reserve_closed_port, run_command, serve
 
 
 class OrdinaryServer(JsonOnly):
@@ -245,7 +246,8 @@ def test_doctor_of_a_server_with_roles(tmp_path: Path, reference: str) -> None:
 def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
     with serve(OrdinaryServer) as url:
         done = run_command(tmp_path, "doctor", url)
-    assert done.returncode == 6
+    assert done.returncode == 0
+    assert "nothing to judge" not in done.stdout
     assert len(done.stdout.splitlines()) <= 10
     assert "models              2 listed: iris, custom" in done.stdout
     assert done.stdout.splitlines()[-1].endswith(f"run {url} --target-model all --target-extension=protocol")
@@ -291,7 +293,38 @@ def test_doctor_of_a_model_says_what_to_run(tmp_path: Path, name: str) -> None:
     assert lines[6 : 6 + len(named)] == [f"{each:20}{said[each]}" for each in named]
     (command,) = [line for line in lines if line.startswith("next ")]
     assert command.startswith("next                oip-conformance " + MODELS_OF_DOCTOR[name].format(url=url))
-    assert done.returncode == 6
+    assert done.returncode == (6 if name == "custom" else 0)
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[ReferenceServer]:
+    server = ReferenceServer("--model=scores", grpc=True)
+    yield server
+    server.stop()
+
+
+def test_doctor_looks_at_grpc(tmp_path: Path, both: ReferenceServer) -> None:
+    url, over_grpc = both.url, f"--target-grpc={both.grpc}"
+    listed = "lists binary_tensor_data, model_configuration, statistics, classification"
+    found = [
+        f"over gRPC           oip-reference-server 0.1.0; live, ready; {listed}",
+        "classification_grpc listed",
+    ]
+    roles = "roles over gRPC     1 of 57 filled"
+    command = f"then                oip-conformance run {url} --target-grpc {both.grpc}"
+    lines = run_command(tmp_path, "doctor", url, over_grpc).stdout.splitlines()
+    assert lines[-5:-2] + lines[-1:] == [*found, roles, command]
+    lines = run_command(tmp_path, "doctor", over_grpc, "--target-model=scores").stdout.splitlines()
+    then = f"then                oip-conformance run --target-grpc {both.grpc} --target-model scores"
+    assert lines[:2] + lines[3:4] + lines[-1:] == [*found, roles, then]
+    assert lines[2].startswith("scores              answers ")
+
+
+def test_doctor_of_a_server_without_grpc_proposes_no_grpc(tmp_path: Path, both: ReferenceServer) -> None:
+    with reserve_closed_port() as port:
+        done = run_command(tmp_path, "doctor", both.url, f"--target-grpc=127.0.0.1:{port}")
+    assert f"\nover gRPC           cannot connect to grpc://127.0.0.1:{port}: " in done.stdout
+    assert done.stdout.splitlines()[-1] == f"then                oip-conformance run {both.url}"
 
 
 def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:
@@ -308,10 +341,12 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
             self._answer(200 if self.path == "/v2" else 404, {"name": "small", "version": "1"})
 
         def do_POST(self) -> None:  # noqa: N802
-            self._answer(404, {"error": "unknown"})
+            self._answer(403, {"error": "restricted\x1b"})
 
     with serve(Unlisted) as url:
         done = run_command(tmp_path, "doctor", url)
+    answers = 'POST /v2/repository/index: HTTP 403: {"error": "restricted\\u001b"};'
+    answers += ' GET /v2/models: HTTP 404: {"name": "small", "version": "1"}'
     assert done.returncode == 6
     assert done.stdout.splitlines() == [
         "server              small 1; not live, not ready",
@@ -319,10 +354,10 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         "binary_tensor_data  not tried: no model that answers requests",
         "raw                 not tried: no model with one input",
         "classification      not tried: no model with a numeric output",
-        "models              the server lists no models, at GET /v2/models or POST /v2/repository/index",
+        f"models              the server lists no models: {answers}",
         "roles               0 of 57 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
-        " lists no models: to judge a deployed model, name it with --target-model NAME",
+        f" lists no models ({answers}): to judge one, name it with --target-model NAME",
         f"next                oip-conformance run {url} --conformance-profile=quick --target-model NAME,"
         " or deploy roles: oip-conformance models export --help",
     ]
