@@ -57,7 +57,7 @@ def describe_configuration(model: Model) -> dict[str, Any]:
         "name": model.name,
         "platform": PLATFORM,
         "max_batch_size": MAX_BATCH if model.batching else 0,
-        "input": list_configured_tensors(model.inputs),
+        "input": [{**each, "optional": False} for each in list_configured_tensors(model.inputs)],
         "output": list_configured_tensors(model.outputs),
     }
 

@@ -42,10 +42,10 @@ PATHS = [
     ("GET", "/v2/models/rank2/versions/1/ready", 200, '{"name":"rank2","ready":true}'),
     ("GET", "/v2/models/batching/config", 200,
      '{"name":"batching","platform":"reference","max_batch_size":64,"input":[{"name":"INPUT","data_type":"TYPE_INT32",'
-     '"dims":[3]}],"output":[{"name":"OUTPUT","data_type":"TYPE_INT32","dims":[3]}]}'),
+     '"dims":[3],"optional":false}],"output":[{"name":"OUTPUT","data_type":"TYPE_INT32","dims":[3]}]}'),
     ("GET", "/v2/models/identity_bytes/versions/1/config", 200,
      '{"name":"identity_bytes","platform":"reference","max_batch_size":0,"input":[{"name":"INPUT",'
-     '"data_type":"TYPE_STRING","dims":[-1]}],"output":[{"name":"OUTPUT","data_type":"TYPE_STRING","dims":[-1]}]}'),
+     '"data_type":"TYPE_STRING","dims":[-1],"optional":false}],"output":[{"name":"OUTPUT","data_type":"TYPE_STRING","dims":[-1]}]}'),
     ("GET", "/v2/models/nope/config", 404, '{"error":"there is no model \\"nope\\""}'),
     ("GET", "/v2/models/nope/stats", 404, '{"error":"there is no model \\"nope\\""}'),
     ("GET", "/v2/models/rank2/versions/2/stats", 404,

@@ -68,7 +68,7 @@ def test_inferences_are_counted_by_batch(clients: Clients) -> None:
     assert (found["inference_count"], found["execution_count"]) == (11, 4)
     totals = found["inference_stats"]
     assert {name: total["count"] for name, total in totals.items()} == {
-        "success": 4, "fail": 0, "queue": 0, "cache_hit": 0, **dict.fromkeys(COMPUTE_STEPS, 4)
+        "success": 4, "fail": 0, "queue": 4, "cache_hit": 0, **dict.fromkeys(COMPUTE_STEPS, 4)
     }  # fmt: skip
     assert totals["success"]["ns"] == sum(totals[name]["ns"] for name in COMPUTE_STEPS) > 0
     batches = {each.pop("batch_size"): each for each in found["batch_stats"]}
