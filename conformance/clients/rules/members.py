@@ -28,7 +28,7 @@ _CLASSIFICATION_OWNERS: Final[Mapping[str, str]] = {CLASSIFICATION: _OUTPUT}
 
 
 def judge_members(request: ParsedRequest) -> Faults:
-    """Inputs, requested outputs and the id have the types that the protocol defines."""
+    """Inputs, requested outputs, the id and parameters have the types that the protocol defines."""
     return None if request.document is None else _find_member_faults(request, request.document)
 
 
@@ -49,6 +49,7 @@ def _find_member_faults(request: ParsedRequest, document: Mapping[str, Any]) -> 
             yield Fault("an object", f"outputs[{index}]: {format_value(item)}")
     if document.get("id") is not None:
         yield from _expect_string("id", document["id"])
+    yield from _find_parameter_faults(document)
 
 
 def _expect_string(field: str, value: Any) -> Iterator[Fault]:
@@ -77,7 +78,6 @@ def judge_parameters(request: ParsedRequest) -> Faults:
     if request.document is None:
         return None
     found = [to_fault(finding) for finding in request.findings if finding.kind in _SIZE_KINDS]
-    found += _find_non_object_parameters(request.document)
     named = list(_list_parameters(request.document, _BINARY_OWNERS))
     found += [
         Fault("a boolean", f"{field}.{name}: {format_value(value)}")
@@ -109,11 +109,17 @@ def _find_misplaced_parameters(named: Iterable[_NamedParameter], allowed_owners:
     return astray if found else None
 
 
-def _find_non_object_parameters(document: Mapping[str, Any]) -> Iterator[Fault]:
-    for _, field, value in _list_parameter_owners(document):
+def _find_parameter_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield parameters of no type that the protocol has; `null` counts as absent. Skips extensions."""
+    owners = {**_BINARY_OWNERS, **_CLASSIFICATION_OWNERS}
+    for owner, field, value in _list_parameter_owners(document):
         given = value.get("parameters")
         if given is not None and not isinstance(given, dict):
             yield Fault("an object", f"{field}parameters: {format_value(given)}")
+        for name, one in given.items() if isinstance(given, dict) else ():
+            if owners.get(name) != owner and isinstance(one, dict | list):
+                kind = "a string, a number or a boolean"
+                yield Fault(kind, f"{field}parameters: {format_value(name)}: {format_value(one)}")
 
 
 def judge_classification(request: ParsedRequest) -> Faults:

@@ -74,6 +74,20 @@ def outputs_as_strings(_original: Original, output: RequestedOutput) -> str:
 
 
 @fault("request.document", misses="CLIENT-SENDS-MEMBERS")
+def array_as_parameter(original: Original, asked: CallerRequest) -> dict[str, Any]:
+    """A parameter of the request is an array, as `stop` of completions is elsewhere."""
+    said = original(asked)
+    return {**said, "parameters": {**said.get("parameters", {}), "stop": ["END"]}}
+
+
+@fault("request.described_output", misses="CLIENT-SENDS-MEMBERS")
+def object_as_parameter(original: Original, output: RequestedOutput) -> dict[str, Any]:
+    """A parameter of a requested output is an object."""
+    said = original(output)
+    return {**said, "parameters": {**said.get("parameters", {}), "format": {"kind": "text"}}}
+
+
+@fault("request.document", misses="CLIENT-SENDS-MEMBERS")
 def id_as_number(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The id is a number."""
     said = original(asked)

@@ -76,7 +76,7 @@ def model_name_in_the_json(original: Original, asked: CallerRequest) -> dict[str
 def parameters_of_its_own(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The request has parameters that no document defines."""
     said = original(asked)
-    own = {"priority": 1, "x-trace": "on", "is_retry": False, "weight": 0.5}
+    own = {"priority": 1, "x-trace": "on", "is_retry": False, "weight": 0.5, "stop": None}
     return {**said, "parameters": {**own, **said.get("parameters", {})}}
 
 
