@@ -9,6 +9,7 @@ from pathlib import Path
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
+from conformance.expect.refusals import expect_declining_status
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging import evidence
 from conformance.judging.busy_retries import BusyRetries, RowError
@@ -294,6 +295,7 @@ class Judge(RowJudge):
         """Return the outcome `not_applicable` if the documents allow the failure, else None.
 
         The request may exceed a limit of the target, or raw contents may have a byte order that cannot be compared.
+        A limit that the target reports as its own error is allowed, and advised against.
         """
         self._limits.is_spelling_refused = False
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
@@ -302,7 +304,15 @@ class Judge(RowJudge):
         if reading := self._raw_interpretation.find_exemption(unmet, named, model):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
         limit = self._limits.find_limit(unmet.reply, model)
-        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit) if limit else None
+        if not limit:
+            return None
+        try:
+            expect_declining_status(unmet.reply)
+        except UnmetError as advised:
+            requirement = name_requirement(check, row, advised)
+            failure = self._describe_failure(check, row, advised, requirement)
+            return conclude_unmet(failure, self._grade_unmet_requirement(requirement))
+        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit)
 
     def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
         if limit := self._find_exemption(check, row, unmet):
