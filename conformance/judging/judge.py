@@ -216,7 +216,7 @@ class Judge(RowJudge):
 
     def _choose_client_names(self, check: Check, row: Row) -> tuple[ClientName, ClientName]:
         """Return the client name that a row sends, and the alternative; see `client_names.choose_names`."""
-        return client_names.choose_names(self.seed, format_key(check.id, row.id))
+        return client_names.choose_names(self.seed, format_key(check.id, row.id), self.models.survey.refused_clients)
 
     def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
         """Attribute an error to the client name if the row passes with another name; return whether it was attributed.

@@ -30,16 +30,26 @@ def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
     return found
 
 
-@variation("strict_json.parse_object")
-def names_of_parameters_are_identifiers(original: Any, data: Any) -> Any:
-    """The server refuses names of parameters other than 1 to 64 letters and digits of ASCII, `.`, `_` and `-`."""
-    found = original(data)
+def _refuse_names(found: Any, pattern: str) -> Any:
+    """Refuse parameters with names other than these."""
     entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]
     given = [entry.get("parameters") for entry in entries if isinstance(entry, dict)]
     names = [name for each in given if isinstance(each, dict) for name in each]
-    if not all(re.fullmatch("[A-Za-z0-9._-]{1,64}", name) for name in names):
-        raise InferenceError("the name of a parameter has characters that are not supported")
+    if not all(re.fullmatch(pattern, name, re.DOTALL) for name in names):
+        raise InferenceError("the name of a parameter is not supported")
     return found
+
+
+@variation("strict_json.parse_object")
+def names_of_parameters_are_identifiers(original: Any, data: Any) -> Any:
+    """The server refuses names of parameters other than 1 to 64 letters and digits of ASCII, `.`, `_` and `-`."""
+    return _refuse_names(original(data), "[A-Za-z0-9._-]{1,64}")
+
+
+@variation("strict_json.parse_object")
+def parameters_named_proto_are_refused(original: Any, data: Any) -> Any:
+    """The server refuses names of parameters that pollute prototypes in JavaScript, as parsers of its frameworks do."""
+    return _refuse_names(original(data), "(?!(__proto__|constructor|prototype)$).*")
 
 
 @variation("strict_json.parse_object")
