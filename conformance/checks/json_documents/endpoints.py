@@ -9,7 +9,7 @@ from dataclasses import replace
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, list_versions
-from conformance.checks.support.versions import find_default_version, read_named_version
+from conformance.checks.support.versions import find_default_version, may_be_alias, read_named_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -104,6 +104,8 @@ def path_with_a_version_does_the_same(
     named = read_named_version(reply)
     # Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
     if versioned.version not in listed or not isinstance(named, str) or named in ("", versioned.version):
+        return
+    if named in listed and may_be_alias(target, model, named):
         return
     # Answers that always name the model's version by the same word, which metadata do not list, are reported elsewhere.
     if named in listed or named != read_named_version(target.send(build_message(plain), fresh=True)):

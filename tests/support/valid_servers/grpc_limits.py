@@ -221,6 +221,17 @@ def grpc_older_versions_are_not_loaded(original: Any, models: Any, message: Mess
     return answer
 
 
+@variation("grpc_methods.find_model", "grpc_methods.model_metadata")
+def grpc_versions_have_aliases(original: Any, models: Any, *arguments: Any) -> Any:
+    """The model metadata list `production` beside version 1, of which it is another name: answers name version 1."""
+    if len(arguments) == 2:
+        name, version = arguments
+        return original(models, name, "1" if version == "production" else version)
+    response = original(models, *arguments)
+    response.versions.append("production")
+    return response
+
+
 @variation("grpc_methods.find_model")
 def grpc_calls_without_a_name_concern_a_default_model(original: Any, models: Any, name: str, version: str) -> Any:
     """The server has a default model for calls without a name."""
