@@ -209,11 +209,12 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
 
 @check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
-def metadata_have_status_200(target: Target, model: Model, subject: str) -> None:
-    """The server answers GET v2 and GET v2/models/NAME with status 200."""
+def metadata_have_status_200(target: Target, model: Model, subject: str) -> str:
+    """The server answers GET v2 (or v2/) and GET v2/models/NAME with status 200."""
     reply = target.get(model.path if subject == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
         raise UnmetError(f"status 200 for {subject} metadata", f"status {reply.status}", reply)
+    return f"at {reply.exchange.message.path}"
 
 
 # --- health ------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -58,6 +59,16 @@ def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) ->
     if re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data)):
         raise InferenceError("more than this reader holds")
     return original(data)
+
+
+@variation("app.Application.find_endpoint")
+def server_metadata_are_at_a_path_with_a_slash(original: Any, application: Any, http: Request) -> Any:
+    """The server has its metadata at `v2/`, and redirects from `v2`, as routers of frameworks do."""
+    if http.scope["path"] == "/v2":
+        raise HTTPException(307, headers={"Location": "/v2/"})
+    if http.scope["path"] == "/v2/":
+        http.scope["path"] = "/v2"
+    return original(application, http)
 
 
 @variation("app.Service.find_model")
