@@ -95,7 +95,11 @@ def _describe_deployment(report: Mapping[str, Any]) -> str:
 def _describe_client_names(report: Mapping[str, Any]) -> str:
     """Return as text how many rows were sent under the names of other clients, and whether a name changed an answer."""
     sent = [row for row in report["rows"] if row["exchanges"]]
-    chosen = [client_names.choose_names(report["seed"], format_key(row["check"], row["row"]))[0] for row in sent]
+    refused: Mapping[str, str] = report["target"].get("refused_clients", {})
+    chosen = [
+        client_names.choose_names(report["seed"], format_key(row["check"], row["row"]), refused)[0] for row in sent
+    ]
+    accepted = [client.http for name, client in client_names.COMMON_NAMES.items() if name not in refused]
     usual = [client for client in chosen if client is not client_names.OWN_CLIENT]
     differing = [row for row in sent if (row["failure"] or {}).get("requirement", "").startswith("OIP-CLIENT-NAME")]
     found = (
@@ -105,8 +109,9 @@ def _describe_client_names(report: Mapping[str, Any]) -> str:
     )
     return (
         f"{len(usual)} of {len(sent)} rows were sent under the names of common clients"
-        f" ({', '.join(client.http for client in client_names.COMMON_NAMES.values())}, and those of gRPC), chosen by"
+        f" ({', '.join(accepted)}, and those of gRPC), chosen by"
         f" the seed {report['seed']}: {found or 'no answer depended on the name'}."
+        + (f" The server refuses these clients by name: {', '.join(refused)}." if refused else "")
     )
 
 

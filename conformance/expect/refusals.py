@@ -12,6 +12,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.unreachable import TargetLostError
+from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -103,3 +104,9 @@ def expect_declining_status(reply: Reply) -> None:
     status = reply.status or 0
     if not reply.is_over_grpc and status >= 500 and status not in _DECLINING_SERVER_ERRORS:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("an answer or a 4xx status", escape_text(reply.outcome()))
+
+
+def is_error_object(reply: Reply) -> bool:
+    """Return whether the body of a reply is a JSON object with the string `error`."""
+    document, _ = parse_json(reply.body)
+    return isinstance(document, dict) and isinstance(document.get("error"), str)

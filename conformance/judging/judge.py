@@ -10,6 +10,7 @@ from pathlib import Path
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
+from conformance.expect.refusals import expect_declining_status
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging import evidence
 from conformance.judging.busy_retries import BusyRetries, RowError
@@ -217,7 +218,7 @@ class Judge(RowJudge):
 
     def _choose_client_names(self, check: Check, row: Row) -> tuple[ClientName, ClientName]:
         """Return the client name that a row sends, and the alternative; see `client_names.choose_names`."""
-        return client_names.choose_names(self.seed, format_key(check.id, row.id))
+        return client_names.choose_names(self.seed, format_key(check.id, row.id), self.models.survey.refused_clients)
 
     def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
         """Attribute an error to the client name if the row passes with another name; return whether it was attributed.
@@ -296,6 +297,7 @@ class Judge(RowJudge):
         """Return the outcome `not_applicable` if the documents allow the failure, else None.
 
         The request may exceed a limit of the target, or raw contents may have a byte order that cannot be compared.
+        A limit that the target reports as its own error is allowed, and advised against.
         """
         self._limits.is_spelling_refused = False
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
@@ -304,7 +306,15 @@ class Judge(RowJudge):
         if reading := self._raw_interpretation.find_exemption(unmet, named, model):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
         limit = self._limits.find_limit(unmet.reply, model)
-        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit) if limit else None
+        if not limit:
+            return None
+        try:
+            expect_declining_status(unmet.reply)
+        except UnmetError as advised:
+            requirement = name_requirement(check, row, advised)
+            failure = self._describe_failure(check, row, advised, requirement)
+            return conclude_unmet(failure, self._grade_unmet_requirement(requirement))
+        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit)
 
     def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
         if limit := self._find_exemption(check, row, unmet):

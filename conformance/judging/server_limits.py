@@ -7,6 +7,8 @@ refuses a control request of the same size and a slightly larger one. The same a
 which no example contains. A server that refuses only one encoding or one size has no such limit, and is judged. The
 documents name no datatype whose outputs must support classification: a server may classify some datatypes and decline
 others. They describe only classes of vectors and of batches of vectors: a server may decline other outputs.
+
+A limit of sizes is a limit whatever the status of its refusals: frameworks answer an exception of a model with 500.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from zlib import crc32
 
+from conformance.expect.refusals import is_error_object
 from conformance.judging.control_request import (
     MAX_JSON_ELEMENTS,
     RequestContent,
@@ -82,17 +85,18 @@ class ServerLimits:
         self.is_spelling_refused = False
         if is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
-        if model is None or not _is_declined(reply):
+        if model is None or not _is_well_formed_refusal(reply):
             return ""
         found = read_request_content(reply.exchange.message, model)
         if found is None:
             return ""
         try:
+            sizes = self._find_size_limit(found, reply, model) or self._find_empty_tensor_limit(found, reply, model)
+            if sizes or not _is_declined(reply):
+                return sizes
             return (
-                self._find_size_limit(found, reply, model)
-                or self._find_id_limit(found, reply, model)
+                self._find_id_limit(found, reply, model)
                 or self._find_character_limit(found, reply, model)
-                or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
                 or self._find_rank_limit(found, reply, model)
                 or self._find_class_count_limit(found, reply, model)
@@ -106,7 +110,7 @@ class ServerLimits:
         if not _exceeds_ordinary_sizes(found) and not _exceeds_ordinary_batch(found, model):
             return ""
         for plain in self._build_equally_large_requests(found, reply, model):
-            if all(_is_declined(self._send_control_request(message)) for message in plain):
+            if all(_is_well_formed_refusal(self._send_control_request(message)) for message in plain):
                 outcome = escape_text(self._send_control_request(plain[0]).outcome())
                 return f"too large for the target, which also refuses a simple request of the same size: {outcome}"
         return ""
@@ -193,7 +197,7 @@ class ServerLimits:
         It has to refuse empty tensors in both forms: inability to read one form is not a limit.
         """
         plain = build_control_request(found, self._target, model) if found.is_empty else None
-        if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
+        if plain is None or not _is_well_formed_refusal(self._send_control_request(_encode_request(plain, reply))):
             return ""
         binary = replace(
             plain, inputs=tuple(replace(one, binary=True) for one in plain.inputs), binary_data_output=True
@@ -347,6 +351,11 @@ def _write_unicode_escape(character: str) -> str:
 def _is_declined(reply: Reply) -> bool:
     """Whether the server refused a request with a status other than 5xx."""
     return reply.is_refusal and reply.status is not None and reply.status < 500
+
+
+def _is_well_formed_refusal(reply: Reply) -> bool:
+    """Whether the server refused a request, with a well-formed error if the status is 5xx."""
+    return _is_declined(reply) or (reply.is_refusal and (reply.is_over_grpc or is_error_object(reply)))
 
 
 def is_too_large(reply: Reply) -> bool:

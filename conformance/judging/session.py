@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from conformance.discovery import model_discovery, role_discovery
+from conformance.discovery import deployed_model, model_discovery, role_discovery
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.judge import Judge, RobustnessJudge
@@ -21,10 +21,13 @@ from conformance.judging.selection import ROLES, Subjects
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
 from conformance.spec.check import Check, Row
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.result import CheckResult
-from conformance.transport import broken_request
+from conformance.transport import broken_request, client_names
 from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
@@ -68,6 +71,7 @@ class Session:
         self.target = target
         self.survey = DiscoveryResult()
         self._placements = placements
+        self._seed = seed
         self._judge = Judge(
             target,
             self.survey,
@@ -114,6 +118,8 @@ class Session:
                         self.target, subjects.models, extensions, given, lenient=lenient, progress=progress
                     )
                     found = found.merge(of_models) if subjects.with_roles else of_models
+                self._set_survey(found)
+                found.refused_clients = self._find_refused_clients()
         except TargetLostError as lost:
             self._record_crash(lost)
             raise
@@ -122,6 +128,20 @@ class Session:
             self.target.broken = []
             self._set_survey(found.hide_secrets(self.target.settings.secrets))
         return self.survey
+
+    def _find_refused_clients(self) -> dict[str, str]:
+        """Return the common client names that the server refuses, over any transport, each with the status."""
+        roles = (self.target.model(role) for role in self.survey.roles)
+        deployed = map(deployed_model.from_dict, self.survey.models.values())
+        usable = [*filter(None, roles), *(model for model in deployed if not model.trouble)][:1]
+        peers: Mapping[str, Peer] = {HTTP: self.target, GRPC: GrpcTarget(self.target)}
+        refused: dict[str, str] = {}
+        for transport in sorted(self.target.settings.transports) if self._seed is not None else ():
+            for model in usable:
+                message = peers[transport].message(peers[transport].build_good_requests(model)[0])
+                if self.target.send(message).succeeded:
+                    refused |= client_names.find_refused_names(self.target.send, message)
+        return refused
 
     def _record_crash(self, lost: TargetLostError) -> None:
         """Record that the last request got no valid answer, if the server crashed after this request."""

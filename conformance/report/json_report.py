@@ -181,6 +181,7 @@ def _describe_target(survey: DiscoveryResult) -> dict[str, Any]:
         "extensions_offered": sorted({*survey.offered} - {PROTOCOL}),
         "roles": survey.roles,
         **({"models": deployed_models.describe_models(survey)} if survey.models else {}),
+        **({"refused_clients": survey.refused_clients} if survey.refused_clients else {}),
     }
 
 

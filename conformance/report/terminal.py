@@ -28,6 +28,7 @@ from conformance.spec.result import CheckResult
 from conformance.spec.tally import ABSENT, MEANINGS, Tally, count_by_concern, count_requirements
 from conformance.spec.text import escape_text, join_some
 from conformance.spec.verdict import conclude_extensions, conclude_requirements, filter_by_extension, format_sentence
+from conformance.transport.client_names import COMMON_NAMES
 
 # The columns of the summary.
 COLUMNS = (
@@ -55,6 +56,7 @@ def format_header(
         *[f"            {name} is {survey.describe_absence(name)}" for name in survey.refusals],
         *_format_roles(survey),
         *deployed_models.format_header(survey),
+        *_format_refused_clients(survey),
         f"profile     {profile}{_format_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
@@ -65,6 +67,13 @@ def _format_roles(survey: DiscoveryResult) -> Iterator[str]:
     if survey.roles or survey.other_models:
         yield f"roles       {len(survey.roles)} of {len(roles.load())} filled"
         yield from (f"{'':12}{line}" for line in survey.describe_other_models())
+
+
+def _format_refused_clients(survey: DiscoveryResult) -> Iterator[str]:
+    """Yield a line with the clients that the server refuses by name, if any."""
+    named = [f"{COMMON_NAMES[name].http} ({status})" for name, status in survey.refused_clients.items()]
+    if named:
+        yield f"refused     clients, by their names, which no row sends: {', '.join(named)}"
 
 
 def _format_seed(profile: str, seed: int | None) -> str:

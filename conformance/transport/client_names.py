@@ -7,11 +7,13 @@ Source: RFC 9110, 10.1.5 "User-Agent".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from conformance.transport.broken_request import is_busy
+from conformance.transport.exchange import Reply
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD
@@ -52,7 +54,7 @@ COMMON_NAMES: Final[Mapping[str, ClientName]] = {
 }
 
 
-def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
+def choose_names(seed: int | None, scope: str, refused: Collection[str] = ()) -> tuple[ClientName, ClientName]:
     """Return two client names for a row: the first for its requests, the second for its retry after a failure.
 
     One of the two is the suite's own name. Without a seed, the first name is the suite's own.
@@ -60,10 +62,27 @@ def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
     Args:
         seed: see `choose_seed`.
         scope: the name of the row's scope.
+        refused: the common names that the server refuses: see `find_refused_names`.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
-    usual = tuple(COMMON_NAMES.values())[number // _OWN_NAME_INTERVAL % len(COMMON_NAMES)]
+    accepted = [client for name, client in COMMON_NAMES.items() if name not in refused]
+    usual = accepted[number // _OWN_NAME_INTERVAL % len(accepted)]
     return (OWN_CLIENT, usual) if seed is None or number % _OWN_NAME_INTERVAL == 0 else (usual, OWN_CLIENT)
+
+
+def find_refused_names(send: Callable[[Message], Reply], message: Message) -> dict[str, str]:
+    """Return the common names under which a server refuses a message with a 4xx status, each with the status.
+
+    HTTP lets a gateway refuse clients by name. A server that refuses all of them serves the suite alone: return none.
+    """
+    replies = {name: send(client.add_user_agent(message)) for name, client in COMMON_NAMES.items()}
+    refused = {name: reply.status_line for name, reply in replies.items() if is_refused(reply)}
+    return refused if len(refused) < len(COMMON_NAMES) else {}
+
+
+def is_refused(reply: Reply) -> bool:
+    """Return whether a server refused a request, for good and with a 4xx status."""
+    return reply.is_refusal and (reply.status or 0) < 500 and not is_busy(reply)
 
 
 def choose_seed(profile: str, settings: Settings, chosen: int | None = None) -> int | None:

@@ -28,6 +28,8 @@ from conformance.wire.request import Form, InferRequest, Message
 
 # The maximum number of messages in flight: more than any check sends, so that no message waits for another.
 MAX_IN_FLIGHT = 256
+SERVER_PATH = "/v2"
+REDIRECTIONS = (301, 302, 303, 307, 308)
 # Seconds to wait before each repetition of a request that a busy server refused.
 BUSY_PAUSES_S = (0.05, 0.2, 1.0)
 T = TypeVar("T")
@@ -134,8 +136,16 @@ class Target(TargetClient):
         return model.request(send=send, outputs=model.build_outputs_member()), model.request(want="binary")
 
     def get(self, path: str) -> Reply:
-        """Send a GET request for a path below the base URL."""
-        return self.send(Message(path, method="GET"))
+        """Send a GET request for a path below the base URL; return the reply.
+
+        The path of server metadata is `v2` or `v2/`, since the documents differ. A server that redirects, or has no
+        `v2`, is asked for `v2/`.
+        """
+        reply = self.send(Message(path, method="GET"))
+        if path != SERVER_PATH or reply.status not in (*REDIRECTIONS, 404):
+            return reply
+        other = self.send(Message(f"{path}/", method="GET"))
+        return other if other.succeeded else reply
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message over HTTP or gRPC; `fresh` opens a new connection.

@@ -364,11 +364,11 @@ def _list_parameters(found: Object) -> list[Object]:
 
 
 @fault("strict_json.parse_object", breaks="OIP-PARAMETER-NAMES")
-def parameters_named_like_methods_refused(original: Any, data: Any) -> Object:
-    """The server refuses a parameter named like a built-in method, such as `__init__`, as a duplicate."""
+def parameters_named_like_methods_raise(original: Any, data: Any) -> Object:
+    """The server answers 500 if a parameter is named like a built-in method, such as `__init__`."""
     found: Object = original(data)
     if any(hasattr(object, name) for given in _list_parameters(found) for name in given):
-        raise InferenceError("the request has a parameter twice")
+        raise InferenceError("'str' object is not callable", status=500)
     return found
 
 

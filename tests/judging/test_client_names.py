@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from conformance.judging.selection import ROLES, list_area_rows
-from conformance.judging.session import Session
+from conformance.judging.session import DISCOVERY_SCOPE, Session
+from conformance.report.terminal import format_header
+from conformance.spec.check import format_key
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import client_names, settings
@@ -19,6 +21,7 @@ from conformance.transport.target import Target
 from reference_server import faults
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, switch_on
+from tests.support import valid_servers
 from tests.support.sightings import Server
 from tests.support.sightings import run_server as in_process
 
@@ -42,7 +45,7 @@ class JudgingResult:
             target = Target(settings.make_settings(server.url))
             target.journal = self.calls.append
             with Session(target, seed=seed) as session:
-                session.discover()
+                self.survey = session.discover()
                 self.results = [session.judge(check, row) for check, row in ROWS]
         server.replace()
 
@@ -68,7 +71,9 @@ def test_each_row_names_the_client_that_the_seed_chooses(server: Server) -> None
     honest = JudgingResult(server, SEED)
     assert not honest.failed
     assert not [scope for scope in honest.names if ", again " in scope]
-    for scope, found in honest.names.items():
+    names = honest.names
+    assert names.pop(DISCOVERY_SCOPE) == {None, *(client.http for client in COMMON_NAMES.values())}
+    for scope, found in names.items():
         client = choose_names(SEED, scope)[0]
         is_row = scope.endswith("]") and scope in {f"{check.id}[{row.id}]" for check, row in ROWS}
         assert found == ({client.http} if is_row and client is not OWN_CLIENT else {None}), scope
@@ -101,6 +106,30 @@ def test_who_serves_everybody_but_the_judge_fails_by_that(server: Server) -> Non
     wrong = JudgingResult(server, SEED, fault("app.Service.infer")(refuse_the_judge))
     assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
     assert all(choose_names(SEED, scope)[0] is OWN_CLIENT for scope in wrong.failed)
+
+
+def test_no_row_names_a_client_that_the_server_refuses(server: Server) -> None:
+    refused = valid_servers.load()["curl-and-requests-are-refused-by-name"]
+    judged = JudgingResult(server, SEED, refused)
+    assert not judged.failed
+    assert judged.survey.refused_clients == {"curl": "HTTP 403", "requests": "HTTP 403"}
+    assert [line for line in format_header("http://h", judged.survey, "certify", SEED) if "curl/" in line]
+    rows = {format_key(check.id, row.id) for check, row in ROWS}
+    named = set().union(*(names for scope, names in judged.names.items() if scope in rows))
+    accepted = {client.http for name, client in COMMON_NAMES.items() if name not in judged.survey.refused_clients}
+    assert named <= {None, *accepted}
+    assert len(named) > 3
+
+
+def test_who_refuses_all_clients_but_the_judge_fails_by_that(server: Server) -> None:
+    async def refuse_clients(original: Any, service: Any, http: Any) -> Any:
+        if http.headers["User-Agent"] != OWN_CLIENT.http:
+            raise InferenceError("this client is not served", status=403)
+        return await original(service, http)
+
+    wrong = JudgingResult(server, SEED, fault("app.Service.infer")(refuse_clients))
+    assert not wrong.survey.refused_clients
+    assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
 
 
 @pytest.mark.parametrize("period", [2, 3, 4, 5, 7])

@@ -16,7 +16,7 @@ from conformance.checks.support.documents import list_versions
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.versions import read_named_version
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal
+from conformance.expect.refusals import expect_refusal, is_error_object
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
@@ -25,7 +25,7 @@ from conformance.spec.fit import JSON
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.target import Target
+from conformance.transport.target import REDIRECTIONS, Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message
 
@@ -123,15 +123,9 @@ def expect_client_error(reply: Reply) -> None:
 def expect_error_object(reply: Reply, requirement: str) -> None:
     """Expect an error status and a JSON object with the string `error`."""
     expectation = expect(reply, requirement).refused()
-    if not _is_error_object(reply):
+    if not is_error_object(reply):
         text = escape_text(reply.body[:200].decode("utf-8", "replace"))
         raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
-
-
-def _is_error_object(reply: Reply) -> bool:
-    """Say whether the body of a reply is a JSON object with the string `error`."""
-    document, _ = parse_json(reply.body)
-    return isinstance(document, dict) and isinstance(document.get("error"), str)
 
 
 @check("grpc.refusal-says-that-the-request-is-wrong", answers=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"), over=(GRPC,))
@@ -176,7 +170,7 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
     good = model.request(send="json").message()
     wanted = replace(good, method=method, path=path.format(model=model.path))
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
-    if reply.succeeded:
+    if reply.succeeded or reply.status in REDIRECTIONS:
         raise NotApplicableError(f"the server answers {method} {wanted.path} without an error")
     expect_error_object(reply, "OIP-ERROR-ELSEWHERE")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from conformance.checks.grpc_calls.methods import expect_answer, expect_requested_name
 from conformance.checks.support.documents import expect_only_listed_outputs
 from conformance.checks.support.over_grpc import expect_correct_outputs, find_answer_form
+from conformance.checks.support.refusals import require_client_served
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
@@ -46,7 +47,9 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
 
     def expect_answer_to_client(client: ClientName) -> None:
         """Expect the correct outputs for the call with the `user-agent` of a client."""
-        expect_correct_outputs(target.send(client.add_user_agent(call)), model, tensors)
+        reply = target.send(client.add_user_agent(call))
+        require_client_served(target, reply, call)
+        expect_correct_outputs(reply, model, tensors)
 
     with (
         block_if(lambda: not is_met(lambda: expect_answer_to_client(OWN_CLIENT)), own_call_is_wrong),

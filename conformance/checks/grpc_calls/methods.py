@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.checks.support.documents import expect_listed_once, is_declared_shape
 from conformance.checks.support.over_grpc import expect_correct_outputs
-from conformance.checks.support.versions import find_default_version, read_named_version
+from conformance.checks.support.versions import UNLISTED_NUMBER, find_default_version, may_be_alias, read_named_version
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
@@ -176,7 +176,6 @@ def _expect_tensor_described(
 # --- versions ---------------------------------------------------------------------------------------------------------
 
 UNLISTED = "no-such-version"
-UNLISTED_NUMBER = "4711"  # for servers whose versions are numbers
 MODEL_METHODS = ("ModelReady", "ModelMetadata")
 
 
@@ -223,6 +222,8 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
                 expect_correct_outputs(reply, model, model.sample())
         name = message.model_version
         if version not in versions or name in ("", version):  # a configured version that is not listed may be an alias
+            continue
+        if name in versions and may_be_alias(target, model, name):
             continue
         # A word that the metadata do not list may be another name of the version, if answers always name it so.
         plain = replace(model, version="").request(send=send, outputs=wanted)

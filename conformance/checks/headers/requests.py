@@ -10,6 +10,7 @@ from typing import Any
 from conformance.checks.headers.wrong_headers import VALUES
 from conformance.checks.support.changed_tensors import fill_floats_with_lookalike
 from conformance.checks.support.deployed_models import is_binary_misread, is_binary_refused, require_json
+from conformance.checks.support.refusals import require_client_served
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import has_declined
 from conformance.expect.unmet import attribute_to, block_if, is_met
@@ -253,7 +254,9 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
 
     def expect_answer_to_client(client: ClientName) -> None:
         """Expect the correct outputs for the request with the `User-Agent` of a client."""
-        expect(target.infer(client.add_user_agent(message))).tensors(model.expected(tensors))
+        reply = target.infer(client.add_user_agent(message))
+        require_client_served(target, reply, message)
+        expect(reply).tensors(model.expected(tensors))
 
     own_request_is_wrong = "the answer to the same request under the suite's own `User-Agent` is also wrong"
     with (

@@ -9,7 +9,7 @@ from dataclasses import replace
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, list_versions
-from conformance.checks.support.versions import find_default_version, read_named_version
+from conformance.checks.support.versions import find_default_version, may_be_alias, read_named_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -104,6 +104,8 @@ def path_with_a_version_does_the_same(
     named = read_named_version(reply)
     # Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
     if versioned.version not in listed or not isinstance(named, str) or named in ("", versioned.version):
+        return
+    if named in listed and may_be_alias(target, model, named):
         return
     # Answers that always name the model's version by the same word, which metadata do not list, are reported elsewhere.
     if named in listed or named != read_named_version(target.send(build_message(plain), fresh=True)):
@@ -207,11 +209,12 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
 
 @check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
-def metadata_have_status_200(target: Target, model: Model, subject: str) -> None:
-    """The server answers GET v2 and GET v2/models/NAME with status 200."""
+def metadata_have_status_200(target: Target, model: Model, subject: str) -> str:
+    """The server answers GET v2 (or v2/) and GET v2/models/NAME with status 200."""
     reply = target.get(model.path if subject == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
         raise UnmetError(f"status 200 for {subject} metadata", f"status {reply.status}", reply)
+    return f"at {reply.exchange.message.path}"
 
 
 # --- health ------------------------------------------------------------------------------------------------------------

@@ -7,16 +7,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec import ledger
 from conformance.spec.check import Row
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.fit import Fit
+from conformance.transport.client_names import find_refused_names, is_refused
+from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
+from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 # Statuses of a server that is overloaded or limits bodies; they do not show that it mixes up requests.
 DECLINED_STATUSES = (413, 429, 503)
+
+
+def require_client_served(target: Peer, reply: Reply, message: Message) -> None:
+    """Require that the reply to `message` under a client's name is no refusal of this client.
+
+    Raises:
+        NotApplicableError: the server refuses the client, and serves other clients.
+    """
+    if is_refused(reply) and find_refused_names(target.send, message):
+        raise NotApplicableError(f"the server refuses this client by its name: {reply.status_line}")
+
 
 # requirement -> the part of the request that is faulty; a row's id names only the fault itself.
 SUBJECTS: Mapping[str, str] = {

@@ -1,12 +1,15 @@
-"""Find the default version of a model: the version that answers requests without a version."""
+"""Find the default version of a model, which answers requests without a version, and other names of a version."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
+
+UNLISTED_NUMBER = "4711"  # for servers whose versions are numbers
 
 
 def read_named_version(reply: Reply) -> object:
@@ -28,3 +31,17 @@ def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> s
             own = read_named_version(reply)
             return own if isinstance(own, str) and own in listed else ""
     return ""
+
+
+def may_be_alias(target: Peer, model: Model, named: object) -> bool:
+    """Return whether a listed version whose answers name another listed version may be another name of it.
+
+    An alias leads to a version that names itself, on a server that looks versions up: it refuses unlisted ones.
+    """
+    if not isinstance(named, str):
+        return False
+    itself, unlisted = (
+        target.send(target.message(target.build_good_requests(replace(model, version=version))[0]), fresh=True)
+        for version in (named, UNLISTED_NUMBER)
+    )
+    return read_named_version(itself) == named and unlisted.is_refusal

@@ -15,7 +15,7 @@ from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING,
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.exchanges import find_other_model
-from conformance.checks.walk.expected import EARLIER_IDS, expect_right_answer, expect_right_answers
+from conformance.checks.walk.expected import EARLIER_IDS, BusyWaits, expect_right_answer, expect_right_answers
 from conformance.checks.walk.requests import StepRequest, make_call
 from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
 from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
@@ -131,7 +131,11 @@ def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> Baseli
 
 def _make_call_sender(target: GrpcTarget, model: Model) -> CallSender:
     return CallSender(
-        target, model, find_other_model(target.over_http, model), cache(partial(_find_version, target, model))
+        target,
+        model,
+        find_other_model(target.over_http, model),
+        cache(partial(_find_version, target, model)),
+        BusyWaits(target.over_http.pause),
     )
 
 
@@ -143,6 +147,7 @@ class CallSender:
     model: Model
     other: Model | None
     version: Callable[[], str]
+    waits: BusyWaits
     answers: set[int] = field(default_factory=set)
 
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
@@ -151,6 +156,9 @@ class CallSender:
         Raises:
             Unmet: an answer is wrong.
         """
+        self.waits.send(lambda: self._send_once(step, salt, on_new_connection=on_new_connection))
+
+    def _send_once(self, step: Step, salt: int, *, on_new_connection: bool) -> None:
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_call(step, model, salt)
         if step["before"] == CANCELLED:

@@ -10,6 +10,7 @@ from conformance.checks.support.versions import find_default_version
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
+from conformance.checks.walk.expected import BusyWaits
 from conformance.checks.walk.sending import Sender
 from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
 from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
@@ -132,7 +133,8 @@ def _make_deployed_walk(target: Target, deployed: DeployedSteps, *, with_baselin
 
 
 def _make_sender(target: Target, model: Model) -> Sender:
-    return Sender(target, model, find_other_model(target, model), cache(partial(_find_version, target, model)))
+    version, waits = cache(partial(_find_version, target, model)), BusyWaits(target.pause)
+    return Sender(target, model, find_other_model(target, model), version, waits)
 
 
 def find_other_model(target: Target, model: Model) -> Model | None:

@@ -6,6 +6,7 @@ The expectations come in this order: an answer, its framing, its outputs, their 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from conformance.checks.support.framing import expect_framed
@@ -16,11 +17,14 @@ from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError, is_met
 from conformance.spec.text import escape_text, format_shape
+from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import Reply
+from conformance.transport.target import BUSY_PAUSES_S
 from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT, RequestedOutput
 from conformance.wire.tensor import Tensor
 
+MAX_WAITS_IN_VAIN = 3
 # Ids of earlier requests. An answer to a request without an id may have any id except these.
 EARLIER_IDS = ("the-one-before", "refused-before")
 
@@ -30,15 +34,49 @@ def expect_right_answers(
 ) -> None:
     """Expect the correct answers to requests that were in flight at the same time.
 
-    A wrong answer is judged again after the others, because it may repeat the correct answer to a later request.
+    A wrong answer is judged again after the others, because it may repeat the correct answer to a later request. A
+    server may turn away some of several requests (429 or 503, or the gRPC codes that mean the same).
 
     Raises:
         Unmet: an answer is wrong; the first of them.
     """
-    pairs = list(zip(replies, requests, strict=True))
+    is_alone = len(requests) == 1
+    pairs = [pair for pair in zip(replies, requests, strict=True) if is_alone or not is_busy(pair[0])]
     wrong = [pair for pair in pairs if not is_met(partial(expect_one, *pair))]
     for pair in wrong:
         expect_one(*pair)
+
+
+@dataclass(frozen=True, slots=True)
+class BusyWaits:
+    """Sends a step again, after a pause, while the server is busy, so that no step fails for a limit of the rate.
+
+    Attributes:
+        pause: waits for so many seconds.
+        in_vain: the failures of steps for which all pauses were in vain; after some, no step is sent again.
+    """
+
+    pause: Callable[[float], None]
+    in_vain: list[UnmetError] = field(default_factory=list)
+
+    def send(self, send_once: Callable[[], None]) -> None:
+        """Send a step with `send_once`, and again while it fails because the server is busy.
+
+        Raises:
+            Unmet: an answer is wrong, or the server stays busy.
+        """
+        pauses = (*BUSY_PAUSES_S, None) if len(self.in_vain) < MAX_WAITS_IN_VAIN else (None,)
+        for pause_s in pauses:
+            try:
+                return send_once()
+            except UnmetError as unmet:
+                if unmet.reply is None or not is_busy(unmet.reply):
+                    raise
+                if pause_s is None:
+                    self.in_vain.append(unmet)
+                    raise
+                self.pause(pause_s)
+        return None
 
 
 def expect_right_answer(reply: Reply, step_request: StepRequest, answers: set[int]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from conformance.checks.support.covering import Step
 from conformance.checks.walk import concurrent_requests, encoding
-from conformance.checks.walk.expected import expect_right_answer, expect_right_answers
+from conformance.checks.walk.expected import BusyWaits, expect_right_answer, expect_right_answers
 from conformance.checks.walk.requests import StepRequest, make_request
 from conformance.expect.content_coding import decode_reply
 from conformance.expect.unmet import UnmetError
@@ -26,6 +26,7 @@ class Sender:
         version: returns the default version of the model, or an empty string if the metadata do not list that version;
             called only if a step needs it.
         other: another model for concurrent requests; None if there is none.
+        waits: waits while the server is busy.
         answers: hashes of the bodies of earlier answers.
     """
 
@@ -33,6 +34,7 @@ class Sender:
     model: Model
     other: Model | None
     version: Callable[[], str]
+    waits: BusyWaits
     answers: set[int] = field(default_factory=set)
 
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
@@ -42,6 +44,9 @@ class Sender:
             Unmet: an answer is wrong, or the earlier request gets no answer. The answer to the earlier request is not
                 judged otherwise.
         """
+        self.waits.send(lambda: self._send_once(step, salt, on_new_connection=on_new_connection))
+
+    def _send_once(self, step: Step, salt: int, *, on_new_connection: bool) -> None:
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_request(step, model, salt)
         if abandoned := concurrent_requests.make_abandoned_request(step, main):

@@ -90,6 +90,21 @@ def grpc_connections_have_four_streams(original: Any, *arguments: Any) -> Any:
     return usual if len(arguments) == 3 else [*usual, ("grpc.max_concurrent_streams", 4)]
 
 
+@variation("grpc_server.make_handler")
+def grpc_java_clients_are_refused_by_name(original: Any, models: Any, method: Any) -> Any:
+    """The server refuses clients that call themselves grpc-java with PERMISSION_DENIED."""
+    from reference_server.grpc_server import refuse  # its packages may be missing
+
+    handle = original(models, method)
+
+    def answer_others(octets: bytes, context: Any) -> Any:
+        if str(dict(context.invocation_metadata()).get("user-agent", "")).startswith("grpc-java"):
+            refuse(context, _code("PERMISSION_DENIED"), "this client is not served")
+        return handle(octets, context)
+
+    return answer_others
+
+
 _in_flight = {"count": 0}
 _LOCK = threading.Lock()
 
@@ -204,6 +219,17 @@ def grpc_older_versions_are_not_loaded(original: Any, models: Any, message: Mess
     else:
         answer.ready = not is_older
     return answer
+
+
+@variation("grpc_methods.find_model", "grpc_methods.model_metadata")
+def grpc_versions_have_aliases(original: Any, models: Any, *arguments: Any) -> Any:
+    """The model metadata list `production` beside version 1, of which it is another name: answers name version 1."""
+    if len(arguments) == 2:
+        name, version = arguments
+        return original(models, name, "1" if version == "production" else version)
+    response = original(models, *arguments)
+    response.versions.append("production")
+    return response
 
 
 @variation("grpc_methods.find_model")

@@ -40,6 +40,12 @@ def more_than_1000_elements_are_refused(original: Any, model: Any, spec: Any, sh
     _elements(1000, 400)(original, model, spec, shape)
 
 
+@variation(SHAPE, breaks="OIP-ERROR-STATUS")
+def more_than_1000_elements_raise(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
+    """The server refuses an input of more than 1000 elements with 500, as frameworks answer an exception."""
+    _elements(1000, 500)(original, model, spec, shape)
+
+
 @variation(SHAPE)
 def more_than_1000_elements_are_too_large(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
     """The server refuses an input of more than 1000 elements with 413."""
@@ -262,16 +268,25 @@ async def paths_over_80_characters_are_refused(original: Any, service: app.Servi
     return found
 
 
+@variation("app.Service.infer")
+async def curl_and_requests_are_refused_by_name(original: Any, service: app.Service, http: Any) -> Response:
+    """A gateway answers 403 and a page to clients that call themselves curl or python-requests."""
+    if http.headers.get("User-Agent", "").startswith(("curl/", "python-requests/")):
+        return Response("<h1>403 Forbidden</h1>", 403, media_type="text/html")
+    found: Response = await original(service, http)
+    return found
+
+
 _at_work: list[int] = []
 
 
-async def _in_turn(original: Any, service: app.Service, http: Any, most: int, status: int) -> Response:
+async def _in_turn(original: Any, service: app.Service, http: Any, most: int, status: int, work: float) -> Response:
     import asyncio
 
     _refuse(len(_at_work) >= most, "the number of requests is", status)
     _at_work.append(1)
     try:
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(work)
         found: Response = await original(service, http)
     finally:
         _at_work.pop()
@@ -281,13 +296,19 @@ async def _in_turn(original: Any, service: app.Service, http: Any, most: int, st
 @variation("app.Service.infer")
 async def more_than_4_at_a_time_are_too_many(original: Any, service: app.Service, http: Any) -> Response:
     """The server refuses more than four concurrent requests with 429."""
-    return await _in_turn(original, service, http, 4, 429)
+    return await _in_turn(original, service, http, 4, 429, 0.001)
 
 
 @variation("app.Service.infer")
 async def more_than_1_at_a_time_are_unavailable(original: Any, service: app.Service, http: Any) -> Response:
     """The server refuses more than one concurrent request with 503."""
-    return await _in_turn(original, service, http, 1, 503)
+    return await _in_turn(original, service, http, 1, 503, 0.001)
+
+
+@variation("app.Service.infer")
+async def requests_in_flight_are_turned_away(original: Any, service: app.Service, http: Any) -> Response:
+    """The server works for 20 ms on each request, and refuses the third of three concurrent requests with 503."""
+    return await _in_turn(original, service, http, 2, 503, 0.02)
 
 
 @variation("response.frame")
@@ -419,6 +440,17 @@ def grpc_more_than_100_elements_exhaust_the_server(original: Any, *arguments: An
 
     code, text = original(*arguments)
     return (StatusCode.RESOURCE_EXHAUSTED if "over the limit" in text else code), text
+
+
+@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status")
+def grpc_more_than_1000_elements_raise(original: Any, *arguments: Any) -> Any:
+    """The server refuses an input of more than 1000 elements with UNKNOWN, as gRPC libraries answer an exception."""
+    if len(arguments) > 1:
+        return _over_grpc(original, arguments, 1000)
+    from grpc import StatusCode
+
+    code, text = original(*arguments)
+    return (StatusCode.UNKNOWN if "over the limit" in text else code), text
 
 
 @variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status")

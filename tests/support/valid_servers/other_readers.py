@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -30,16 +31,26 @@ def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
     return found
 
 
-@variation("strict_json.parse_object")
-def names_of_parameters_are_identifiers(original: Any, data: Any) -> Any:
-    """The server refuses names of parameters other than 1 to 64 letters and digits of ASCII, `.`, `_` and `-`."""
-    found = original(data)
+def _refuse_names(found: Any, pattern: str) -> Any:
+    """Refuse parameters with names other than these."""
     entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]
     given = [entry.get("parameters") for entry in entries if isinstance(entry, dict)]
     names = [name for each in given if isinstance(each, dict) for name in each]
-    if not all(re.fullmatch("[A-Za-z0-9._-]{1,64}", name) for name in names):
-        raise InferenceError("the name of a parameter has characters that are not supported")
+    if not all(re.fullmatch(pattern, name, re.DOTALL) for name in names):
+        raise InferenceError("the name of a parameter is not supported")
     return found
+
+
+@variation("strict_json.parse_object")
+def names_of_parameters_are_identifiers(original: Any, data: Any) -> Any:
+    """The server refuses names of parameters other than 1 to 64 letters and digits of ASCII, `.`, `_` and `-`."""
+    return _refuse_names(original(data), "[A-Za-z0-9._-]{1,64}")
+
+
+@variation("strict_json.parse_object")
+def parameters_named_proto_are_refused(original: Any, data: Any) -> Any:
+    """The server refuses names of parameters that pollute prototypes in JavaScript, as parsers of its frameworks do."""
+    return _refuse_names(original(data), "(?!(__proto__|constructor|prototype)$).*")
 
 
 @variation("strict_json.parse_object")
@@ -48,6 +59,16 @@ def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) ->
     if re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data)):
         raise InferenceError("more than this reader holds")
     return original(data)
+
+
+@variation("app.Application.find_endpoint")
+def server_metadata_are_at_a_path_with_a_slash(original: Any, application: Any, http: Request) -> Any:
+    """The server has its metadata at `v2/`, and redirects from `v2`, as routers of frameworks do."""
+    if http.scope["path"] == "/v2":
+        raise HTTPException(307, headers={"Location": "/v2/"})
+    if http.scope["path"] == "/v2/":
+        http.scope["path"] = "/v2"
+    return original(application, http)
 
 
 @variation("app.Service.find_model")
