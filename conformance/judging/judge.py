@@ -25,6 +25,7 @@ from conformance.judging.row_judge import (
     conclude_exception,
     conclude_met,
     conclude_unmet,
+    find_requirement,
     grade_unmet,
     name_requirement,
     no_verdict,
@@ -141,7 +142,8 @@ class Judge(RowJudge):
                 return None
             self._short_waits.record_outcome(found)
             found = self._fail_for_auxiliary_request(check, row, found)
-            self.crashes.record_row(format_label(check.id, row.id), has_failed=self._has_failed(found))
+            concern = find_requirement(check, row).concern
+            self.crashes.record_row(format_label(check.id, row.id), concern, has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
             sent = found.sent or collect_answered_features(
                 self.target.exchanges if found.outcome is Outcome.PASS else ()
@@ -164,6 +166,12 @@ class Judge(RowJudge):
 
     def _run_check(self, check: Check, row: Row) -> RowOutcome:
         try:
+            return self._fail_for_crash(check, row, self._run_and_conclude(check, row))
+        except TargetLostError as lost:
+            return self._conclude_lost(check, row, lost)
+
+    def _run_and_conclude(self, check: Check, row: Row) -> RowOutcome:
+        try:
             return self._run_body(check, row)
         except (UnmetError, BlockedError, NotApplicableError) as error:
             return self._conclude_error(check, row, self._busy.raise_if_busy(error))
@@ -172,9 +180,7 @@ class Judge(RowJudge):
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
         except ShortWaitError as short:
             return short.conclude()
-        except TargetLostError as lost:
-            return self._conclude_lost(check, row, lost)
-        except HungError:
+        except (HungError, TargetLostError):
             raise
         except Exception as error:
             return conclude_exception(error)
@@ -198,13 +204,10 @@ class Judge(RowJudge):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
         if isinstance(error, BlockedError):
             return self._conclude_blocked(check, row, error)
-        found = self.crashes.attribute_to_crash(error)
-        self._attribute_to_client_name(check, row, found)
-        return self._conclude_unmet(check, row, found)
+        self._attribute_to_client_name(check, row, error)
+        return self._conclude_unmet(check, row, error)
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
-        if lost := self.crashes.find_crash_of_blocking_request(blocked.cause):
-            return self._conclude_lost(check, row, lost)
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
         if self._attribute_to_client_name(check, row, cause, is_blocked=True):
             return self._conclude_unmet(check, row, cause)
@@ -273,9 +276,29 @@ class Judge(RowJudge):
         )
         return self._conclude_unmet(check, row, unmet)
 
+    def _fail_for_crash(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, or a failure if a request of the row got no answer because it ends the server.
+
+        Raises:
+            TargetLostError: the server has ended, and does not come back.
+        """
+        name, concern = format_key(check.id, row.id), find_requirement(check, row).concern
+        try:
+            unmet = self.crashes.find_repeatable_crash(name, concern)
+        except TargetLostError as lost:
+            if lost.has_died and not self.crashes.suspected_row:
+                raise
+            return found
+        return self._conclude_crash(check, row, unmet) if unmet else found
+
+    def _conclude_crash(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
+        """Return the outcome of a row that crashed the server; no limit of a server excuses a crash."""
+        requirement = name_requirement(check, row, unmet)
+        return conclude_unmet(self._describe_failure(check, row, unmet, requirement), Outcome.FAIL)
+
     def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
         """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
-        unmet = self._find_crash_violation(lost)
+        unmet = self._find_crash_violation(lost, find_requirement(check, row).concern)
         if unmet is not None:
             entry = ledger.get_requirement(unmet.requirement or check.requirements(row)[0])
             if entry.level != "MUST":  # a crash always violates a MUST
@@ -284,9 +307,9 @@ class Judge(RowJudge):
         why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
-    def _find_crash_violation(self, lost: TargetLostError) -> UnmetError | None:
+    def _find_crash_violation(self, lost: TargetLostError, concern: ledger.Concern | None) -> UnmetError | None:
         """Return the violation of a row in which the target was lost; None if the row does not fail for the loss."""
-        return self.crashes.find_violation(lost)
+        return self.crashes.find_violation(lost, concern)
 
     # --- unmet requirements ---
 
@@ -372,6 +395,9 @@ class RobustnessJudge(Judge):
 
     def _fail_for_auxiliary_request(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
         self.target.broken = []
+        return found
+
+    def _fail_for_crash(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
         return found
 
     def _find_crash_violation(self, *_: object) -> None:

@@ -17,11 +17,12 @@ from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable
 from conformance.transport.connection import exchange_after_idling, send_alone
-from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
-from conformance.transport.target_client import TargetClient
+from conformance.transport.target_client import TargetClient, make_simple_request
+from conformance.transport.unreachable import UnreachableError, has_cause
 from conformance.transport.wait_budget import is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
@@ -30,6 +31,11 @@ from conformance.wire.request import Form, InferRequest, Message
 MAX_IN_FLIGHT = 256
 # Seconds to wait before each repetition of a request that a busy server refused.
 BUSY_PAUSES_S = (0.05, 0.2, 1.0)
+# How often a request has to end the server until the request is the cause: a server may restart at any time.
+ENDS_IN_A_ROW = 2
+# Connections to a server that may be ending, and the seconds between them.
+MAX_LOOKS, LOOK_PAUSE_S = 20, 0.05
+SERVER_ENDS = "then the host refuses connections; sent again twice: the same"
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -157,17 +163,47 @@ class Target(TargetClient):
 
         If the request is broken (`is_broken`), add it to `broken`.
         """
-        second_reply, self._is_outside_rows = reply, False
+        second_reply, lost, self._is_outside_rows = reply, "", False
         try:
             if is_busy(reply):
                 self.pause(BUSY_PAUSES_S[0])
             if not is_wait(reply.exchange):
                 second_reply = self.send(reply.exchange.message, fresh=True)
+            if reply.has_ended_unanswered and second_reply.has_ended_unanswered:
+                lost = SERVER_ENDS if self.ends_server(reply.exchange.message) else ""
         finally:
             self._is_outside_rows = True
             if is_broken(reply):
-                self.broken.append(BrokenRequest(self._scope, reply, second_reply))
+                self.broken.append(BrokenRequest(self._scope, reply, second_reply, lost))
         return reply if second_reply.status is None else second_reply
+
+    def ends_server(self, message: Message) -> bool:
+        """Return whether a request that is sent alone ends the server, and does so again once the server is back.
+
+        The server answers a simple request before. Then the request gets no answer, and the host refuses the next
+        connection. Each part alone happens to servers that live: they close connections, or restart in between.
+        """
+        return all(self._ends_server_once(message) for _ in range(ENDS_IN_A_ROW))
+
+    def _ends_server_once(self, message: Message) -> bool:
+        simple = make_simple_request(is_call=message.method == GRPC_METHOD)
+        if self.send(simple, fresh=True).status is None or not self.send(message, fresh=True).has_ended_unanswered:
+            return False
+        for _ in range(MAX_LOOKS):
+            found = self._call([simple], lambda: [self._send_without_waiting(simple)])[0]
+            if not found.has_ended_unanswered:
+                return found.has_failed(FailureKind.REFUSED)
+            self.pause(LOOK_PAUSE_S)  # the kernel accepts connections until the process has ended
+        return False
+
+    def _send_without_waiting(self, message: Message) -> Exchange:
+        """Send a message on a new connection; if that fails, return an exchange that says so."""
+        try:
+            return self._send(message, fresh=True)
+        except UnreachableError as error:
+            kind = FailureKind.REFUSED if has_cause(error, ConnectionRefusedError) else FailureKind.CLOSED
+            url = self.settings.find_base_url(message) + message.path
+            return Exchange(0, message, url, failure=TransportFailure(kind, str(error)))
 
     def send_until_not_busy(self, message: Message) -> Reply:
         """Send a message on a new connection; repeat it after a pause if the server is busy."""
