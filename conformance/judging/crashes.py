@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from conformance.expect.unmet import UnmetError
-from conformance.spec.ledger import Concern
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row, format_label
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import SERVER_ENDS, Target
 from conformance.transport.target_client import make_simple_request
@@ -35,22 +36,22 @@ class CrashTracker:
 
     Attributes:
         is_one_of_several: whether other processes send requests as well, so that the cause of a crash is unknown.
-        suspected_row: the failed row that crashed the server, or may have crashed it because the last request of the
-            row got no answer; empty if there is none.
+        suspected: the failed row that crashed the server, or may have crashed it because the last request of the row
+            got no answer; None if there is none.
     """
 
     target: Target
     is_one_of_several: bool = False
-    suspected_row: str = ""
+    suspected: tuple[Check, Row] | None = None
     _is_settled: bool = False
-    _concern_before: Concern | None = Concern.EXCHANGE
+    _was_legal_before: bool = True
 
-    def find_violation(self, lost: TargetLostError, concern: Concern | None) -> UnmetError | None:
-        """Return the violation of the row in which the target was lost; `concern` is that of the row.
+    def find_violation(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError | None:
+        """Return the violation of the row in which the target was lost; `is_legal` is for the requests of the row.
 
         Return None if the server did not crash, or if an earlier row crashed it.
         """
-        if not lost.has_died or self.suspected_row:
+        if not lost.has_died or self.suspected:
             return None
         before = _find_earlier_error(lost)
         if before is not None and before.reply is not None and before.reply.status is not None:
@@ -58,24 +59,27 @@ class CrashTracker:
         own = before.reply.exchange if before and before.reply else _find_first_unanswered(self.target.exchanges)
         last = Reply(own) if own else Reply(self.target.last) if self.target.last else None
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
-        named = self.choose_requirement(last, concern if own else self._concern_before)
+        named = self._choose_requirement(last, is_legal=is_legal if own else self._was_legal_before)
         return UnmetError(f"{EXPECTED}{after}", str(lost), last, requirement=named)
 
-    def choose_requirement(self, last: Reply | None, concern: Concern | None) -> str:
-        """Return the requirement that a crash violates; it depends on whether the last request is legal."""
-        is_legal = concern is not Concern.REFUSAL or (last is not None and last.succeeded)
-        return ALIVE_LEGAL if is_legal and not self.is_one_of_several and last is not None else ALIVE
+    def _choose_requirement(self, last: Reply | None, *, is_legal: bool) -> str:
+        """Return the requirement that a crash violates; it depends on whether the last request was legal."""
+        is_known = last is not None and not self.is_one_of_several
+        return ALIVE_LEGAL if is_known and (is_legal or (last and last.succeeded)) else ALIVE
 
     def explain_loss(self, lost: TargetLostError) -> str:
         """Return one line that says why the target is unreachable."""
-        return f"{lost}, since {self.suspected_row}" if lost.has_died and self.suspected_row else str(lost)
+        if not lost.has_died or self.suspected is None:
+            return str(lost)
+        check, row = self.suspected
+        return f"{lost}, since {format_label(check.id, row.id)}"
 
-    def find_repeatable_crash(self, name: str, concern: Concern | None) -> UnmetError | None:
+    def find_repeatable_crash(self, name: str, *, is_legal: bool) -> UnmetError | None:
         """Return the violation if a request of the row that got no answer ends the server; None if there is none.
 
         Args:
             name: the name of the row's scope.
-            concern: the concern of the row.
+            is_legal: whether the requests of the row are legal.
 
         Raises:
             TargetLostError: the server is gone, and does not come back.
@@ -89,7 +93,7 @@ class CrashTracker:
                 if self.is_one_of_several or exchange.note:  # sent otherwise, so that it cannot be repeated
                     self.target.send(make_simple_request(is_call=reply.is_over_grpc), fresh=True)
                 elif self.target.ends_server(exchange.message):
-                    named = self.choose_requirement(reply, concern)
+                    named = self._choose_requirement(reply, is_legal=is_legal)
                     return UnmetError(EXPECTED, f"{reply.outcome()}; {SERVER_ENDS}", reply, requirement=named)
         return None
 
@@ -100,15 +104,22 @@ class CrashTracker:
         different = [one for place, one in enumerate(found) if one.message not in [e.message for e in found[:place]]]
         return different[:MAX_SUSPECTS]
 
-    def record_row(self, row: str, concern: Concern | None, *, has_failed: bool) -> None:
+    def record_row(self, check: Check, row: Row, *, has_failed: bool) -> None:
         """Record whether a judged row crashed the server, or may have crashed it."""
         if self._is_settled:
             return
         if has_failed and self.target.lost:
-            self.suspected_row, self._is_settled = self.suspected_row or row, True
+            self.suspected, self._is_settled = self.suspected or (check, row), True
         elif self.target.exchanges:
             is_open = has_failed and self.target.exchanges[-1].status is None
-            self.suspected_row, self._concern_before = row if is_open else "", concern
+            self.suspected = (check, row) if is_open else None
+            self._was_legal_before = sends_legal_requests(check, row)
+
+
+def sends_legal_requests(check: Check, row: Row) -> bool:
+    """Return whether a client may send the requests of a row: none of its requirements is about refusals."""
+    concerns = (ledger.get_requirement(name).concern for name in check.requirements(row))
+    return ledger.Concern.REFUSAL not in concerns
 
 
 def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:

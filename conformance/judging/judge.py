@@ -12,7 +12,7 @@ from conformance.expect.attribution import attribute_broken_request, to_grpc_req
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging import evidence
 from conformance.judging.busy_retries import BusyRetries, RowError
-from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker
+from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker, sends_legal_requests
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.failure import describe, describe_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
@@ -25,7 +25,6 @@ from conformance.judging.row_judge import (
     conclude_exception,
     conclude_met,
     conclude_unmet,
-    find_requirement,
     grade_unmet,
     name_requirement,
     no_verdict,
@@ -34,7 +33,7 @@ from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.server_limits import ServerLimits
 from conformance.judging.short_waits import ShortWaitError, ShortWaits
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, format_key, format_label
+from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import Outcome, Reason, ReasonKind
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
@@ -142,8 +141,7 @@ class Judge(RowJudge):
                 return None
             self._short_waits.record_outcome(found)
             found = self._fail_for_auxiliary_request(check, row, found)
-            concern = find_requirement(check, row).concern
-            self.crashes.record_row(format_label(check.id, row.id), concern, has_failed=self._has_failed(found))
+            self.crashes.record_row(check, row, has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
             sent = found.sent or collect_answered_features(
                 self.target.exchanges if found.outcome is Outcome.PASS else ()
@@ -282,11 +280,11 @@ class Judge(RowJudge):
         Raises:
             TargetLostError: the server has ended, and does not come back.
         """
-        name, concern = format_key(check.id, row.id), find_requirement(check, row).concern
+        name, is_legal = format_key(check.id, row.id), sends_legal_requests(check, row)
         try:
-            unmet = self.crashes.find_repeatable_crash(name, concern)
+            unmet = self.crashes.find_repeatable_crash(name, is_legal=is_legal)
         except TargetLostError as lost:
-            if lost.has_died and not self.crashes.suspected_row:
+            if lost.has_died and self.crashes.suspected is None:
                 raise
             return found
         return self._conclude_crash(check, row, unmet) if unmet else found
@@ -298,7 +296,7 @@ class Judge(RowJudge):
 
     def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
         """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
-        unmet = self._find_crash_violation(lost, find_requirement(check, row).concern)
+        unmet = self._find_crash_violation(lost, is_legal=sends_legal_requests(check, row))
         if unmet is not None:
             entry = ledger.get_requirement(unmet.requirement or check.requirements(row)[0])
             if entry.level != "MUST":  # a crash always violates a MUST
@@ -307,9 +305,9 @@ class Judge(RowJudge):
         why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
-    def _find_crash_violation(self, lost: TargetLostError, concern: ledger.Concern | None) -> UnmetError | None:
+    def _find_crash_violation(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError | None:
         """Return the violation of a row in which the target was lost; None if the row does not fail for the loss."""
-        return self.crashes.find_violation(lost, concern)
+        return self.crashes.find_violation(lost, is_legal=is_legal)
 
     # --- unmet requirements ---
 
@@ -400,7 +398,7 @@ class RobustnessJudge(Judge):
     def _fail_for_crash(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
         return found
 
-    def _find_crash_violation(self, *_: object) -> None:
+    def _find_crash_violation(self, *_: object, **__: object) -> None:
         """Return None: a crash caused by a hostile request says nothing about other requirements."""
 
     def _find_exemption(self, *_: object) -> None:
