@@ -189,8 +189,12 @@ class Judge(RowJudge):
         model = self.models.build_model(check, row)
         if isinstance(model, DeployedModel) and model.control is not None:
             model.control.begin_row()
-        if model and check.infers and (silence := self.models.explain_unusable_model(check, model)):
-            return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
+        if check.is_over_grpc and (missing := self.models.explain_missing_service(check, row)):
+            return no_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, missing)
+        if model and (check.infers or check.is_over_grpc):
+            silence = self.models.explain_unusable_model(check, model)  # before a refusal: see `expect_alive`
+            if silence and check.infers:
+                return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
         with self._short_waits.raise_for_short_waits(check, row):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))

@@ -58,7 +58,7 @@ class Target(TargetClient):
         self.placements: Mapping[str, Placement] = {}
         self.broken_in_discovery: Sequence[BrokenRequest] = ()
         self._probe_results: dict[str, bool] = {}
-        self._plain_refusals: dict[tuple[str, str], str | None] = {}
+        self._plain_refusals: dict[tuple[str, str], Reply | None] = {}
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
@@ -87,8 +87,8 @@ class Target(TargetClient):
         placement = self.placements.get(role, Placement(name))
         return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
-    def find_plain_refusal(self, model: Model, transport: str = HTTP) -> str | None:
-        """Return why the model answers no plain request over a transport; None if it answers one.
+    def find_plain_refusal(self, model: Model, transport: str = HTTP) -> Reply | None:
+        """Return the reply to the last plain request if the model answers none over a transport; None if it does.
 
         A plain request is a simple valid inference request: first as JSON, then as binary data (over gRPC in typed,
         then in raw contents). If the model answers neither, a check on this model cannot judge its requirement. Each
@@ -111,7 +111,7 @@ class Target(TargetClient):
                 self._probe_results[name] = probe()
         return self._probe_results[name]
 
-    def _find_refusal(self, model: Model, transport: str) -> str | None:
+    def _find_refusal(self, model: Model, transport: str) -> Reply | None:
         reply: Reply | None = None
         for send in ("json", "binary") if model.is_json_capable else ("binary",):
             request = model.request(send=send, want=None if send == "json" else "binary")
@@ -119,7 +119,7 @@ class Target(TargetClient):
             reply = self.send(message, fresh=True)
             if reply.succeeded:
                 return None
-        return reply.outcome() if reply else None
+        return reply
 
     # --- ways of sending ---
 
