@@ -72,6 +72,7 @@ class Arguments:
                 timeout=self.timeout,
                 grpc=self.grpc,
                 rate=self.file.rate,
+                restart=self.file.restart,
             )
             built.build_ssl_context()
         except SettingsError as error:

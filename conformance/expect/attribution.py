@@ -19,6 +19,8 @@ from conformance.wire.request import INFERENCE_HEADER, Message
 
 # Requirements of HTTP that are part of a different requirement over gRPC.
 GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
+# Codes of gRPC that say nothing about the request: no such method, an exception, a bug.
+SERVER_FAULTS = ("UNIMPLEMENTED", "UNKNOWN", "INTERNAL")
 
 
 def to_grpc_requirement(requirement: str | None) -> str | None:

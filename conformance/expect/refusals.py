@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import UnmetError
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
@@ -67,7 +67,12 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
     except TargetLostError as lost:
         evidence = Reply(target.exchanges[-1])
         raise UnmetError("a server that keeps answering", str(lost), evidence, requirement=requirement) from lost
-    raise UnmetError("an answer to a later valid request", escape_text(reply.outcome()), reply, requirement=requirement)
+    unmet = UnmetError(
+        "an answer to a later valid request", escape_text(reply.outcome()), reply, requirement=requirement
+    )
+    if before := target.find_plain_refusal(model):  # the judge has asked for it before the row
+        raise BlockedError(f"{model.name} answers no plain request: {escape_text(before.outcome())}", unmet)
+    raise unmet
 
 
 def is_refused(target: Peer, model: Model, reply: Reply) -> bool:

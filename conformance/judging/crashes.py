@@ -1,8 +1,12 @@
 """Tracks crashes of the server: one row fails for a crash, and later rows get no verdict, with an explanation.
 
-The suite assumes that a request crashed the server if its connection closes and later connections are refused. Usually
-the row of this request has already failed its own requirement. Otherwise the row in which the suite notices the crash
-fails. No row fails if the network loses packets, or if the server never answered at all.
+The suite assumes that a request crashed the server if its connection closes and later connections are refused. If the
+server comes back, the suite sends the request alone: only a request that ends the server again and again is the cause.
+A row that did not expect the crash otherwise fails for its own requirement. No row fails if the network loses packets,
+or if the server never answered at all.
+
+Whether a crash violates OIP-ALIVE-LEGAL or OIP-ALIVE depends on the row that sent the request: a row about refusals
+sends requests that no client may send. A request that was answered correctly is legal in any row.
 """
 
 from __future__ import annotations
@@ -12,14 +16,18 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from conformance.expect.unmet import UnmetError
-from conformance.transport.exchange import Exchange, FailureKind, Reply
-from conformance.transport.target import Target
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row, format_label
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.target import SERVER_ENDS, Target
+from conformance.transport.target_client import make_simple_request
 from conformance.transport.unreachable import TargetLostError
-from conformance.wire.grpc_request import make_grpc_call
-from conformance.wire.request import Message
 
 ALIVE = "OIP-ALIVE"
 ALIVE_LEGAL = "OIP-ALIVE-LEGAL"
+EXPECTED = "a server that keeps answering"
+# Requests of one row without an answer that are sent again alone.
+MAX_SUSPECTS = 3
 
 
 @dataclass(slots=True)
@@ -28,84 +36,90 @@ class CrashTracker:
 
     Attributes:
         is_one_of_several: whether other processes send requests as well, so that the cause of a crash is unknown.
-        suspected_row: the failed row that crashed the server, or may have crashed it because the last request of the
-            row got no answer; empty if there is none.
+        suspected: the failed row that crashed the server, or may have crashed it because the last request of the row
+            got no answer; None if there is none.
     """
 
     target: Target
     is_one_of_several: bool = False
-    suspected_row: str = ""
+    suspected: tuple[Check, Row] | None = None
     _is_settled: bool = False
+    _was_legal_before: bool = True
 
-    def find_violation(self, lost: TargetLostError) -> UnmetError | None:
-        """Return the violation of the row in which the target was lost.
+    def find_violation(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError | None:
+        """Return the violation of the row in which the target was lost; `is_legal` is for the requests of the row.
 
         Return None if the server did not crash, or if an earlier row crashed it.
         """
-        if not lost.has_died or self.suspected_row:
+        if not lost.has_died or self.suspected:
             return None
         before = _find_earlier_error(lost)
-        if before is not None:
-            return self._attribute_to_any_process(before) if self.is_one_of_several else before
-        own = _find_first_unanswered(self.target.exchanges)
+        if before is not None and before.reply is not None and before.reply.status is not None:
+            return before
+        own = before.reply.exchange if before and before.reply else _find_first_unanswered(self.target.exchanges)
         last = Reply(own) if own else Reply(self.target.last) if self.target.last else None
-        is_own = own is not None and own.status is None and not self.is_one_of_several
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
-        named = None if is_own else self._choose_crash_requirement(last)
-        return UnmetError(f"a server that keeps answering{after}", str(lost), last, requirement=named)
+        named = self._choose_requirement(last, is_legal=is_legal if own else self._was_legal_before)
+        return UnmetError(f"{EXPECTED}{after}", str(lost), last, requirement=named)
 
-    def _choose_crash_requirement(self, last: Reply | None) -> str:
-        """Return the requirement that a crash violates; it depends on whether the last request succeeded."""
-        is_legal = last is not None and last.succeeded and not self.is_one_of_several
-        return ALIVE_LEGAL if is_legal else ALIVE
+    def _choose_requirement(self, last: Reply | None, *, is_legal: bool) -> str:
+        """Return the requirement that a crash violates; it depends on whether the last request was legal."""
+        is_known = last is not None and not self.is_one_of_several
+        return ALIVE_LEGAL if is_known and (is_legal or (last and last.succeeded)) else ALIVE
 
     def explain_loss(self, lost: TargetLostError) -> str:
         """Return one line that says why the target is unreachable."""
-        return f"{lost}, since {self.suspected_row}" if lost.has_died and self.suspected_row else str(lost)
+        if not lost.has_died or self.suspected is None:
+            return str(lost)
+        check, row = self.suspected
+        return f"{lost}, since {format_label(check.id, row.id)}"
 
-    def attribute_to_crash(self, unmet: UnmetError) -> UnmetError:
-        """Attribute an error to a crash if its request got no answer and the server is unreachable; return the error.
+    def find_repeatable_crash(self, name: str, *, is_legal: bool) -> UnmetError | None:
+        """Return the violation if a request of the row that got no answer ends the server; None if there is none.
 
-        An error is attributed only if other processes send requests as well, which may have crashed the server.
+        Args:
+            name: the name of the row's scope.
+            is_legal: whether the requests of the row are legal.
+
+        Raises:
+            TargetLostError: the server is gone, and does not come back.
         """
-        if not self.is_one_of_several or unmet.reply is None or unmet.reply.status is not None:
-            return unmet
-        return unmet if self._find_target_loss(unmet.reply) is None else self._attribute_to_any_process(unmet)
-
-    def find_crash_of_blocking_request(self, unmet: UnmetError | None) -> TargetLostError | None:
-        """Return why the target is unreachable if the server crashed on the request that blocks a row, else None.
-
-        A server that stops slowly may still accept this request. Then the row is blocked before the crash is visible.
-        """
-        if unmet is None or unmet.reply is None or not unmet.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
-            return None
-        return self._find_target_loss(unmet.reply)
-
-    def _find_target_loss(self, reply: Reply) -> TargetLostError | None:
-        """Return why the target is unreachable after a request without an answer; None if the target still answers."""
-        is_call = reply.is_over_grpc
-        try:
-            with self.target.scope("whether the target is still there"):
-                self.target.send(make_grpc_call("ServerLive") if is_call else Message("/v2", method="GET"), fresh=True)
-        except TargetLostError as lost:
-            return lost
+        for place, exchange in enumerate(self._list_suspects()):
+            scope = f"{name}, alone {place}"
+            if not self.target.may_repeat(scope):
+                break
+            with self.target.scope(scope):
+                reply = Reply(exchange)
+                if self.is_one_of_several or exchange.note:  # sent otherwise, so that it cannot be repeated
+                    self.target.send(make_simple_request(is_call=reply.is_over_grpc), fresh=True)
+                elif self.target.ends_server(exchange.message):
+                    named = self._choose_requirement(reply, is_legal=is_legal)
+                    return UnmetError(EXPECTED, f"{reply.outcome()}; {SERVER_ENDS}", reply, requirement=named)
         return None
 
-    def record_row(self, row: str, *, has_failed: bool) -> None:
+    def _list_suspects(self) -> list[Exchange]:
+        """Return different requests of the scope that got no answer; those sent in one piece first."""
+        unanswered = (one for one in self.target.exchanges if Reply(one).has_ended_unanswered)
+        found = sorted(unanswered, key=lambda one: one.note)
+        different = [one for place, one in enumerate(found) if one.message not in [e.message for e in found[:place]]]
+        return different[:MAX_SUSPECTS]
+
+    def record_row(self, check: Check, row: Row, *, has_failed: bool) -> None:
         """Record whether a judged row crashed the server, or may have crashed it."""
         if self._is_settled:
             return
         if has_failed and self.target.lost:
-            self.suspected_row, self._is_settled = self.suspected_row or row, True
+            self.suspected, self._is_settled = self.suspected or (check, row), True
         elif self.target.exchanges:
             is_open = has_failed and self.target.exchanges[-1].status is None
-            self.suspected_row = row if is_open else ""
+            self.suspected = (check, row) if is_open else None
+            self._was_legal_before = sends_legal_requests(check, row)
 
-    def _attribute_to_any_process(self, unmet: UnmetError) -> UnmetError:
-        """Attribute an error without an answer to `OIP-ALIVE`, because any process may have crashed the server."""
-        if unmet.reply is None or unmet.reply.status is None:
-            unmet.requirement = ALIVE
-        return unmet
+
+def sends_legal_requests(check: Check, row: Row) -> bool:
+    """Return whether a client may send the requests of a row: none of its requirements is about refusals."""
+    concerns = (ledger.get_requirement(name).concern for name in check.requirements(row))
+    return ledger.Concern.REFUSAL not in concerns
 
 
 def _find_first_unanswered(exchanges: Sequence[Exchange]) -> Exchange | None:

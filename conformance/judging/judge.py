@@ -14,7 +14,7 @@ from conformance.expect.refusals import expect_declining_status
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging import evidence
 from conformance.judging.busy_retries import BusyRetries, RowError
-from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker
+from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker, sends_legal_requests
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.failure import describe, describe_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
@@ -35,7 +35,7 @@ from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.server_limits import ServerLimits
 from conformance.judging.short_waits import ShortWaitError, ShortWaits
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, format_key, format_label
+from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import Outcome, Reason, ReasonKind
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
@@ -144,7 +144,7 @@ class Judge(RowJudge):
                 return None
             self._short_waits.record_outcome(found)
             found = self._fail_for_auxiliary_request(check, row, found)
-            self.crashes.record_row(format_label(check.id, row.id), has_failed=self._has_failed(found))
+            self.crashes.record_row(check, row, has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
             sent = found.sent or collect_answered_features(
                 self.target.exchanges if found.outcome is Outcome.PASS else ()
@@ -167,6 +167,12 @@ class Judge(RowJudge):
 
     def _run_check(self, check: Check, row: Row) -> RowOutcome:
         try:
+            return self._fail_for_crash(check, row, self._run_and_conclude(check, row))
+        except TargetLostError as lost:
+            return self._conclude_lost(check, row, lost)
+
+    def _run_and_conclude(self, check: Check, row: Row) -> RowOutcome:
+        try:
             return self._run_body(check, row)
         except (UnmetError, BlockedError, NotApplicableError) as error:
             return self._conclude_error(check, row, self._busy.raise_if_busy(error))
@@ -175,9 +181,7 @@ class Judge(RowJudge):
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
         except ShortWaitError as short:
             return short.conclude()
-        except TargetLostError as lost:
-            return self._conclude_lost(check, row, lost)
-        except HungError:
+        except (HungError, TargetLostError):
             raise
         except Exception as error:
             return conclude_exception(error)
@@ -188,8 +192,12 @@ class Judge(RowJudge):
         model = self.models.build_model(check, row)
         if isinstance(model, DeployedModel) and model.control is not None:
             model.control.begin_row()
-        if model and check.infers and (silence := self.models.explain_unusable_model(check, model)):
-            return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
+        if check.is_over_grpc and (missing := self.models.explain_missing_service(check, row)):
+            return no_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, missing)
+        if model and (check.infers or check.is_over_grpc):
+            silence = self.models.explain_unusable_model(check, model)  # before a refusal: see `expect_alive`
+            if silence and check.infers:
+                return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
         with self._short_waits.raise_for_short_waits(check, row):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
@@ -201,13 +209,10 @@ class Judge(RowJudge):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
         if isinstance(error, BlockedError):
             return self._conclude_blocked(check, row, error)
-        found = self.crashes.attribute_to_crash(error)
-        self._attribute_to_client_name(check, row, found)
-        return self._conclude_unmet(check, row, found)
+        self._attribute_to_client_name(check, row, error)
+        return self._conclude_unmet(check, row, error)
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
-        if lost := self.crashes.find_crash_of_blocking_request(blocked.cause):
-            return self._conclude_lost(check, row, lost)
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
         if self._attribute_to_client_name(check, row, cause, is_blocked=True):
             return self._conclude_unmet(check, row, cause)
@@ -276,9 +281,29 @@ class Judge(RowJudge):
         )
         return self._conclude_unmet(check, row, unmet)
 
+    def _fail_for_crash(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, or a failure if a request of the row got no answer because it ends the server.
+
+        Raises:
+            TargetLostError: the server has ended, and does not come back.
+        """
+        name, is_legal = format_key(check.id, row.id), sends_legal_requests(check, row)
+        try:
+            unmet = self.crashes.find_repeatable_crash(name, is_legal=is_legal)
+        except TargetLostError as lost:
+            if lost.has_died and self.crashes.suspected is None:
+                raise
+            return found
+        return self._conclude_crash(check, row, unmet) if unmet else found
+
+    def _conclude_crash(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
+        """Return the outcome of a row that crashed the server; no limit of a server excuses a crash."""
+        requirement = name_requirement(check, row, unmet)
+        return conclude_unmet(self._describe_failure(check, row, unmet, requirement), Outcome.FAIL)
+
     def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
         """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
-        unmet = self._find_crash_violation(lost)
+        unmet = self._find_crash_violation(lost, is_legal=sends_legal_requests(check, row))
         if unmet is not None:
             entry = ledger.get_requirement(unmet.requirement or check.requirements(row)[0])
             if entry.level != "MUST":  # a crash always violates a MUST
@@ -287,9 +312,9 @@ class Judge(RowJudge):
         why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
-    def _find_crash_violation(self, lost: TargetLostError) -> UnmetError | None:
+    def _find_crash_violation(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError | None:
         """Return the violation of a row in which the target was lost; None if the row does not fail for the loss."""
-        return self.crashes.find_violation(lost)
+        return self.crashes.find_violation(lost, is_legal=is_legal)
 
     # --- unmet requirements ---
 
@@ -391,7 +416,10 @@ class RobustnessJudge(Judge):
         self.target.broken = []
         return found
 
-    def _find_crash_violation(self, *_: object) -> None:
+    def _fail_for_crash(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
+        return found
+
+    def _find_crash_violation(self, *_: object, **__: object) -> None:
         """Return None: a crash caused by a hostile request says nothing about other requirements."""
 
     def _find_exemption(self, *_: object) -> None:

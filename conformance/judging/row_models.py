@@ -9,6 +9,7 @@ from conformance.discovery import deployed_model
 from conformance.discovery.control_oracle import ControlOracle
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.expect.attribution import SERVER_FAULTS
 from conformance.judging.row_judge import RowOutcome, find_requirement, no_verdict
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
@@ -17,8 +18,10 @@ from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL, ROBUSTN
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
 from conformance.transport.target import Target
-from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.grpc_request import make_grpc_call, make_infer_message
 
+ENDPOINTS_OVER_GRPC = "OIP-ENDPOINTS/grpc"
+MISSING_SERVICE = "the server answers no method of inference.GRPCInferenceService: has the service another name?"
 ADDRESS_OPTIONS = {HTTP: "--target-url", GRPC: "--target-grpc"}
 
 
@@ -102,6 +105,20 @@ class RowModels:
         with self._target.scope(f"{format_key(check.id, row.id)}, control"):
             return model.control.has_changed(model)
 
+    def explain_missing_service(self, check: Check, row: Row) -> str:
+        """Return why no call of a row can be answered: the server answers no method of the service; else empty.
+
+        The rows of OIP-ENDPOINTS/grpc run, and fail.
+        """
+        if check.judges_discovery or check.requirements(row)[0] == ENDPOINTS_OVER_GRPC:
+            return ""
+        is_missing = self._target.probe_once("methods over gRPC", self._answers_no_method)
+        return MISSING_SERVICE if is_missing else ""
+
+    def _answers_no_method(self) -> bool:
+        calls = (make_grpc_call(name) for name in ("ServerLive", "ServerMetadata", "ModelInfer"))
+        return all(self._target.send(call, fresh=True).exchange.code in SERVER_FAULTS for call in calls)
+
     def explain_unusable_model(self, check: Check, model: Model) -> str:
         """Return why no check can use the model, which may refuse simple requests; empty if the model works."""
         if isinstance(model, DeployedModel) and model.trouble:
@@ -109,7 +126,7 @@ class RowModels:
         for transport in sorted(check.over):
             if refusal := self._target.find_plain_refusal(model, transport):
                 over = " over gRPC" if transport == GRPC else ""
-                return f"{model.name} answers no plain request{over}: {escape_text(refusal)}"
+                return f"{model.name} answers no plain request{over}: {escape_text(refusal.outcome())}"
         return ""
 
     def _find_model(self, check: Check, row: Row) -> DeployedModel:

@@ -25,7 +25,7 @@ from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
-from conformance.transport.exchange import Call
+from conformance.transport.exchange import Call, Reply
 
 # Number of rows per connection that are started early: enough to avoid idle time, few enough to keep in memory.
 ROWS_PER_CONNECTION = 2
@@ -76,7 +76,7 @@ class ConcurrentScheduler:
         self._queue_rows(pending)
         assert pending.judgement is not None  # noqa: S101 - it was just queued
         result, calls = pending.judgement.result()
-        if not _is_unaffected(result):
+        if not _is_unaffected(result, calls):
             return self._judge_alone(check, row, result)
         for call in calls:
             self.main_session.target.record(call)
@@ -178,8 +178,12 @@ def choose_connections(latency: float | None) -> int:
     return 1 if latency is None or latency < MIN_LATENCY_S else min(MAX_CONNECTIONS, int(latency / OWN_EXCHANGE_S))
 
 
-def _is_unaffected(result: CheckResult) -> bool:
-    """Return whether a result counts without running the row again alone: it passed, or no request was sent."""
+def _is_unaffected(result: CheckResult, calls: Sequence[Call]) -> bool:
+    """Return whether a result counts without running the row again alone: it passed, or no request was sent.
+
+    A row may pass although a connection ended without an answer. Whether the server has ended as well is seen alone.
+    """
     if result.outcome is Outcome.NOT_APPLICABLE:
         return not result.exchanges
-    return result.failure is None and result.outcome in (Outcome.PASS, Outcome.OBSERVED)
+    is_answered = not any(Reply(one).has_ended_unanswered for call in calls for one in call.exchanges)
+    return result.failure is None and result.outcome in (Outcome.PASS, Outcome.OBSERVED) and is_answered

@@ -20,7 +20,7 @@ from conformance.judging.row_judge import find_requirement
 from conformance.judging.selection import ROLES, Subjects
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Check, Row, format_key
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.result import CheckResult
 from conformance.transport import broken_request, client_names
@@ -153,6 +153,11 @@ class Session:
         """Return the result of a check on one row."""
         is_of_robustness = find_requirement(check, row).is_of_robustness
         return (self._robustness_judge if is_of_robustness else self._judge)(check, row)
+
+    def find_fatal_row(self) -> str | None:
+        """Return the row that crashed the target for good, as the setting `never` names it; None if there is none."""
+        found = self._judge.crashes.suspected if self.target.has_died else None
+        return format_key(found[0].id, found[1].id) if found else None
 
     def close(self) -> None:
         """Close every connection."""

@@ -93,6 +93,7 @@ class ServerOptions(CommonOptions):
                 timeout=self.timeout,
                 grpc=grpc,
                 rate=self.rate,
+                restart=self.file.restart,
             )
             made.build_ssl_context()
         except SettingsError as error:

@@ -279,6 +279,11 @@ class ServerRun(BaseRun):
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield lines that explain why rows could not be judged, and which models to deploy."""
         yield from terminal.format_unjudged(conclusion, self.survey)
+        if fatal_row := self._started_session.find_fatal_row():
+            yield from terminal.format_ways_on(fatal_row)
+        if output := self._settings.restart.output:
+            yield "The restart command failed; the end of its output:"
+            yield from (f"      {escape_text(line, 400)}" for line in output.splitlines())
         yield from terminal.describe_waits(conclusion.results, self.waited_s)
         if self._scheduler is not None and self._scheduler.disturbed_row:
             yield from terminal.describe_changed_answer(self._scheduler.disturbed_row, self.connections)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -208,6 +209,13 @@ def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator
     if not conclusion.is_narrowed:
         yield from _format_deployments(conclusion.coverage)
         yield from _format_optional_roles(results, conclusion.coverage)
+
+
+def format_ways_on(fatal_row: str) -> Iterator[str]:
+    """Yield the settings with which a run continues after the row that crashed the target."""
+    yield "To judge them as well, add one of these lines to the top of the target file (--target-config):"
+    yield '      restart = "systemctl restart my-server"  # a command that starts the server again'
+    yield f"      never = [{json.dumps(fatal_row)}]  # not sent; the run is then incomplete"
 
 
 def _format_optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Iterator[str]:

@@ -29,6 +29,7 @@ class TargetConfig:
     Attributes:
         headers: the headers, each as "Name: value" with an expanded value; never part of an error message.
         never: patterns of checks that the suite must not run.
+        restart: see `Restart.command`; never part of an error message.
         roles: role -> placement; None: the suite finds models by the names of the roles.
         models: deployed model to judge -> the inputs that the user defines for the model; empty inputs are generated
             from the model's metadata.
@@ -43,6 +44,7 @@ class TargetConfig:
     insecure: bool = False
     extensions: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    restart: str = field(default="", repr=False)
     roles: Mapping[str, Placement] | None = None
     models: Mapping[str, UserInputs] = field(default_factory=dict)
 
@@ -110,6 +112,7 @@ def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
         insecure=tls.get("insecure", False),
         extensions=tuple(entries.get("extensions", ())),
         never=tuple(entries.get("never", ())),
+        restart=entries.get("restart", ""),
         roles={role: _parse_placement(role, entry) for role, entry in entries["roles"].items()}
         if "roles" in entries
         else None,

@@ -26,6 +26,7 @@ class FailureKind(StrEnum):
     MALFORMED = "malformed"  # the received bytes violate the specification of the transport
     STATUSLESS = "statusless"  # a gRPC call ended without a status from the server, while its connection stayed open
     ENDLESS = "endless"  # the answer exceeds the limit of size or time
+    REFUSED = "refused"  # the host refused the connection, and the suite did not wait for the server to come back
 
 
 class GoAhead(StrEnum):

@@ -109,11 +109,20 @@ class GrpcClient:
     def _repeat_calls(
         self, messages: Sequence[Message], streams: Sequence[Stream], retry_indices: Sequence[int], until: float
     ) -> list[Stream]:
-        """Repeat the calls with these indices; if the connection fails, return the streams of the earlier attempt."""
+        """Repeat the calls with these indices on a new connection.
+
+        If the connection fails, return the streams of the earlier attempt; but a single call is repeated later.
+
+        Raises:
+            UnreachableError: the connection failed, and there is only one call.
+        """
         try:
             self._open_connection()
-        except UnreachableError:
-            return list(streams)
+        except UnreachableError as error:
+            if len(messages) > 1:
+                return list(streams)
+            error.before = self._build_exchange(messages[0], streams[0])
+            raise
         found = dict(zip(retry_indices, self._make_calls([messages[k] for k in retry_indices], until), strict=True))
         return [found.get(k, stream) for k, stream in enumerate(streams)]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.roles.model import Model
+from conformance.spec.extensions import GRPC
 from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import Target
@@ -44,6 +45,10 @@ class GrpcTarget:
     def model(self, role: str, salt: int = 0) -> Model | None:
         """Return the model that fills a role, or None; for `salt` see `Target.model`."""
         return self.over_http.model(role, salt)
+
+    def find_plain_refusal(self, model: Model) -> Reply | None:
+        """Return the reply to the last plain call if the model answers none; see `Target.find_plain_refusal`."""
+        return self.over_http.find_plain_refusal(model, GRPC)
 
     def infer(self, request: InferRequest, /, edit: Edit | None = None) -> Reply:
         """Send an inference request on a kept connection; `edit` changes the protobuf message before serialization."""

@@ -108,8 +108,9 @@ class HttpClient:
     def _resend(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
         try:
             return self._send_and_receive(self._replace_pool(connections), exchange.message)
-        except UnreachableError:
-            return exchange  # the server stopped at the first attempt, which is the evidence
+        except UnreachableError as error:
+            error.before = exchange  # the evidence, if the server does not come back
+            raise
 
     def close(self) -> None:
         """Close every connection."""

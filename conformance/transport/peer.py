@@ -40,6 +40,9 @@ class Peer(Protocol):
     def model(self, role: str, salt: int = 0) -> Model | None:
         """Return the model that fills a role, or None; for `salt` see `Target.model`."""
 
+    def find_plain_refusal(self, model: Model) -> Reply | None:
+        """Return the reply to the last plain request if the model answers none; None if it answers one."""
+
     def infer(self, request: InferRequest, /) -> Reply:
         """Send an inference request on a kept connection."""
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import credentials
 from conformance.transport.answer_wait import AnswerWait
+from conformance.transport.restart import Restart
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
 
@@ -110,6 +111,7 @@ class Settings:
         grpc: the gRPC address; None if gRPC is not judged. If only gRPC is judged, `url` is its URL.
         segment_pause: the seconds between TCP segments of a body, so that the server receives them in separate reads.
         rate_limit: the rate limit, which all copies of these settings share.
+        restart: the user's command that starts the target again, which all copies of these settings share.
         wait: may shorten the wait for answers; each `TargetClient` has its own.
     """
 
@@ -122,6 +124,7 @@ class Settings:
     grpc: GrpcAddress | None = None
     segment_pause: float = 0.005
     rate_limit: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
+    restart: Restart = field(default_factory=Restart, repr=False, compare=False)
     wait: AnswerWait = field(default_factory=AnswerWait, repr=False, compare=False)
 
     @property
@@ -191,6 +194,7 @@ def make_settings(
     timeout: float = 10.0,
     grpc: str | None = None,
     rate: float | None = None,
+    restart: str = "",
 ) -> Settings:
     """Build settings from the user's values.
 
@@ -202,6 +206,7 @@ def make_settings(
         timeout: see `Settings.timeout`.
         grpc: `host:port`, prefixed with `grpcs://` for TLS; None if gRPC is not judged.
         rate: the maximum number of requests per second; None: no limit.
+        restart: see `Restart.command`.
 
     Raises:
         SettingsError: a URL, address or header is invalid, or the timeout or rate is out of range.
@@ -217,7 +222,16 @@ def make_settings(
     for name, value in sent if grpc_address else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
             raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
-    return Settings(address, sent, ca_file, insecure, timeout, grpc=grpc_address, rate_limit=RateLimit(rate))
+    return Settings(
+        address,
+        sent,
+        ca_file,
+        insecure,
+        timeout,
+        grpc=grpc_address,
+        rate_limit=RateLimit(rate),
+        restart=Restart(restart),
+    )
 
 
 def parse_grpc_address(text: str) -> GrpcAddress:

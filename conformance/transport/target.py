@@ -17,11 +17,12 @@ from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable
 from conformance.transport.connection import exchange_after_idling, send_alone
-from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
-from conformance.transport.target_client import TargetClient
+from conformance.transport.target_client import TargetClient, make_simple_request
+from conformance.transport.unreachable import UnreachableError, has_cause
 from conformance.transport.wait_budget import is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
@@ -32,6 +33,11 @@ SERVER_PATH = "/v2"
 REDIRECTIONS = (301, 302, 303, 307, 308)
 # Seconds to wait before each repetition of a request that a busy server refused.
 BUSY_PAUSES_S = (0.05, 0.2, 1.0)
+# How often a request has to end the server until the request is the cause: a server may restart at any time.
+ENDS_IN_A_ROW = 2
+# Connections to a server that may be ending, and the seconds between them.
+MAX_LOOKS, LOOK_PAUSE_S = 20, 0.05
+SERVER_ENDS = "then the host refuses connections; sent again twice: the same"
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -54,7 +60,7 @@ class Target(TargetClient):
         self.placements: Mapping[str, Placement] = {}
         self.broken_in_discovery: Sequence[BrokenRequest] = ()
         self._probe_results: dict[str, bool] = {}
-        self._plain_refusals: dict[tuple[str, str], str | None] = {}
+        self._plain_refusals: dict[tuple[str, str], Reply | None] = {}
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
@@ -83,8 +89,8 @@ class Target(TargetClient):
         placement = self.placements.get(role, Placement(name))
         return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
-    def find_plain_refusal(self, model: Model, transport: str = HTTP) -> str | None:
-        """Return why the model answers no plain request over a transport; None if it answers one.
+    def find_plain_refusal(self, model: Model, transport: str = HTTP) -> Reply | None:
+        """Return the reply to the last plain request if the model answers none over a transport; None if it does.
 
         A plain request is a simple valid inference request: first as JSON, then as binary data (over gRPC in typed,
         then in raw contents). If the model answers neither, a check on this model cannot judge its requirement. Each
@@ -107,7 +113,7 @@ class Target(TargetClient):
                 self._probe_results[name] = probe()
         return self._probe_results[name]
 
-    def _find_refusal(self, model: Model, transport: str) -> str | None:
+    def _find_refusal(self, model: Model, transport: str) -> Reply | None:
         reply: Reply | None = None
         for send in ("json", "binary") if model.is_json_capable else ("binary",):
             request = model.request(send=send, want=None if send == "json" else "binary")
@@ -115,7 +121,7 @@ class Target(TargetClient):
             reply = self.send(message, fresh=True)
             if reply.succeeded:
                 return None
-        return reply.outcome() if reply else None
+        return reply
 
     # --- ways of sending ---
 
@@ -167,17 +173,47 @@ class Target(TargetClient):
 
         If the request is broken (`is_broken`), add it to `broken`.
         """
-        second_reply, self._is_outside_rows = reply, False
+        second_reply, lost, self._is_outside_rows = reply, "", False
         try:
             if is_busy(reply):
                 self.pause(BUSY_PAUSES_S[0])
             if not is_wait(reply.exchange):
                 second_reply = self.send(reply.exchange.message, fresh=True)
+            if reply.has_ended_unanswered and second_reply.has_ended_unanswered:
+                lost = SERVER_ENDS if self.ends_server(reply.exchange.message) else ""
         finally:
             self._is_outside_rows = True
             if is_broken(reply):
-                self.broken.append(BrokenRequest(self._scope, reply, second_reply))
+                self.broken.append(BrokenRequest(self._scope, reply, second_reply, lost))
         return reply if second_reply.status is None else second_reply
+
+    def ends_server(self, message: Message) -> bool:
+        """Return whether a request that is sent alone ends the server, and does so again once the server is back.
+
+        The server answers a simple request before. Then the request gets no answer, and the host refuses the next
+        connection. Each part alone happens to servers that live: they close connections, or restart in between.
+        """
+        return all(self._ends_server_once(message) for _ in range(ENDS_IN_A_ROW))
+
+    def _ends_server_once(self, message: Message) -> bool:
+        simple = make_simple_request(is_call=message.method == GRPC_METHOD)
+        if self.send(simple, fresh=True).status is None or not self.send(message, fresh=True).has_ended_unanswered:
+            return False
+        for _ in range(MAX_LOOKS):
+            found = self._call([simple], lambda: [self._send_without_waiting(simple)])[0]
+            if not found.has_ended_unanswered:
+                return found.has_failed(FailureKind.REFUSED)
+            self.pause(LOOK_PAUSE_S)  # the kernel accepts connections until the process has ended
+        return False
+
+    def _send_without_waiting(self, message: Message) -> Exchange:
+        """Send a message on a new connection; if that fails, return an exchange that says so."""
+        try:
+            return self._send(message, fresh=True)
+        except UnreachableError as error:
+            kind = FailureKind.REFUSED if has_cause(error, ConnectionRefusedError) else FailureKind.CLOSED
+            url = self.settings.find_base_url(message) + message.path
+            return Exchange(0, message, url, failure=TransportFailure(kind, str(error)))
 
     def send_until_not_busy(self, message: Message) -> Reply:
         """Send a message on a new connection; repeat it after a pause if the server is busy."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
+from conformance.spec.extensions import HTTP
 from conformance.transport.answer_wait import AnswerWait
 from conformance.transport.broken_request import BrokenRequest, is_broken
 from conformance.transport.client_names import OWN_CLIENT, ClientName
@@ -33,6 +34,11 @@ for _name in ("httpcore", "hpack"):
 
 # Seconds that a server may take to accept connections again, for example after a supervisor restarts it.
 MAX_RESTART_WAIT_S = 5.0
+# The same, if the user's restart command follows.
+WAIT_BEFORE_COMMAND_S = 1.0
+# Seconds that a server may take to accept connections after the restart command.
+MAX_START_S = 60.0
+READY_PATH = "/v2/health/ready"
 # Seconds of all pauses after refusals in one attempt to judge a row: see `pause_after_refusals`.
 MAX_REFUSAL_PAUSES_S = 3.0
 TRUST_HINT = "; --target-ca FILE names the certificates to trust"
@@ -288,10 +294,9 @@ class TargetClient:
             if not any(one.is_short_wait for one in found):
                 self._note_waits(call, found)
             for one in found:
-                if one.code == "UNAVAILABLE":
-                    self._retry_until_back(lambda: self._probe_behind_gateway(make_grpc_call("ServerLive")))
-                elif one.status in GATEWAY_STATUSES and not one.code:
-                    self._retry_until_back(lambda: self._probe_behind_gateway(Message("/v2", method="GET")))
+                if one.code == "UNAVAILABLE" or (one.status in GATEWAY_STATUSES and not one.code):
+                    simple = make_simple_request(is_call=bool(one.code))
+                    self._retry_until_back(partial(self._probe_behind_gateway, simple))
         return found
 
     def _note_times(self, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
@@ -359,7 +364,7 @@ class TargetClient:
     def _answers_beside_idle(self) -> bool:
         """Send a simple request on a new connection, and return whether the target answers it in a short wait."""
         self.settings.rate_limit.wait()
-        simple = Message("/v2", method="GET")
+        simple = make_simple_request()
         with self._wait_for_answers(self.settings.wait.compute_short_wait(self.settings.answer_timeout)):
             return not is_silence(self._retry_until_back(lambda: self._send(simple, fresh=True)))
 
@@ -385,7 +390,7 @@ class TargetClient:
             TargetLostError: the target does not answer.
         """
         self.settings.rate_limit.wait()
-        plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
+        plain = make_simple_request(is_call=message.method == GRPC_METHOD)
         found = self._retry_until_back(lambda: self._send(plain, fresh=True))
         waits = f"{self._wait_budget.waits} requests, with no answered inference between them,"
         if is_wait(found):
@@ -422,21 +427,52 @@ class TargetClient:
     def _retry_until_back(self, exchange: Callable[[], T]) -> T:
         """Call `exchange`; if the connection fails, retry for up to `MAX_RESTART_WAIT_S` seconds.
 
+        If the server has died and the user gave a restart command, run the command and wait for the server.
+
         Raises:
             TargetLostError: the server did not come back, now or earlier.
         """
         if self.lost:
             raise TargetLostError(self.lost, has_died=self.has_died)
-        until = time.monotonic() + min(MAX_RESTART_WAIT_S, self.settings.timeout)
+        restart, before = self.settings.restart, None
+        runs, wait_s = restart.runs, WAIT_BEFORE_COMMAND_S if restart.command else MAX_RESTART_WAIT_S
+        until = time.monotonic() + min(wait_s, self.settings.timeout)
         while True:
             try:
                 return exchange()
             except UnreachableError as error:
-                if error.is_untrusted or time.monotonic() >= until:
+                before, has_died = before or error.before, error.is_refused and self.has_answered
+                if error.is_untrusted or (time.monotonic() >= until and not (has_died and restart.run(runs))):
                     self.lost = f"{error}{TRUST_HINT if error.is_untrusted and not self.settings.ca_file else ''}"
-                    self.has_died = error.is_refused and self.has_answered
-                    raise TargetLostError(self.lost, has_died=self.has_died) from error
+                    self.lost += restart.failure
+                    self.has_died = has_died
+                    if before is not None:
+                        return cast(T, before)
+                    raise TargetLostError(self.lost, has_died=has_died) from error
+                if restart.runs > runs:
+                    runs, until = restart.runs, time.monotonic() + MAX_START_S
+                if error.is_refused:
+                    self._wait_until_ready(until)
             time.sleep(0.1)
+
+    def _wait_until_ready(self, until: float) -> None:
+        """Wait until the server is ready again, at most `MAX_RESTART_WAIT_S` seconds after it accepts connections."""
+        message = (
+            Message(READY_PATH, method="GET") if HTTP in self.settings.transports else make_grpc_call("ServerReady")
+        )
+        while (now := time.monotonic()) < until:
+            with suppress(UnreachableError):
+                self.settings.rate_limit.wait()
+                found = self._send(message, fresh=True)
+                if Reply(found).succeeded:
+                    return
+                until = min(until, now + MAX_RESTART_WAIT_S)
+            time.sleep(0.1)
+
+
+def make_simple_request(*, is_call: bool = False) -> Message:
+    """Return a request that every server answers, over HTTP or gRPC."""
+    return make_grpc_call("ServerLive") if is_call else Message("/v2", method="GET")
 
 
 def _shorten_answer(exchange: Exchange) -> Exchange:

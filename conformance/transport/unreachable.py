@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from typing import Any
 
 
 class TargetLostError(Exception):
@@ -24,27 +25,33 @@ class UnreachableError(Exception):
     Attributes:
         is_untrusted: whether the server's certificate is not trusted: a retry is useless.
         is_refused: whether the host refused the connection, or a gateway reports that it cannot reach its server.
+        before: what the call returns if the server does not come back: its exchanges on a kept connection, which ended
+            before this error; None if there are none.
     """
 
-    def __init__(self, text: str, *, is_untrusted: bool = False, is_refused: bool = False) -> None:
+    def __init__(
+        self, text: str, *, is_untrusted: bool = False, is_refused: bool = False, before: Any | None = None
+    ) -> None:
         super().__init__(text)
         self.is_untrusted = is_untrusted
         self.is_refused = is_refused
+        self.before = before
 
 
 def is_certificate_error(error: BaseException | None) -> bool:
     """Return whether an error, or one of its causes, is a failed verification of a certificate."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return has_cause(error, ssl.SSLCertVerificationError)
 
 
 def is_refused_or_reset(error: BaseException | None) -> bool:
     """Return whether an error, or one of its causes, is a refused or reset connection."""
+    return has_cause(error, ConnectionRefusedError, ConnectionResetError)
+
+
+def has_cause(error: BaseException | None, *kinds: type[BaseException]) -> bool:
+    """Return whether an error, or one of its causes, is of one of these kinds."""
     while error is not None:
-        if isinstance(error, ConnectionRefusedError | ConnectionResetError):
+        if isinstance(error, kinds):
             return True
         error = error.__cause__ or error.__context__
     return False

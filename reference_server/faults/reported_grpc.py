@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from reference_server.errors import InferenceError
@@ -92,14 +93,23 @@ def grpc_has_no_word_of_health(original: Any) -> dict[str, Any]:
     return {name: method for name, method in original().items() if not name.endswith(("Live", "Ready"))}
 
 
-@fault(
-    "grpc_server.Service.service",
-    breaks=("OIP-ENDPOINTS/grpc", "OIP-ALIVE/grpc", "CLS-LISTED/grpc", "OIP-MODEL-METADATA/grpc"),
-)
+@fault("grpc_server.Service.service", breaks="OIP-ENDPOINTS/grpc")
 def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> Any:
     """The server registers its service under another protobuf package, so calls to `inference` fail."""
-    call = call._replace(method=call.method.replace("/inference.", "/openinference."))
-    return original(service, call)
+    method = call.method.replace("/inference.", "/openinference.")
+    return original(service, SimpleNamespace(method=method, invocation_metadata=call.invocation_metadata))
+
+
+@fault("grpc_server.Service.service", breaks="OIP-ENDPOINTS/grpc")
+def grpc_service_fails_at_every_call(_original: Any, _service: Any, _call: Any) -> Any:
+    """The server fails before it looks at a call, so every call ends with the status UNKNOWN."""
+    raise AttributeError("no such attribute")
+
+
+@fault("grpc_methods.model_infer", breaks="OIP-ENDPOINTS/grpc")
+def grpc_inference_always_fails(_original: Any, *_arguments: Any) -> Any:
+    """The server answers every call of ModelInfer with an internal error, and infers over HTTP."""
+    raise RuntimeError("the handler takes two arguments")
 
 
 @fault("grpc_request.parse_input", breaks="GRPC-FP16")

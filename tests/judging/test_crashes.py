@@ -81,17 +81,18 @@ OWN, ALIVE, ALIVE_LEGAL = "fail OIP-ANSWER", "fail OIP-ALIVE", "fail OIP-ALIVE-L
     ("exchanges", "bodies", "expected", "since"),
     [
         # the row sees that its request is not answered
-        ([ANSWERED, BROKEN], [looking, looking, looking, looking], ["pass", OWN, GONE, GONE], "state.1"),
+        ([ANSWERED, BROKEN], [looking, looking, looking, looking], ["pass", ALIVE_LEGAL, GONE, GONE], "state.1"),
         # it does not look
-        ([ANSWERED, BROKEN], [looking, twice, looking, looking], ["pass", OWN, GONE, GONE], "state.1"),
-        ([ANSWERED, BROKEN], [twice, looking, looking], ["pass", ALIVE, GONE], "state.1"),
+        ([ANSWERED, BROKEN], [looking, twice, looking, looking], ["pass", ALIVE_LEGAL, GONE, GONE], "state.1"),
+        ([ANSWERED, BROKEN], [sending, sending, looking], ["pass", ALIVE_LEGAL, GONE], "state.1"),
+        ([ANSWERED, BROKEN], [twice, looking, looking], [ALIVE_LEGAL, GONE, GONE], "state.0"),
         # it looks, and asks for more before it says so
-        ([ANSWERED, BROKEN], [looking, looking_twice, looking], ["pass", OWN, GONE], "state.1"),
+        ([ANSWERED, BROKEN], [looking, looking_twice, looking], ["pass", ALIVE_LEGAL, GONE], "state.1"),
         # all was answered, and nobody is there any more
         ([ANSWERED, ANSWERED], [looking, looking, looking, looking], ["pass", "pass", ALIVE_LEGAL, GONE], "state.2"),
         ([ANSWERED], [twice, looking], [ALIVE_LEGAL, GONE], "state.0"),
         # a row that failed for what it was answered is not taken for the last
-        ([ANSWERED, replace(ANSWERED, status=400)], [looking, looking, looking], ["pass", OWN, ALIVE], ""),
+        ([ANSWERED, replace(ANSWERED, status=400)], [looking, looking, looking], ["pass", OWN, ALIVE_LEGAL], ""),
         # nothing was ever answered
         ([], [looking, looking], [GONE, GONE], ""),
     ],
@@ -105,17 +106,76 @@ def test_one_row_is_failed_for_the_end(
     assert reasons <= {"cannot connect to http://h: gone" + (f", since {since}" if since else "")}
 
 
-@pytest.mark.parametrize(("own", "named"), [("HTTP-KEEPALIVE", ALIVE_LEGAL), ("OIP-TWICE", ALIVE)])
-def test_to_end_is_never_a_matter_of_advice(own: str, named: str) -> None:
-    judge = Judge(EndingTarget(ANSWERED, BROKEN), DiscoveryResult(offered={"binary_tensor_data": "listed"}))
-    results = [judge(Check("state.0", (own,), None, (Row(""),), body), Row("")) for body in (looking, twice, looking)]
+OF_A_ROW = [("HTTP-KEEPALIVE", ALIVE_LEGAL), ("OIP-TWICE", ALIVE), ("OIP-REFUSAL", ALIVE), ("OIP-ID", ALIVE_LEGAL)]
+
+
+def judge_in_rows_of(requirement: str, target: Target, *bodies: Callable[[Target], None]) -> list[CheckResult]:
+    judge = Judge(target, DiscoveryResult(offered={"binary_tensor_data": "listed"}))
+    return [judge(Check("state.0", (requirement,), None, (Row(""),), body), Row("")) for body in bodies]
+
+
+@pytest.mark.parametrize(("own", "named"), OF_A_ROW)
+def test_what_is_sent_says_whether_it_is_legal(own: str, named: str) -> None:
+    results = judge_in_rows_of(own, EndingTarget(ANSWERED, BROKEN), sending, sending, sending)
     assert list(map(read_message, results)) == ["pass", named, GONE]
 
 
-@pytest.mark.parametrize(("status", "interoperable"), [(200, False), (400, None)])
-def test_who_ends_after_an_answer_is_not_interoperable(status: int, interoperable: bool | None) -> None:
-    results = judge_bodies(EndingTarget(ANSWERED, replace(ANSWERED, status=status)), looking, sending, looking)
+@pytest.mark.parametrize(("own", "named"), OF_A_ROW)
+def test_a_refused_request_is_as_legal_as_its_row(own: str, named: str) -> None:
+    refused = replace(ANSWERED, status=400)
+    results = judge_in_rows_of(own, EndingTarget(ANSWERED, refused), looking, sending, sending)
+    assert list(map(read_message, results)) == ["pass", "pass", named]
+
+
+@pytest.mark.parametrize(("own", "interoperable"), [("OIP-ID", False), ("OIP-REFUSAL", None)])
+def test_who_ends_after_a_legal_request_is_not_interoperable(own: str, interoperable: bool | None) -> None:
+    results = judge_in_rows_of(own, EndingTarget(ANSWERED, replace(ANSWERED, status=400)), looking, sending, sending)
     assert conclude(results, lost="it is gone").interoperable is interoperable
+
+
+# --- a server that comes back -----------------------------------------------------------------------------------------
+
+
+class RestartedTarget(Target):
+    """A target that a supervisor restarts: each request ends it if `ends` says so, and it refuses one connection."""
+
+    def __init__(self, ends: Callable[[int], bool], *, is_refused: bool = True) -> None:
+        super().__init__(Settings("http://h", timeout=2))
+        self.ends, self.is_refused, self.requests, self.is_gone = ends, is_refused, 0, False
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        del fresh
+        if self.is_gone:
+            self.is_gone = False
+            raise UnreachableError("cannot connect", is_refused=True) from ConnectionRefusedError()
+        self.requests += message.path == LIVE.path
+        if message.path == LIVE.path and self.ends(self.requests):
+            self.is_gone = self.is_refused
+            return replace(BROKEN, message=message)
+        return replace(ANSWERED, message=message)
+
+
+@pytest.mark.parametrize(("own", "named"), OF_A_ROW)
+@pytest.mark.parametrize("body", [sending, looking])
+def test_who_is_restarted_after_its_end_fails_the_row(body: Callable[[Target], None], own: str, named: str) -> None:
+    target = RestartedTarget(lambda _: True)
+    (result,) = judge_in_rows_of(own, target, body)
+    assert read_message(result) == f"fail {named.removeprefix('fail ')}"
+    assert (target.requests, target.lost) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_refused"),
+    [
+        (lambda _: True, False),  # closes each connection, and lives
+        (lambda count: count == 1, True),  # restarts by itself in this moment
+        (lambda count: count <= 2, True),  # and once more
+    ],
+)
+def test_who_closes_connections_or_restarts_has_not_ended(ends: Callable[[int], bool], is_refused: bool) -> None:
+    for body, expected in ((sending, "pass"), (looking, "fail OIP-ID")):
+        (result,) = judge_in_rows_of("OIP-ID", RestartedTarget(ends, is_refused=is_refused), body)
+        assert read_message(result) == expected
 
 
 def test_no_row_is_failed_where_the_network_fails() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -165,6 +166,55 @@ def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: 
     else:
         assert failed[0]["area"] == "classification"
         assert '"classification": 2' in failed[0]["failure"]["request"]
+
+
+def test_a_run_that_a_crash_ends_says_how_to_go_on(tmp_path: Path) -> None:
+    with ending('"classification":2') as url:
+        run = judge(tmp_path, f"--target-url={url}", "-k", "classification or ordering", "--conformance-report=r.json")
+    (failed,) = [check for check in read_valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"]
+    assert failed["failure"]["requirement"] == "OIP-ALIVE-LEGAL"
+    (line,) = re.findall(r"^ *(never = \[.*\])", run.stdout, re.MULTILINE)
+    assert tomllib.loads(line)["never"] == [f"{failed['check']}[{failed['row']}]"]
+    assert re.search(r"^ *restart = ", run.stdout, re.MULTILINE)
+
+
+def test_a_server_that_is_started_again_fails_each_row_that_ends_it(tmp_path: Path) -> None:
+    evidence = ("--conformance-evidence=e", "--conformance-report=r.json")
+    with ending('again:"classification":2') as url:
+        run = judge(tmp_path, f"--target-url={url}", "-k", "another_place", *evidence)
+    assert run.returncode == 1, run.stdout[-2000:]
+    rows = read_valid_report(tmp_path / "r.json")["rows"]
+    failed = [row["failure"]["requirement"] for row in rows if row["outcome"] == "fail"]
+    assert failed, run.stdout[-2000:]
+    assert set(failed) == {"OIP-ALIVE-LEGAL"}
+    assert {row["outcome"] for row in rows} >= {"fail", "pass"}
+    assert not {row["outcome"] for row in rows} & {"error", "blocked"}
+    judge(tmp_path, "--target-replay=e/run.har.xz", "-k", "another_place", "--conformance-report=again.json")
+    again = read_valid_report(tmp_path / "again.json")["rows"]
+    assert [(row["outcome"], row["message"]) for row in again] == [(row["outcome"], row["message"]) for row in rows]
+
+
+def test_a_server_that_restarts_between_requests_fails_nothing(tmp_path: Path) -> None:
+    with ending("after:20") as url:
+        run = judge(
+            tmp_path, f"--target-url={url}", "-k", "ordering or headers or errors", "--conformance-report=r.json"
+        )
+    rows = read_valid_report(tmp_path / "r.json")["rows"]
+    assert [row for row in rows if row["outcome"] in ("fail", "advisory", "error", "blocked")] == []
+    assert run.returncode == 0, run.stdout[-2000:]
+
+
+def test_the_restart_command_is_run_and_kept_out_of_reports(tmp_path: Path) -> None:
+    """The command ends with an error: the run shows its output, and the report neither."""
+    (tmp_path / "target.toml").write_text("restart = 'echo ran-$((1 + 1)) >> ran.txt; cat ran.txt; exit 7'")
+    with ending('"classification":2') as url:
+        options = (f"--target-url={url}", "--target-config=target.toml", "-k", "classification")
+        run = judge(tmp_path, *options, "--conformance-report=r.json", "--conformance-evidence=e")
+    assert (tmp_path / "ran.txt").read_text() == "ran-2\n"
+    assert "the restart command ended with exit status 7" in run.stdout
+    assert re.search("The restart command failed; the end of its output:\n *ran-2", run.stdout)
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name not in ("target.toml", "ran.txt")]
+    assert not [path for path in written if b"ran-" in path.read_bytes()]
 
 
 def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> None:

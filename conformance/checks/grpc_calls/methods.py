@@ -8,14 +8,16 @@ from typing import Any
 from conformance.checks.support.documents import expect_listed_once, is_declared_shape
 from conformance.checks.support.over_grpc import expect_correct_outputs
 from conformance.checks.support.versions import UNLISTED_NUMBER, find_default_version, may_be_alias, read_named_version
+from conformance.expect.attribution import SERVER_FAULTS
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.fit import ANY
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.finding import format_value
@@ -62,6 +64,25 @@ def model_is_ready(target: GrpcTarget, model: Model) -> str:
     """The server answers ModelReady for a model that it serves, whatever the value of ready is."""
     message = expect_answer(target.call("ModelReady", name=model.name, version=model.version), "ModelReady")
     return f"ready: {str(message.ready).lower()}"
+
+
+@check(
+    "grpc.inference-over-http-is-one-over-grpc",
+    answers="OIP-ENDPOINTS/grpc",
+    role="identity_int32",
+    infers=False,
+    over=(GRPC, HTTP),
+    fit=ANY,
+)
+def inference_over_http_is_one_over_grpc(target: GrpcTarget, model: Model) -> None:
+    """The server answers ModelInfer for a model with which it infers over HTTP."""
+    refusal = target.find_plain_refusal(model)
+    if refusal is None or refusal.exchange.code not in SERVER_FAULTS:
+        return
+    if over_http := target.over_http.find_plain_refusal(model):
+        raise BlockedError(f"{model.name} answers no plain request over HTTP either: {over_http.outcome()}")
+    hint = " (is the service registered under another name?)" if refusal.exchange.code == "UNIMPLEMENTED" else ""
+    raise expect(refusal).unmet("an answer to a plain call, as over HTTP", f"{escape_text(refusal.outcome())}{hint}")
 
 
 @check(
