@@ -71,23 +71,6 @@ def read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
     result.listed_grpc = list(message.extensions)
 
 
-def find_missing_model_reply(target: Target, role: str) -> Reply | None:
-    """Return the reply to a metadata request that shows that the model of a role is missing; None if the model exists.
-
-    A model is missing if the server answers neither a metadata request nor a plain request.
-    """
-    model = target.model(role)
-    if model is None:
-        return None
-    metadata = request_model_metadata(target, model)
-    return None if is_served(target, model, metadata) else metadata
-
-
-def is_served(target: Target, model: Model, metadata: Reply) -> bool:
-    """Whether the server answered the metadata request of a model, or else answers a plain request to it."""
-    return metadata.succeeded or send_plain_request(target, model).succeeded
-
-
 def request_model_metadata(target: Target, model: Model) -> Reply:
     """Request the metadata of a model over HTTP, or over gRPC if only gRPC is judged.
 

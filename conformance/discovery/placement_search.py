@@ -9,7 +9,7 @@ match as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -28,6 +28,7 @@ from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, Names, RequestedOutput
 
 MAX_LISTED_INPUTS = 8  # of a model in a note
+UNKNOWN_MODEL = "no-model-has-this-name"
 
 # Requests with which servers list their models; no document defines one.
 INDEX_REQUESTS = (
@@ -118,6 +119,37 @@ def is_other_model(target: Target, model: Model, signature: Signature) -> bool:
     if not signature.names or own & signature.names:
         return False
     return offered_extensions.send_plain_request(target, model).is_refusal
+
+
+def find_missing_model_reply(target: Target, role: str) -> Reply | None:
+    """Return the reply to a metadata request that shows that the model of a role is missing; None if it exists."""
+    model = target.model(role)
+    if model is None:
+        return None
+    metadata = offered_extensions.request_model_metadata(target, model)
+    return None if is_served(target, model, metadata) else metadata
+
+
+def is_served(target: Target, model: Model, metadata: Reply) -> bool:
+    """Whether the server answered the metadata request of a model, or else answers a plain request to it.
+
+    If the server describes unknown models as well, its answer shows a model only by the signature of the role.
+    """
+    if metadata.succeeded and (not _is_any_model_described(target, model) or _has_signature(model, metadata)):
+        return True
+    return offered_extensions.send_plain_request(target, model).succeeded
+
+
+def _is_any_model_described(target: Target, model: Model) -> bool:
+    unknown = replace(model, name=UNKNOWN_MODEL)
+    return target.probe_once(
+        "metadata of an unknown model", lambda: offered_extensions.request_model_metadata(target, unknown).succeeded
+    )
+
+
+def _has_signature(model: Model, metadata: Reply) -> bool:
+    signature = parse_signature(metadata)
+    return signature is not None and _map_names(model.role, signature) is not None
 
 
 def _request_signature(target: Target, name: str) -> Signature | None:

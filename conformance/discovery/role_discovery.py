@@ -70,7 +70,7 @@ def _find_roles(target: Target, result: DiscoveryResult, progress: Progress) -> 
         signature = placement_search.parse_signature(metadata)
         if signature is not None and placement_search.is_other_model(target, model, signature):
             result.other_models[name] = signature.describe_inputs()
-        elif offered_extensions.is_served(target, model, metadata):
+        elif placement_search.is_served(target, model, metadata):
             result.roles[name] = name
     target.roles = result.roles
 
@@ -85,7 +85,7 @@ def _place_roles(target: Target, placements: Mapping[str, Placement], progress: 
     target.roles = {role: placement.model for role, placement in placements.items()}
     for number, (role, name) in enumerate(target.roles.items(), 1):
         progress(f"looking for models: {number}/{len(target.roles)}")
-        if reply := offered_extensions.find_missing_model_reply(target, role):
+        if reply := placement_search.find_missing_model_reply(target, role):
             raise SettingsError(
                 f"role {role}: {target.settings.url} serves no model {name}: {escape_text(reply.outcome())}"
             )

@@ -10,8 +10,9 @@ from pathlib import Path
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
+from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_declining_status
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.judging import evidence
 from conformance.judging.busy_retries import BusyRetries, RowError
 from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker, sends_legal_requests
@@ -28,6 +29,7 @@ from conformance.judging.row_judge import (
     conclude_met,
     conclude_unmet,
     grade_unmet,
+    is_wrong_request_answered,
     name_requirement,
     no_verdict,
 )
@@ -209,6 +211,9 @@ class Judge(RowJudge):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
         if isinstance(error, BlockedError):
             return self._conclude_blocked(check, row, error)
+        if is_wrong_request_answered(check, row, error) and not self._is_plain_request_right(check, row):
+            reason = "the answer to a plain request is wrong as well"
+            return self._conclude_blocked(check, row, BlockedError(reason, error))
         self._attribute_to_client_name(check, row, error)
         return self._conclude_unmet(check, row, error)
 
@@ -218,6 +223,18 @@ class Judge(RowJudge):
             return self._conclude_unmet(check, row, cause)
         # A blocked row does not apply if its cause is a request beyond a limit of the target.
         return self._find_exemption(check, row, blocked.cause) or conclude_exception(blocked)
+
+    def _is_plain_request_right(self, check: Check, row: Row) -> bool:
+        """Return whether the server answers a plain request right; True if nothing is known about that."""
+        model = self.models.build_model(check, row)
+        peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
+        if model is None:
+            return True
+        try:
+            reply = peer.send(peer.message(peer.build_good_requests(model)[0]), fresh=True)
+            return is_met(lambda: expect(reply).tensors(model.find_outputs(model.sample())))
+        except (BlockedError, NotApplicableError, TargetLostError, NotRecordedError):
+            return True
 
     # --- the client name that a row sends ---
 

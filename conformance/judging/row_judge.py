@@ -16,6 +16,8 @@ from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult, Failure, SentRequests
 from conformance.spec.text import escape_text
 
+# Requirement that advises a refusal -> another one, whose -SAFE is about the answers to its requests as well.
+_SAFE_SUBSTITUTES = {"OIP-DIMENSION-NEGATIVE": "OIP-SIGNATURE"}
 MAX_MESSAGE_CHARS = 300  # characters of the reason why a row has no verdict
 
 
@@ -67,9 +69,33 @@ def find_requirement(check: Check, row: Row) -> ledger.Requirement:
 
 
 def name_requirement(check: Check, row: Row, unmet: UnmetError) -> str:
-    """Return the id of the requirement that an `UnmetError` names, or else of the first requirement of the row."""
-    named = to_grpc_requirement(unmet.requirement) if check.is_over_grpc else unmet.requirement
-    return named or check.requirements(row)[0]
+    """Return the id of the requirement that an `UnmetError` names, or else of the first requirement of the row.
+
+    If the server answers a request that the documents call wrong, its answer breaks no requirement on legal requests,
+    whatever it looks like, but the row's own: the one that such an answer does no harm, if there is one.
+    """
+    named, first = _find_named_requirement(check, unmet), check.requirements(row)[0]
+    return find_safe_requirement(first) if is_wrong_request_answered(check, row, unmet) else named or first
+
+
+def is_wrong_request_answered(check: Check, row: Row, unmet: UnmetError) -> bool:
+    """Say whether an error names a requirement on legal requests for the answer to a request that is not legal."""
+    named, own = _find_named_requirement(check, unmet), check.requirements(row)
+    if named is None or named in own or unmet.reply is None or not unmet.reply.succeeded:
+        return False
+    row_concern, concern = (ledger.get_requirement(name).concern for name in (own[0], named))
+    return (row_concern, concern) == (ledger.Concern.REFUSAL, ledger.Concern.EXCHANGE)
+
+
+def _find_named_requirement(check: Check, unmet: UnmetError) -> str | None:
+    return to_grpc_requirement(unmet.requirement) if check.is_over_grpc else unmet.requirement
+
+
+def find_safe_requirement(requirement: str) -> str:
+    """Return the requirement that an answer does no harm, for one that advises a refusal; else the requirement."""
+    name, *transport = requirement.split("/")
+    safe = "/".join((f"{_SAFE_SUBSTITUTES.get(name, name)}-SAFE", *transport))
+    return safe if safe in ledger.load() else requirement
 
 
 def conclude_met(check: Check, row: Row, observation: str | None) -> RowOutcome:

@@ -161,8 +161,11 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirements: str) -> Non
         ([("SUM", "INT32", (-1,)), ("PRODUCT", "INT32", (-1,))], "OIP-MODEL-METADATA"),
         ([("SUM", "INT64", (-1,)), ("DIFFERENCE", "INT32", (-1,))], "OIP-MODEL-METADATA"),
         ([("SUM", "INT32", (0,)), ("DIFFERENCE", "INT32", (-1,))], "OIP-MODEL-METADATA"),
+        ([("SUM", "INT32", (-1, 1)), ("DIFFERENCE", "INT32", (-1,))], "OIP-MODEL-METADATA"),
+        ([("SUM", "INT32", (-1,))], "OIP-MODEL-METADATA"),
+        ([], "OIP-MODEL-METADATA"),
     ],
-    ids=("an-output-too-many", "another-name", "another-datatype", "another-shape"),
+    ids=("an-output-too-many", "another-name", "another-datatype", "no-elements", "another-rank", "too-few", "none"),
 )
 def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: str, url: str) -> None:
     described = unusual_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
@@ -171,23 +174,35 @@ def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: 
     assert list_missed(results) == {requirement}
 
 
+def test_metadata_may_omit_the_batch_dimension(url: str) -> None:
+    own = ("INPUT", "INT32", (3,)), ("OUTPUT", "INT32", (3,))
+    with unusual_models.describe_as(unusual_models.model("batching", own[:1], own[1:])):
+        results = judge_models(url, ("metadata",), "batching")
+    assert list_bad(results) == []
+    assert "OIP-MODEL-METADATA" in list_met(results)
+
+
 @pytest.mark.parametrize(
-    ("declared", "shape", "may"),
+    ("declared", "shape", "batches", "may"),
     [
-        ((-1, 3), (2, 3), True),
-        ((-1, 3), (2, 4), False),
-        ((4,), (4,), True),
-        ((1,), (2,), True),  # an item of one, in a batch of two
-        ((0,), (3,), False),
-        ((3,), (2, 3), True),
-        ((2, 3), (3, 2), False),
-        ((), (), True),
+        ((-1, 3), (2, 3), {0}, True),
+        ((-1, 3), (2, 4), {0}, False),
+        ((4,), (4,), {0}, True),
+        ((1,), (2,), {0}, True),  # an item of one, in a batch of two
+        ((0,), (3,), {0}, False),
+        ((3,), (2, 3), {1}, True),
+        ((3,), (2, 4), {1}, False),
+        ((-1,), (2, 1), {0}, False),  # the batch dimension of the inputs is declared
+        ((-1, 3), (3,), {-1}, True),
+        ((3,), (2, 3), set[int](), True),  # nothing is known about the inputs
+        ((2, 3), (3, 2), {0}, False),
+        ((), (), {0}, True),
     ],
 )
 def test_a_shape_may_be_declared_with_its_batch_or_without(
-    declared: tuple[int, ...], shape: tuple[int, ...], may: bool
+    declared: tuple[int, ...], shape: tuple[int, ...], batches: set[int], may: bool
 ) -> None:
-    assert may_have_shape(declared, shape) == may
+    assert may_have_shape(declared, shape, batches) == may
 
 
 # --- which models take raw requests -----------------------------------------------------------------------------------

@@ -277,3 +277,16 @@ def test_a_model_without_metadata_that_answers_a_plain_request_fills_its_role(st
     found = survey_of(Undescribed)
     assert set(found.roles) == served
     assert found.broken == []
+
+
+@pytest.mark.parametrize("served", [{"identity_int32"}, set[str]()])
+def test_metadata_for_any_name_are_no_model(served: set[str]) -> None:
+    class Obliging(JsonOnly):
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(200, {"name": "obliging"} if self.path == "/v2" else {})
+
+        def do_POST(self) -> None:  # noqa: N802
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self._answer(200 if self.path.split("/")[3] in served else 404, {"outputs": []})
+
+    assert set(survey_of(Obliging).roles) == served

@@ -87,7 +87,7 @@ def test_earlier_requests_are_in_a_program_of_the_standard_library(tmp_path: Pat
             "pipelined-requests-answered-last-first",
             "pipelined_requests and all-good",
             ["01-01: POST", "01-02: POST", "01-03: POST"],
-            '{"id":"request-2",',
+            '{"id":"request-0002",',
         ),
     ],
 )

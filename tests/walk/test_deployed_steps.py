@@ -10,6 +10,7 @@ from conformance.discovery.deployed_model import DeployedModel
 from conformance.judging.row_models import RowModels
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
+from conformance.spec.extensions import BINARY
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from tests.support import unusual_models
@@ -27,3 +28,14 @@ def test_shrinking_classes_proposes_the_counts_of_the_walk_alone(count: str, is_
     steps = DeployedSteps("classes", model)
     step = {**steps.neutral, "classes": "1", "count": count}
     assert steps.adapt_axes(SHRINKING).is_invalid(step) is not is_sent
+
+
+def test_a_dropped_id_is_nothing_of_an_earlier_request() -> None:
+    """A deployed model gives many requests the same answer, and without ids these answers have the same bytes."""
+    subjects = Subjects(("identity_int32",), with_roles=False)
+    rows = [case for case in list_profile_rows("certify", subjects=subjects) if case[0].area == "walk"]
+    about_ids = [case for case in rows if case[1].id.startswith(("json-id-", "binary-id-"))]
+    with unusual_models.serve(fault="id-left-out") as url, Session(Target(Settings(url))) as session:
+        session.discover(BINARY, subjects)
+        results = [session.judge(*case) for case in about_ids]
+    assert [result.failure.requirement for result in results if result.failure] == ["OIP-ID"] * len(about_ids)

@@ -149,24 +149,20 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
 
 
 def _expect_own_metadata(reply: Reply, message: Pb, model: Model) -> None:
-    """Expect the metadata of a deployed model to describe the inputs that it accepts and its outputs."""
+    """Expect the metadata of a deployed model to describe the inputs that it accepts; another check has the outputs."""
     if not message.inputs and not message.outputs:
         raise NotApplicableError(f"the metadata of {model.name} list no tensors")
-    tensors = model.sample()
-    for entries, right_tensors in ((message.inputs, tensors), (message.outputs, model.find_outputs(tensors))):
-        described = {entry.name: entry for entry in entries}
-        for tensor in right_tensors:
-            entry = described.get(tensor.name)
-            if entry is None:
-                raise UnmetError(
-                    f"{tensor.name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply
-                )
-            if entry.datatype != tensor.datatype:
-                wanted = f"{tensor.name} with datatype {tensor.datatype}, as in inference with the model"
-                raise UnmetError(wanted, f"datatype {format_value(entry.datatype)}", reply)
-            if 0 in entry.shape and tensor.elements:
-                wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as in inference with the model"
-                raise UnmetError(wanted, f"shape {list(entry.shape)}", reply)
+    described = {entry.name: entry for entry in message.inputs}
+    for tensor in model.sample():
+        entry = described.get(tensor.name)
+        if entry is None:
+            raise UnmetError(f"{tensor.name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply)
+        if entry.datatype != tensor.datatype:
+            wanted = f"{tensor.name} with datatype {tensor.datatype}, as in inference with the model"
+            raise UnmetError(wanted, f"datatype {format_value(entry.datatype)}", reply)
+        if 0 in entry.shape and tensor.elements:
+            wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as in inference with the model"
+            raise UnmetError(wanted, f"shape {list(entry.shape)}", reply)
     expect_requested_name(reply, "name", message.name, model)
 
 

@@ -6,27 +6,32 @@ list more tensors, -1 may replace a dimension that the role fixes, and a batchin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from conformance.checks.support.documents import expect_document, expect_listed_once, is_declared_shape, list_versions
+from conformance.checks.support.over_grpc import find_answer_form
 from conformance.checks.support.versions import find_default_version
 from conformance.discovery.deployed_model import DeployedModel
+from conformance.discovery.placement_search import Signature, parse_signature
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
 from conformance.spec.fit import ANY
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.json_text import parse_json
-from conformance.wire.request import ABSENT
+from conformance.wire.request import ABSENT, InferRequest
 
 # --- the server -------------------------------------------------------------------------------------------------------
 
@@ -155,29 +160,68 @@ def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
 
 @check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
 @rows(Row("own", fit=ANY))
-def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> None:
-    """The server returns the outputs that the metadata declare when a request lists none."""
-    if not model.declared:
-        raise NotApplicableError(f"the metadata of {model.name} list no outputs")
-    request = model.request(send=model.binary_inputs, binary_data_output=True if model.binary_outputs else ABSENT)
-    reply = target.infer(request)
+@check(
+    "grpc.answer-has-the-declared-outputs",
+    answers=("OIP-MODEL-METADATA/grpc", "OIP-OUTPUTS-ALL/grpc"),
+    over=(GRPC,),
+)
+@rows(Row("own", fit=ANY))
+def answer_has_the_declared_outputs(target: Peer, model: DeployedModel) -> None:
+    """The server returns the outputs that the metadata declare, and no others, when a request lists none."""
+    signature = _read_signature(target, model)
+    declared = {spec.name: spec for spec in signature.outputs}
+    reply = target.infer(_request_all_outputs(target, model))
     expect(reply).answered()
-    shapes = {spec.name: spec.shape for spec in model.role.outputs}
-    for name, datatype in model.declared.items():
-        output = reply.answer.output(name)
-        if output is None:
-            raise _make_missing_output_error(reply, name, model)
-        expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as declared in the model's metadata"
-        if output.datatype != datatype:
-            raise UnmetError(expected, f"{name} {escape_text(output.datatype, 40)}", reply)
-        if output.shape is not None and not may_have_shape(shapes.get(name, ()), output.shape):
-            raise UnmetError(expected, f"{name} with {format_shape(output.shape)}", reply)
+    if missing := [name for name in declared if reply.answer.output(name) is None]:
+        raise _make_missing_output_error(reply, missing[0], declared)
+    batches = _list_batch_dimensions(signature, model)
+    for output in reply.answer.outputs:
+        spec = declared.get(output.name)
+        if spec is None:
+            names = format_value(list(declared))
+            raise UnmetError(f"outputs {names}, as in the model's metadata", escape_text(output.name, 60), reply)
+        expected = f"{spec.name} {spec.datatype} {list(spec.shape)}, as declared in the model's metadata"
+        if output.datatype != spec.datatype:
+            raise UnmetError(expected, f"{spec.name} {escape_text(output.datatype, 40)}", reply)
+        if output.shape is not None and not may_have_shape(spec.shape, output.shape, batches):
+            raise UnmetError(expected, f"{spec.name} with {format_shape(output.shape)}", reply)
 
 
-def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
+def _read_signature(target: Peer, model: Model) -> Signature:
+    """Return the inputs and outputs in the metadata of a model.
+
+    Raises:
+        NotApplicable: the metadata list no tensors, so that they declare nothing.
+        Blocked: the metadata cannot be read; other checks report that.
+    """
+    if isinstance(target, GrpcTarget):
+        reply = target.call("ModelMetadata", name=model.name, version=model.version)
+    else:
+        reply = cast("Target", target).get(model.path)
+    signature = parse_signature(reply)
+    if signature is None:
+        raise BlockedError(f"no readable metadata of {model.name}")
+    if not signature.names:
+        raise NotApplicableError(f"the metadata of {model.name} list no tensors")
+    return signature
+
+
+def _request_all_outputs(target: Peer, model: DeployedModel) -> InferRequest:
+    if isinstance(target, GrpcTarget):
+        return model.request(send=find_answer_form(target, model))
+    return model.request(send=model.binary_inputs, binary_data_output=True if model.binary_outputs else ABSENT)
+
+
+def _list_batch_dimensions(signature: Signature, model: Model) -> set[int]:
+    """Return by how many dimensions the inputs of a model exceed their declared shapes, which may omit the batch."""
+    declared = {spec.name: spec.shape for spec in signature.inputs}
+    return {len(one.shape) - len(declared[one.name]) for one in model.sample() if one.name in declared}
+
+
+def _make_missing_output_error(reply: Reply, name: str, declared: Collection[str]) -> UnmetError:
     """Return the error for a missing declared output; an undeclared output shows that metadata are wrong."""
     names = reply.answer.names()
-    about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
+    about = None if set(names) - set(declared) else "OIP-OUTPUTS-ALL"
     requirement = attribution.attribute_json_text(reply) or about
     return UnmetError(
         f"{name}, as declared in the model's metadata",
@@ -187,13 +231,15 @@ def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) ->
     )
 
 
-def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
-    """Say whether an output may have a declared shape; the ranks may differ because of a batch dimension.
+def may_have_shape(declared: Sequence[int], shape: Sequence[int], batches: Collection[int]) -> bool:
+    """Say whether an output may have a declared shape.
 
-    The first dimension may be a batch dimension, which follows the request and may differ from a positive declared
-    size.
+    Its ranks may differ by a batch dimension, as those of the inputs do: `batches`; empty if that is unknown. If they
+    do not differ, the first dimension may be a batch dimension, which may differ from a positive declared size.
     """
-    if len(declared) != len(shape):
-        return True
+    batch = len(shape) - len(declared)
+    if batch:
+        inner = zip(reversed(declared), reversed(shape), strict=False)
+        return not batches or (batch in batches and all(wanted in (-1, size) for wanted, size in inner))
     pairs = enumerate(zip(declared, shape, strict=True))
     return all(wanted in (-1, size) or (place == 0 and wanted > 0) for place, (wanted, size) in pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -26,7 +27,14 @@ from conformance.wire.tensor import Tensor
 def make_salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
     """Return a request whose tensors and id are derived from `salt`."""
     want: Form | None = "binary" if form == "binary" else None
-    return model.request(make_salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
+    return model.request(
+        make_salted_tensors(model, length, salt), send=form, want=want, request_id=make_salted_id(salt)
+    )
+
+
+def make_salted_id(salt: int) -> str:
+    """Return an id derived from `salt`; all have one length, so that no part of one is another."""
+    return f"request-{salt:04}"
 
 
 def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
@@ -42,8 +50,9 @@ def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, sal
     if reply.status in DECLINED_STATUSES:
         return
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
-    if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
-        raise UnmetError(f"id request-{salt}", f"id {format_value(found)}", reply, requirement=requirement)
+    own = make_salted_id(salt)
+    if isinstance(found, str) and found != own and re.fullmatch(r"request-\d{4}", found):
+        raise UnmetError(f"id {own}", f"id {format_value(found)}", reply, requirement=requirement)
     expect_correct_outputs(target, reply, model.expected(make_salted_tensors(model, length, salt)), requirement)
 
 

@@ -15,7 +15,14 @@ from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING,
 from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.exchanges import find_other_model
-from conformance.checks.walk.expected import EARLIER_IDS, BusyWaits, expect_right_answer, expect_right_answers
+from conformance.checks.walk.expected import (
+    EARLIER_IDS,
+    BusyWaits,
+    EarlierAnswers,
+    add_answer,
+    expect_right_answer,
+    expect_right_answers,
+)
 from conformance.checks.walk.requests import StepRequest, make_call
 from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
 from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
@@ -148,7 +155,7 @@ class CallSender:
     other: Model | None
     version: Callable[[], str]
     waits: BusyWaits
-    answers: set[int] = field(default_factory=set)
+    answers: EarlierAnswers = field(default_factory=dict)
 
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
@@ -165,7 +172,7 @@ class CallSender:
             self.target.cancel(_name_earlier(concurrent_requests.make_good_request(main)), fresh=on_new_connection)
             on_new_connection = False
         elif earlier := _make_earlier_call(step, main):
-            self.answers.add(hash(self.target.send(earlier, fresh=on_new_connection).body))
+            add_answer(self.answers, self.target.send(earlier, fresh=on_new_connection), earlier.body)
             on_new_connection = False
         all_requests = [main, *concurrent_requests.make_concurrent_requests(step, model, self.other, salt, make_call)]
         messages = [request.message for request in all_requests]

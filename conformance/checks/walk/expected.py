@@ -1,6 +1,7 @@
 """Expectations on the answer to a step: all that the documents require of every answer.
 
-The expectations come in this order: an answer, its framing, its outputs, their forms, its id, its tensors.
+The expectations come in this order: an answer, its framing, its outputs, their forms, its tensors, its id. So OIP-ID is
+reported only if the id alone is wrong.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ from conformance.wire.tensor import Tensor
 MAX_WAITS_IN_VAIN = 3
 # Ids of earlier requests. An answer to a request without an id may have any id except these.
 EARLIER_IDS = ("the-one-before", "refused-before")
+# Hash of the body of an earlier answer -> hashes of the inputs of the requests that got it.
+EarlierAnswers = dict[int, set[int]]
+MIN_TELLING_ELEMENTS = 3  # different elements: fewer may be equal to those of another answer by chance
+MAX_COMPARED = 64  # elements of an output
 
 
 def expect_right_answers(
@@ -79,13 +84,13 @@ class BusyWaits:
         return None
 
 
-def expect_right_answer(reply: Reply, step_request: StepRequest, answers: set[int]) -> None:
+def expect_right_answer(reply: Reply, step_request: StepRequest, answers: EarlierAnswers) -> None:
     """Expect the correct answer to a request; if a wrong answer repeats an earlier one, report OIP-ISOLATION.
 
     Args:
         reply: the reply to the request, with its content coding removed.
         step_request: the request.
-        answers: hashes of the bodies of earlier answers; a correct answer is added.
+        answers: the earlier answers; a correct answer is added.
 
     Raises:
         Unmet: the answer is wrong; see `expect_correct_answer`.
@@ -93,16 +98,35 @@ def expect_right_answer(reply: Reply, step_request: StepRequest, answers: set[in
     try:
         expect_correct_answer(reply, step_request)
     except UnmetError as unmet:
-        if _is_repeated(reply, answers) and any(tensor.elements for tensor in step_request.expected):
+        if unmet.requirement != "OIP-ID" and _is_repeated(reply, answers):  # with OIP-ID, all else is right
             unmet.requirement = "OIP-ISOLATION"
         raise
-    answers.add(hash(reply.body))
+    add_answer(answers, reply, b"".join(tensor.to_bytes() for tensor in step_request.tensors))
 
 
-def _is_repeated(reply: Reply, answers: set[int]) -> bool:
-    """Say whether a wrong answer repeats an earlier one; an answer that contradicts itself is wrong for that reason."""
+def add_answer(answers: EarlierAnswers, reply: Reply, inputs: bytes) -> None:
+    """Add an answer to the earlier answers; `inputs` are those of its request, in any encoding."""
+    answers.setdefault(hash(reply.body), set()).add(hash(inputs))
+
+
+def _is_repeated(reply: Reply, answers: EarlierAnswers) -> bool:
+    """Say whether a wrong answer is that of one earlier request, and of no other, and equal to it by no chance.
+
+    An answer that contradicts itself is wrong for that reason.
+    """
     is_contradictory = any(output.findings for output in reply.answer.outputs)
-    return reply.succeeded and not is_contradictory and hash(reply.body) in answers
+    return (
+        reply.succeeded
+        and not is_contradictory
+        and len(answers.get(hash(reply.body), ())) == 1
+        and len(_list_elements(reply)) >= MIN_TELLING_ELEMENTS
+    )
+
+
+def _list_elements(reply: Reply) -> set[str]:
+    """Return the different elements of an answer, of the first few in each output."""
+    arrays = [output.array.reshape(-1)[:MAX_COMPARED] for output in reply.answer.outputs if output.array is not None]
+    return {repr(element) for array in arrays for element in array.tolist()}
 
 
 def expect_correct_answer(reply: Reply, step_request: StepRequest) -> None:
@@ -117,7 +141,6 @@ def expect_correct_answer(reply: Reply, step_request: StepRequest) -> None:
     _expect_outputs(reply, step_request)
     if not reply.is_over_grpc:
         _expect_forms(reply, step_request)
-    _expect_id(reply, step_request)
     classified = {
         output.name: output for output in step_request.request.outputs or () if output.classification is not ABSENT
     }
@@ -126,6 +149,7 @@ def expect_correct_answer(reply: Reply, step_request: StepRequest) -> None:
             _expect_classes(reply, step_request, classified[tensor.name], tensor)
         elif tensor.name in step_request.forms:
             _expect_tensor(reply, step_request, tensor)
+    _expect_id(reply, step_request)
 
 
 def _expect_outputs(reply: Reply, step_request: StepRequest) -> None:
@@ -168,10 +192,8 @@ def _attribute_forms(step_request: StepRequest) -> str:
 def _expect_id(reply: Reply, step_request: StepRequest) -> None:
     sent = None if step_request.is_raw else step_request.request.id
     found = (reply.answer.document or {}).get("id")
-    if sent is None and found in EARLIER_IDS:
-        raise UnmetError(
-            "no id, or an id that the server chose", f"id {format_value(found)}", reply, requirement="OIP-ISOLATION"
-        )
+    if found in EARLIER_IDS:
+        raise UnmetError("no id of an earlier request", f"id {format_value(found)}", reply, requirement="OIP-ISOLATION")
     if sent is not None and found != sent:
         raise UnmetError(
             f"id {format_value(sent)}", f"id {format_value(found)}" if found else "no id", reply, requirement="OIP-ID"

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from conformance.checks.support.covering import Step
 from conformance.checks.walk import concurrent_requests, encoding
-from conformance.checks.walk.expected import BusyWaits, expect_right_answer, expect_right_answers
+from conformance.checks.walk.expected import (
+    BusyWaits,
+    EarlierAnswers,
+    add_answer,
+    expect_right_answer,
+    expect_right_answers,
+)
 from conformance.checks.walk.requests import StepRequest, make_request
 from conformance.expect.content_coding import decode_reply
 from conformance.expect.unmet import UnmetError
@@ -27,7 +33,7 @@ class Sender:
             called only if a step needs it.
         other: another model for concurrent requests; None if there is none.
         waits: waits while the server is busy.
-        answers: hashes of the bodies of earlier answers.
+        answers: the earlier answers.
     """
 
     target: Target
@@ -35,7 +41,7 @@ class Sender:
     other: Model | None
     version: Callable[[], str]
     waits: BusyWaits
-    answers: set[int] = field(default_factory=set)
+    answers: EarlierAnswers = field(default_factory=dict)
 
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
@@ -57,7 +63,7 @@ class Sender:
                 raise UnmetError(
                     "an answer to the earlier request, or a refusal with a 4xx status", reply.outcome(), reply
                 )
-            self.answers.add(hash(reply.body))
+            add_answer(self.answers, reply, earlier[1].body)
             on_new_connection = False
         concurrent = concurrent_requests.make_concurrent_requests(step, model, self.other, salt)
         if not concurrent:
