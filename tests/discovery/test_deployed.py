@@ -13,6 +13,7 @@ import pytest
 
 from conformance.discovery.control_oracle import ControlOracle, find_differing_outputs
 from conformance.discovery.deployed_model import (
+    Change,
     DeployedModel,
     derive_role,
     encode_raw_body,
@@ -307,7 +308,7 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         assert len(control._row_requests) == count
         assert model.can_distinguish(first, second)
         assert not model.can_distinguish(first, first)
-        assert not control.has_changed(model)
+        assert control.find_change(model) is Change.NONE
 
 
 def test_several_samples_of_a_user_are_what_is_sent() -> None:
