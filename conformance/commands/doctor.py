@@ -15,6 +15,8 @@ from conformance.commands.connection_options import (
     serve_reference,
 )
 from conformance.discovery import model_discovery, placement_search
+from conformance.discovery.config_tables import format_samples
+from conformance.discovery.deployed_model import SAMPLES_HELP
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.run_start import ALL_MODELS, discover_subjects, list_first_names
 from conformance.judging.selection import Subjects
@@ -98,7 +100,7 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
             else _list_extensions(found)
         ),
         f"{'models':20}{escape_text(f'{len(names)} listed: {list_first_names(names)}', 300) if names else NO_LIST}",
-        *(_format_model(name, model) for name, model in described.items()),
+        *(line for name, model in described.items() for line in _format_model(name, model)),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
         *(f"{'':20}{line}" for line in other_models),
         *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
@@ -136,11 +138,13 @@ def _describe_failure(model: str, found: DiscoveryResult, extension: str) -> str
     return f"not on {model}: {found.refusals[extension] or 'no request of this extension fits'}"
 
 
-def _format_model(name: str, model: Mapping[str, Any]) -> str:
-    """Return the line of a model: its inputs and outputs, or why it answers no request."""
+def _format_model(name: str, model: Mapping[str, Any]) -> list[str]:
+    """Return the line of a model: its inputs and outputs, or why it answers no request; and what a user can add."""
     said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
     odd = f"; {describe_nondeterministic_model(model)}" if model["unsteady"] else ""
-    return f"{escape_text(name, 60):19} {said}{odd}"
+    samples = format_samples(name, model)
+    odd += f"; it answers every input alike: {SAMPLES_HELP.partition(' (')[0]}" if samples else ""
+    return [f"{escape_text(name, 60):19} {said}{odd}", *(f"{'':20}{line}" for line in samples)]
 
 
 def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:

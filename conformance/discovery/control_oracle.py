@@ -85,8 +85,10 @@ class ControlOracle:
         request, `request_outputs` treats the model as not deterministic and no longer returns its outputs.
         """
         asked = self._choose_repeated_requests(model)
+        if not asked:
+            return Change.NONE
         found = {name: [self._answers[name]] for name in asked}
-        turns = islice(cycle([*asked, *reversed(asked)]), REPETITIONS if asked else 0)
+        turns = islice(cycle([*asked, *reversed(asked)]), REPETITIONS)
         for number, name in enumerate(turns):
             again = self.target.send(asked[name], fresh=True)
             found[name] += [again] if again.succeeded and number else []  # any request may be before the first
@@ -136,7 +138,7 @@ class ControlOracle:
         """
         names = model.list_comparable_outputs()
         twice = [(self._answers[name], message) for name, message in asked.items()] * 2
-        replies = self.target.send_together([message for _, message in twice]) if twice else []
+        replies = self.target.send_together([message for _, message in twice])
         return any(
             set(find_differing_outputs(usual, reply, names, model.noise)) & set(measure_noise(usual, reply, names))
             for (usual, _), reply in zip(twice, replies, strict=True)

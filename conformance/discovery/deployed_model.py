@@ -28,8 +28,10 @@ from conformance.wire.datatypes import lookup
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor, decode
 
-# What a user has to provide: the elements of inputs, or complete tensors if the metadata list no inputs.
-DATA, TENSORS = "data", "tensors"
+# What a user has to provide: the elements of inputs; complete tensors, if the metadata list no inputs; or several
+# samples of the elements, if the model answers all guesses alike.
+DATA, TENSORS, SAMPLES = "data", "tensors", "samples"
+SAMPLES_HELP = "give samples that it answers differently in the file for --target-config (`oip-conformance doctor`)"
 MAX_DRAWS = 6  # inputs that a row tries until one is discriminating
 FEW_ELEMENTS = 16  # a row that requests at most this many works with any number of elements
 MAX_CLASSES = 100  # the number of classes to request at most, if all are wanted
@@ -90,11 +92,12 @@ class DeployedModel(Model):
             nevertheless, if the model accepts the tensors only with `demands`, or answers them in a way that cannot be
             parsed.
         refusal: why the model answers no plain request, without advice.
-        missing: what the user has to provide, `DATA` or `TENSORS`; empty if nothing is missing or would help.
+        missing: what the user has to provide: `DATA`, `TENSORS` or `SAMPLES`; empty if nothing would help.
         json_trouble: why the model answers binary data but no JSON request; empty if the model answers JSON requests.
         demands: the part of requests that the protocol calls optional, but that the model requires (in JSON requests,
             or in all requests); empty if there is none.
-        samples: the alternative inputs that the user gives, if there are several.
+        samples: the alternative inputs, if the user gives several, or if only inputs of several ranges have different
+            answers.
         varies: whether the model accepts other inputs of the same shapes, and answers some of them differently.
         takes_counts: whether the model accepts another size of the first variable dimension.
         by_place: whether the model assigns the inputs of plain requests by position, ignoring their names.
@@ -374,9 +377,10 @@ class DeployedModel(Model):
             Blocked: the model answers no plain request.
         """
         if not self.varies:
+            advice = f"; {SAMPLES_HELP}" if self.missing == SAMPLES else ""
             raise NotApplicableError(
                 f"{self.name} answers every input alike, or accepts only one input: its answers do not show"
-                " what the server read"
+                f" what the server read{advice}"
             )
         return self.find_outputs(tensors)
 

@@ -21,6 +21,7 @@ from conformance.discovery.control_oracle import (
 )
 from conformance.discovery.deployed_model import (
     DATA,
+    SAMPLES,
     TENSORS,
     DeployedModel,
     derive_role,
@@ -30,7 +31,7 @@ from conformance.discovery.deployed_model import (
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.discovery.offered_extensions import send_request
 from conformance.expect.difference import DISTINCT
-from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs
+from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs, scale_inputs
 from conformance.roles.roles import TensorSpec
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
 from conformance.spec.fit import SCORED
@@ -50,6 +51,7 @@ from conformance.wire.tensor import Tensor
 VARIATIONS = 6  # plain requests, including the first, that test whether outputs depend on inputs
 ROUNDS = 4  # in which these requests are repeated, the first time alone, then together, to measure the noise
 MAX_DIMENSIONS = 32  # of a tensor: the limit of arrays in some versions of numpy
+MAX_SCALED = 30  # plain requests with inputs of other ranges, if the model answers all variations alike
 MAX_GUESSES = 48  # plain requests before discovery gives up on a model
 
 MAX_EXPLAINING = 4  # inputs to retry with the optional parts of a request if none is answered
@@ -366,18 +368,51 @@ def _test_variations(target: Target, model: DeployedModel, given: UserInputs) ->
     others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
     replies = [send_request(target, other.build_plain_request()) for other in others]
     model = replace(model, noise=_measure_noise(target, others, replies, steady))
-    tells = all(map(_has_outputs, replies)) and any(
-        _are_distinct(replies[0], reply, steady, model) for reply in replies[1:]
-    )
+    accepts = all(map(_has_outputs, replies))
+    tells = accepts and any(_are_distinct(replies[0], reply, steady, model) for reply in replies[1:])
+    if accepts and steady and not tells:
+        samples = _find_distinguishing_samples(target, model, replies[0], steady)
+        tells, model = bool(samples), replace(model, samples=samples, missing="" if samples else SAMPLES)
     longer = replace(model, takes_counts=True)
     shapes = [tensor.shape for tensor in model.tensors]
     sized = longer.build_salted_inputs(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
     takes = [tensor.shape for tensor in sized] != shapes and _has_outputs(
         send_request(target, replace(model, tensors=tuple(sized)).build_plain_request())
     )
-    moved = send_request(target, replace(others[1], tensors=others[1].tensors[::-1]).build_plain_request())
-    by_place = len(model.tensors) > 1 and bool(find_differing_outputs(replies[1], moved, steady, model.noise))
+    by_place = _is_by_place(target, replace(others[1], noise=model.noise), steady)
     return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
+
+
+def _is_by_place(target: Target, model: DeployedModel, names: Sequence[str]) -> bool:
+    """Whether a model answers inputs in reverse order differently, twice: once may be an answer to another request."""
+    orders = [replace(model, tensors=tensors).build_plain_request() for tensors in (model.tensors, model.tensors[::-1])]
+
+    def differs() -> bool:
+        first, second = (send_request(target, request) for request in orders)
+        return bool(find_differing_outputs(first, second, names, model.noise))
+
+    return len(model.tensors) > 1 and differs() and differs()
+
+
+def _find_distinguishing_samples(
+    target: Target, model: DeployedModel, first: Reply, names: Sequence[str]
+) -> tuple[tuple[Tensor, ...], ...]:
+    """Return inputs, from other ranges, that the model answers differently from each other; empty if there are none.
+
+    Args:
+        target: the server.
+        model: the model.
+        first: the answer to the plain request.
+        names: the outputs to compare.
+    """
+    found = [(model.tensors, first)]
+    for tensors in islice(scale_inputs(model.tensors), MAX_SCALED):
+        reply = send_request(target, replace(model, tensors=tensors).build_plain_request())
+        if _has_outputs(reply) and all(_are_distinct(other, reply, names, model) for _, other in found):
+            found.append((tensors, reply))
+        if len(found) == VARIATIONS:
+            break
+    return tuple(tensors for tensors, _ in found) if len(found) > 1 else ()
 
 
 def _measure_noise(
@@ -394,14 +429,16 @@ def _measure_noise(
     datatypes = {spec.name: spec.datatype for spec in models[0].role.outputs}
     floats = [name for name in names if datatypes[name] in DATATYPES and DATATYPES[datatypes[name]].is_float]
     over_http = HTTP in target.settings.transports
-    requests = [model.build_plain_request() for model in models]
+    usual = [reply for reply in replies if _has_outputs(reply)]
+    accepted = [model for model, reply in zip(models, replies, strict=True) if _has_outputs(reply)]
+    requests = [model.build_plain_request() for model in accepted]
     messages = [request.message() if over_http else make_infer_message(request) for request in requests]
     found: dict[str, float] = {}
     for number in range(ROUNDS if floats else 0):
         again = target.send_together(messages) if number else list(map(target.send, messages))
         if not all(map(_has_outputs, again)):
             break
-        for first, second in zip(replies, again, strict=True):
+        for first, second in zip(usual, again, strict=True):
             found |= {
                 name: max(noise, found.get(name, 0)) for name, noise in measure_noise(first, second, floats).items()
             }

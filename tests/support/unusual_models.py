@@ -113,6 +113,16 @@ def _noisy_classes(_: Model, inputs: Inputs) -> list[Tensor]:
     return [_add_noise(inputs["X"].elements.astype("<f8").reshape(-1, 4) @ weights, 1e-3)]
 
 
+def _three_classes(_: Model, inputs: Inputs) -> list[Tensor]:
+    """The label of each item: that of all small features is 0."""
+    sums = inputs["X"].elements.reshape(-1, 4).sum(axis=1)
+    return [Tensor("INT64", sums.shape, np.select([sums > 40, sums < -8], [1, 2], 0).astype("<i8"))]
+
+
+def _constant(_: Model, inputs: Inputs) -> list[Tensor]:
+    return [Tensor("FP32", (1,), np.array([inputs["X"].elements.size > 0], "<f4"))]
+
+
 class StaleInputs:
     """The inputs of the request before, and a seed that decides which answers are computed from them."""
 
@@ -176,6 +186,8 @@ ODD: dict[str, Compute] = {
     "noisy_fp16": _noisy,
     "noisy_classes": _noisy_classes,
     "stale": _stale,
+    "three_classes": _three_classes,
+    "constant": _constant,
     "by_place": _by_place,
     "nan": _nan,
     "octets": _octets,
@@ -190,6 +202,8 @@ COUNTER = model("counter", [("X", "INT32", (-1,))], [("COUNT", "INT32", (1,)), (
 RARELY = model("rarely", _X, [("Y", "FP32", (-1,))])
 LAST_DIGIT = model("last_digit", _X, [("Y", "FP32", (-1,))])
 STALE = model("stale", _X, [("Y", "FP32", (-1,))])
+THREE_CLASSES = model("three_classes", [("X", "FP32", (-1, 4))], [("LABEL", "INT64", (-1,))])
+CONSTANT = model("constant", _X, [("Y", "FP32", (1,))])
 BY_PLACE = model("by_place", [("A", "FP32", (-1,)), ("B", "FP32", (-1,))], [("Y", "FP32", (-1,))])
 NAN = model("nan", _X, [("Y", "FP32", (-1,)), ("TWICE", "FP32", (-1,))])
 OCTETS = model("octets", [("X", "UINT8", (-1,))], [("Y", "BYTES", (1,))])
