@@ -211,8 +211,9 @@ def inputs_under_unknown_names_read_as_zeros(
     """The server ignores JSON inputs under unknown names, and computes with zeros in place of the absent inputs."""
     inputs = request.get("inputs")
     listed = [item for item in inputs if isinstance(item, dict)] if isinstance(inputs, list) else []
-    absent = [spec.name for spec in model.inputs if spec.name not in {item.get("name") for item in listed}]
-    unknown = [item for item in listed if item.get("name") not in {spec.name for spec in model.inputs}]
+    known = {spec.name for spec in model.inputs}
+    absent = list(known - {item.get("name") for item in listed})
+    unknown = [item for item in listed if isinstance(item.get("name"), str) and item["name"] not in known]
     if absent and len(absent) == len(unknown) and all(isinstance(item.get("data"), list) for item in unknown):
         for name, item in zip(absent, unknown, strict=True):
             filler = "" if item.get("datatype") == "BYTES" else 0
