@@ -100,7 +100,10 @@ class ControlOracle:
             if _has_other_values(self._answers[name], reply, model)
         ]
         is_noisy = not wrong and self._has_noise_together(model, asked)
-        if is_noisy or not all(count or is_cached for count, is_cached in wrong):
+        has_usual_answers = (
+            2 * len(wrong) < REPETITIONS
+        )  # unlike a model whose answers depend on earlier ones by design
+        if is_noisy or not (has_usual_answers and all(count or is_cached for count, is_cached in wrong)):
             self._unsteady.add(model.name)
         elif sum(count for count, _ in wrong) >= MIN_VALUES:
             return Change.OTHER_REQUEST
