@@ -15,6 +15,8 @@ from conformance.commands.connection_options import (
     serve_reference,
 )
 from conformance.discovery import model_discovery, placement_search
+from conformance.discovery.config_tables import format_samples
+from conformance.discovery.deployed_model import SAMPLES_HELP
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.run_start import ALL_MODELS, NothingToJudge, discover_subjects, list_first_names
 from conformance.judging.selection import Subjects
@@ -129,7 +131,7 @@ def _examine_over_http(session: Session, options: argparse.Namespace) -> tuple[l
             else _list_extensions(found)
         ),
         f"{'models':20}{escape_text(listed, 300)}",
-        *(_format_model(name, model) for name, model in described.items()),
+        *(line for name, model in described.items() for line in _format_model(name, model)),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
         *(f"{'':20}{line}" for line in other_models),
     ], nothing
@@ -144,7 +146,7 @@ def _examine_over_grpc(session: Session, names: Sequence[str]) -> Iterator[str]:
     yield f"{'over gRPC':20}{_describe_server(found)}; {health}; lists {listed}"
     for name in OVER_GRPC:
         yield f"{name:20}{found.offered.get(name) or found.describe_absence(name)}"
-    yield from (_format_model(name, model) for name, model in found.models.items())
+    yield from (line for name, model in found.models.items() for line in _format_model(name, model))
     yield f"{'roles over gRPC':20}{len(found.roles)} of {len(roles.load())} filled"
 
 
@@ -184,11 +186,13 @@ def _describe_failure(model: str, found: DiscoveryResult, extension: str) -> str
     return f"not on {model}: {found.refusals[extension] or 'no request of this extension fits'}"
 
 
-def _format_model(name: str, model: Mapping[str, Any]) -> str:
-    """Return the line of a model: its inputs and outputs, or why it answers no request."""
+def _format_model(name: str, model: Mapping[str, Any]) -> list[str]:
+    """Return the line of a model: its inputs and outputs, or why it answers no request; and what a user can add."""
     said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
     odd = f"; {describe_nondeterministic_model(model)}" if model["unsteady"] else ""
-    return f"{escape_text(name, 60):19} {said}{odd}"
+    samples = format_samples(name, model)
+    odd += f"; it answers every input alike: {SAMPLES_HELP.partition(' (')[0]}" if samples else ""
+    return [f"{escape_text(name, 60):19} {said}{odd}", *(f"{'':20}{line}" for line in samples)]
 
 
 def _list_next_commands(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.discovery.deployed_model import SAMPLES
 from conformance.roles import roles
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
@@ -69,11 +70,23 @@ def _format_model(name: str, model: Mapping[str, Any]) -> str:
         else "unknown tensors"
     )
     if not model["trouble"]:
-        return f"[{table}]  # {signature}; accepts inputs made from its metadata\n"
+        samples = [f"# {line}" for line in format_samples(name, model)]
+        return "\n".join([f"[{table}]  # {signature}; accepts inputs made from its metadata", *samples]) + "\n"
     refusal = f"# {escape_text(model['refusal'], 400)}"
     if not model["missing"]:  # no input of a user would help, and an active table would abort the run
         return f"# [{table}]\n{refusal}\n"
     return "\n".join([f"[{table}]  # {signature}", refusal, f"# {FILL_IN}", *_format_placeholders(table, model)]) + "\n"
+
+
+def format_samples(name: str, model: Mapping[str, Any]) -> list[str]:
+    """Return the TOML lines for samples that the user has to complete; empty if the model needs none."""
+    if model["missing"] != SAMPLES:
+        return []
+    lines = []
+    for tensor in model["sent"]:
+        lines += [f"[models.{_quote_key(name)}.inputs.{_quote_key(tensor['name'])}]", f"shape = {tensor['shape']}"]
+        lines += [f"data = [[...], [...]]  # {tensor['datatype']}, row by row: samples with different answers"]
+    return lines
 
 
 def _format_placeholders(table: str, model: Mapping[str, Any]) -> Iterator[str]:

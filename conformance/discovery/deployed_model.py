@@ -12,11 +12,13 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
+from conformance.expect.difference import are_distinct
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.guessed_inputs import vary_inputs
 from conformance.roles.model import Model
@@ -24,10 +26,12 @@ from conformance.roles.roles import Role, TensorSpec
 from conformance.spec.fit import SCORE_DATATYPES
 from conformance.wire.datatypes import lookup
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
-from conformance.wire.tensor import Tensor, decode, find_first_difference
+from conformance.wire.tensor import Tensor, decode
 
-# What a user has to provide: the elements of inputs, or complete tensors if the metadata list no inputs.
-DATA, TENSORS = "data", "tensors"
+# What a user has to provide: the elements of inputs; complete tensors, if the metadata list no inputs; or several
+# samples of the elements, if the model answers all guesses alike.
+DATA, TENSORS, SAMPLES = "data", "tensors", "samples"
+SAMPLES_HELP = "give samples that it answers differently in the file for --target-config (`oip-conformance doctor`)"
 MAX_DRAWS = 6  # inputs that a row tries until one is discriminating
 FEW_ELEMENTS = 16  # a row that requests at most this many works with any number of elements
 MAX_CLASSES = 100  # the number of classes to request at most, if all are wanted
@@ -35,12 +39,26 @@ MAX_SCORES = 1_000_000  # in an output that is classified
 # Attributes of a model that `to_dict` copies, with tuples as lists.
 PLAIN_FIELDS = (
     *("is_described", "binary_only", "unsteady", "trouble", "refusal", "missing", "json_trouble"),
-    *("demands", "varies", "takes_counts", "by_place"),
+    *("demands", "varies", "takes_counts", "by_place", "noise"),
 )
 
 
 class DeclinedError(NotApplicableError):
     """The model does not accept these inputs, even in a plain request."""
+
+
+class Change(Enum):
+    """How the answers to repeated control requests differ from each other.
+
+    Attributes:
+        NONE: not at all.
+        OTHER_REQUEST: an answer has the outputs of another request.
+        OTHER_VALUES: an answer has outputs of no request: the model is not deterministic.
+    """
+
+    NONE = "none"
+    OTHER_REQUEST = "another request"
+    OTHER_VALUES = "other values"
 
 
 class Oracle(Protocol):
@@ -54,10 +72,10 @@ class Oracle(Protocol):
         """Return the deterministic outputs of a model for these inputs, which may be in any order."""
 
     def begin_row(self) -> None:
-        """Start a new row: `has_changed` no longer repeats the control requests of the previous row."""
+        """Start a new row: `find_change` no longer repeats the control requests of the previous row."""
 
-    def has_changed(self, model: DeployedModel) -> bool:
-        """Repeat the latest control requests of the row; return whether any answer now has other values."""
+    def find_change(self, model: DeployedModel) -> Change:
+        """Repeat the latest control requests of the row; return how their answers changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +92,17 @@ class DeployedModel(Model):
             nevertheless, if the model accepts the tensors only with `demands`, or answers them in a way that cannot be
             parsed.
         refusal: why the model answers no plain request, without advice.
-        missing: what the user has to provide, `DATA` or `TENSORS`; empty if nothing is missing or would help.
+        missing: what the user has to provide: `DATA`, `TENSORS` or `SAMPLES`; empty if nothing would help.
         json_trouble: why the model answers binary data but no JSON request; empty if the model answers JSON requests.
         demands: the part of requests that the protocol calls optional, but that the model requires (in JSON requests,
             or in all requests); empty if there is none.
-        samples: the alternative inputs that the user gives, if there are several.
+        samples: the alternative inputs, if the user gives several, or if only inputs of several ranges have different
+            answers.
         varies: whether the model accepts other inputs of the same shapes, and answers some of them differently.
         takes_counts: whether the model accepts another size of the first variable dimension.
         by_place: whether the model assigns the inputs of plain requests by position, ignoring their names.
+        noise: name of an output -> how much its floats differ between equal requests that are sent alone or together,
+            relative to the largest element. Outputs that never differ are left out.
         control: provides the expected outputs; None during discovery.
     """
 
@@ -99,6 +120,7 @@ class DeployedModel(Model):
     varies: bool = False
     takes_counts: bool = False
     by_place: bool = False
+    noise: Mapping[str, float] = field(default_factory=dict)
     control: Oracle | None = field(default=None, compare=False, repr=False)
 
     # --- inputs ---
@@ -355,9 +377,10 @@ class DeployedModel(Model):
             Blocked: the model answers no plain request.
         """
         if not self.varies:
+            advice = f"; {SAMPLES_HELP}" if self.missing == SAMPLES else ""
             raise NotApplicableError(
                 f"{self.name} answers every input alike, or accepts only one input: its answers do not show"
-                " what the server read"
+                f" what the server read{advice}"
             )
         return self.find_outputs(tensors)
 
@@ -370,15 +393,13 @@ class DeployedModel(Model):
         return self.control.request_outputs(self, tensors)
 
     def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-        """Whether the model's answers to two sets of inputs differ; a refusal of either counts as a difference."""
+        """Whether the answers to two sets of inputs differ by far more than the model's noise; a refusal differs."""
         try:
             one, other = self.expected(tensors), self.expected(others)
         except DeclinedError:
             return True
         pairs = zip(one, other, strict=True)
-        return any(
-            a.shape != b.shape or find_first_difference(a.array, b.array, a.datatype) is not None for a, b in pairs
-        )
+        return any(are_distinct(a, b) for a, b in pairs)
 
     def list_comparable_outputs(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return the names of the deterministic outputs, among `names` or all outputs.
@@ -415,7 +436,7 @@ def from_dict(data: Mapping[str, Any]) -> DeployedModel:
         tensors=tuple(map(_load_tensor, data["sent"])),
         samples=tuple(tuple(map(_load_tensor, sample)) for sample in data["samples"]),
         declared=data["declared"],
-        **{name: _convert_list_to_tuple(data[name]) for name in PLAIN_FIELDS},
+        **{name: _convert_list_to_tuple(data[name]) for name in PLAIN_FIELDS if name in data},
     )
 
 

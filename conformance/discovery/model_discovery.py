@@ -12,9 +12,16 @@ from itertools import islice
 from typing import Any
 
 from conformance.discovery import offered_extensions
-from conformance.discovery.control_oracle import as_tensor, find_differing_outputs
+from conformance.discovery.control_oracle import (
+    MAX_NOISE,
+    NOISE_MARGIN,
+    as_tensor,
+    find_differing_outputs,
+    measure_noise,
+)
 from conformance.discovery.deployed_model import (
     DATA,
+    SAMPLES,
     TENSORS,
     DeployedModel,
     derive_role,
@@ -23,7 +30,8 @@ from conformance.discovery.deployed_model import (
 )
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.discovery.offered_extensions import send_request
-from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs
+from conformance.expect.difference import DISTINCT
+from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs, scale_inputs
 from conformance.roles.roles import TensorSpec
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
 from conformance.spec.fit import SCORED
@@ -35,13 +43,15 @@ from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.grpc_answer import parse_message
-from conformance.wire.grpc_request import make_grpc_call
+from conformance.wire.grpc_request import make_grpc_call, make_infer_message
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 VARIATIONS = 6  # plain requests, including the first, that test whether outputs depend on inputs
+ROUNDS = 4  # in which these requests are repeated, the first time alone, then together, to measure the noise
 MAX_DIMENSIONS = 32  # of a tensor: the limit of arrays in some versions of numpy
+MAX_SCALED = 30  # plain requests with inputs of other ranges, if the model answers all variations alike
 MAX_GUESSES = 48  # plain requests before discovery gives up on a model
 
 MAX_EXPLAINING = 4  # inputs to retry with the optional parts of a request if none is answered
@@ -346,7 +356,8 @@ def _detect_output_properties(target: Target, model: DeployedModel, first: Reply
         if _has_outputs(reply):
             model, first = fitting, reply
     again = send_request(target, model.build_plain_request())
-    return replace(model, unsteady=tuple(find_differing_outputs(first, again)) if again.succeeded else ())
+    most = dict.fromkeys(model.outputs, MAX_NOISE / NOISE_MARGIN)
+    return replace(model, unsteady=tuple(find_differing_outputs(first, again, None, most)) if again.succeeded else ())
 
 
 def _test_variations(target: Target, model: DeployedModel, given: UserInputs) -> DeployedModel:
@@ -356,18 +367,88 @@ def _test_variations(target: Target, model: DeployedModel, given: UserInputs) ->
     varying = replace(model, varies=True)
     others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
     replies = [send_request(target, other.build_plain_request()) for other in others]
-    tells = all(map(_has_outputs, replies)) and any(
-        find_differing_outputs(replies[0], reply, steady) for reply in replies[1:]
-    )
+    model = replace(model, noise=_measure_noise(target, others, replies, steady))
+    accepts = all(map(_has_outputs, replies))
+    tells = accepts and any(_are_distinct(replies[0], reply, steady, model) for reply in replies[1:])
+    if accepts and steady and not tells:
+        samples = _find_distinguishing_samples(target, model, replies[0], steady)
+        tells, model = bool(samples), replace(model, samples=samples, missing="" if samples else SAMPLES)
     longer = replace(model, takes_counts=True)
     shapes = [tensor.shape for tensor in model.tensors]
     sized = longer.build_salted_inputs(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
     takes = [tensor.shape for tensor in sized] != shapes and _has_outputs(
         send_request(target, replace(model, tensors=tuple(sized)).build_plain_request())
     )
-    moved = send_request(target, replace(others[1], tensors=others[1].tensors[::-1]).build_plain_request())
-    by_place = len(model.tensors) > 1 and bool(find_differing_outputs(replies[1], moved, steady))
+    by_place = _is_by_place(target, replace(others[1], noise=model.noise), steady)
     return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
+
+
+def _is_by_place(target: Target, model: DeployedModel, names: Sequence[str]) -> bool:
+    """Whether a model answers inputs in reverse order differently, twice: once may be an answer to another request."""
+    orders = [replace(model, tensors=tensors).build_plain_request() for tensors in (model.tensors, model.tensors[::-1])]
+
+    def differs() -> bool:
+        first, second = (send_request(target, request) for request in orders)
+        return bool(find_differing_outputs(first, second, names, model.noise))
+
+    return len(model.tensors) > 1 and differs() and differs()
+
+
+def _find_distinguishing_samples(
+    target: Target, model: DeployedModel, first: Reply, names: Sequence[str]
+) -> tuple[tuple[Tensor, ...], ...]:
+    """Return inputs, from other ranges, that the model answers differently from each other; empty if there are none.
+
+    Args:
+        target: the server.
+        model: the model.
+        first: the answer to the plain request.
+        names: the outputs to compare.
+    """
+    found = [(model.tensors, first)]
+    for tensors in islice(scale_inputs(model.tensors), MAX_SCALED):
+        reply = send_request(target, replace(model, tensors=tensors).build_plain_request())
+        if _has_outputs(reply) and all(_are_distinct(other, reply, names, model) for _, other in found):
+            found.append((tensors, reply))
+        if len(found) == VARIATIONS:
+            break
+    return tuple(tensors for tensors, _ in found) if len(found) > 1 else ()
+
+
+def _measure_noise(
+    target: Target, models: Sequence[DeployedModel], replies: Sequence[Reply], names: Sequence[str]
+) -> dict[str, float]:
+    """Repeat plain requests alone and in flight together; return by how much outputs differ, see `measure_noise`.
+
+    Args:
+        target: the server.
+        models: the model with different inputs.
+        replies: the answers to the plain requests of `models`.
+        names: the outputs to compare.
+    """
+    datatypes = {spec.name: spec.datatype for spec in models[0].role.outputs}
+    floats = [name for name in names if datatypes[name] in DATATYPES and DATATYPES[datatypes[name]].is_float]
+    over_http = HTTP in target.settings.transports
+    usual = [reply for reply in replies if _has_outputs(reply)]
+    accepted = [model for model, reply in zip(models, replies, strict=True) if _has_outputs(reply)]
+    requests = [model.build_plain_request() for model in accepted]
+    messages = [request.message() if over_http else make_infer_message(request) for request in requests]
+    found: dict[str, float] = {}
+    for number in range(ROUNDS if floats else 0):
+        again = target.send_together(messages) if number else list(map(target.send, messages))
+        if not all(map(_has_outputs, again)):
+            break
+        for first, second in zip(usual, again, strict=True):
+            found |= {
+                name: max(noise, found.get(name, 0)) for name, noise in measure_noise(first, second, floats).items()
+            }
+    return found
+
+
+def _are_distinct(first: Reply, second: Reply, names: Sequence[str], model: DeployedModel) -> bool:
+    """Whether one of these outputs differs between two answers by far more than the noise of the model."""
+    wide = {name: DISTINCT * noise for name, noise in model.noise.items()}
+    return bool(find_differing_outputs(first, second, names, wide))
 
 
 def _can_json_represent(full: Reply, name: str) -> bool:

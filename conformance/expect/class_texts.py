@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -114,9 +114,13 @@ def is_same_value(text: str, score: Number) -> bool:
     return number == score or (math.isnan(number) and math.isnan(score))
 
 
-def is_same_class(one: ClassText, other: ClassText) -> bool:
+def is_same_class(one: ClassText, other: ClassText, tolerance: float = 0.0) -> bool:
     """Whether two classes have the same index and label, and values that may belong to the same score."""
-    is_near = one.value == other.value or is_same_value(other.value, float(one.value))
+    is_near = (
+        one.value == other.value
+        or is_same_value(other.value, float(one.value))
+        or abs(float(one.value) - float(other.value)) <= 2 * tolerance
+    )
     return is_near and (one.index, one.label) == (other.index, other.label)
 
 
@@ -132,6 +136,35 @@ def is_exact_value(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
         return text == str(int(score))
     read = float(dtype.type(text)) if dtype.kind == "f" else float(dtype.type(float(text)))
     return read == score or (math.isnan(read) and math.isnan(score))
+
+
+def remove_noise(classes: Sequence[ClassText], scores: Scores, tolerance: float) -> Item:
+    """Return classes and scores without the noise of a model, so that the rules need not know about it.
+
+    Scores that noise may bring into another order become equal. A value within the tolerance of a score becomes that
+    score: the one at the index, if it is near, else the nearest.
+    """
+    if not tolerance:
+        return classes, scores
+    flat = scores.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    is_apart = np.diff(flat[order].astype("<f8"), prepend=-np.inf) > 2 * tolerance
+    settled = flat.copy()
+    settled[order] = flat[order][np.maximum.accumulate(np.where(is_apart, np.arange(flat.size), 0))]
+    found = []
+    for entry in classes:
+        near = [entry.index] if entry.index < flat.size else []
+        near = [
+            place
+            for place in (*near, find_index_of_nearest_score(entry, flat))
+            if _is_near(entry, flat[place], tolerance)
+        ]
+        found.append(replace(entry, value=str(to_python_numbers(settled)[near[0]])) if near else entry)
+    return found, settled.reshape(scores.shape)
+
+
+def _is_near(entry: ClassText, score: Any, tolerance: float) -> bool:
+    return bool(abs(float(entry.value) - float(score)) <= tolerance)
 
 
 def find_highest(scores: Scores, count: int) -> list[int]:

@@ -2,12 +2,13 @@
 
 Binary values are compared bitwise; all NaNs are equal, whatever their payload. Decimal numbers in JSON are compared
 within a tolerance: no document defines how many digits a server writes, and correct servers differ in the last digit.
-Integers, booleans and strings are exact in JSON as well.
+Integers, booleans and strings are exact in JSON as well. The outputs of a deployed model have a further, absolute
+tolerance: what its floats were seen to differ by between equal requests (`Tensor.tolerance`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ Array = np.ndarray[Any, Any]
 MAX_SHOWN_ELEMENTS = 4  # elements that a message shows at most
 MAX_ELEMENT_BYTES = 16  # bytes of a BYTES element that a message shows
 MAX_CONTEXT_CHARS = 140  # characters for the context of a wrong element
+DISTINCT = 10  # tolerances by which floats of two answers differ, if the suite is to tell the answers apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ def find_difference(
     return Difference(
         wanted, f"{found}{_describe_cause(expected, output, body)}", _find_element_offset(output, index, body)
     )
+
+
+def are_distinct(one: Tensor, other: Tensor) -> bool:
+    """Whether two outputs differ so much that neither can be mistaken for the other, whatever the noise of a model."""
+    if (one.datatype, one.shape) != (other.datatype, other.shape):
+        return True
+    wide = replace(one, tolerance=DISTINCT * max(one.tolerance, other.tolerance))
+    return _find_first_wrong_element(wide, other.array, approximate=one.is_approximate) is not None
 
 
 def _describe_cause(expected: Tensor, output: Output, body: bytes) -> str:
@@ -116,17 +126,19 @@ def _find_first_wrong_element(expected: Tensor, actual: Array, *, approximate: b
     datatype = lookup(expected.datatype)
     if not approximate or not datatype.is_float:
         return find_first_difference(expected.array, actual, expected.datatype)
-    return _find_first_element_beyond_tolerance(expected.array, actual, datatype.json_tolerance)
+    return _find_first_element_beyond_tolerance(expected.array, actual, datatype.json_tolerance, expected.tolerance)
 
 
-def _find_first_element_beyond_tolerance(expected: Array, actual: Array, tolerance: float) -> int | None:
-    """Return the index of the first element that differs by more than `tolerance` and one unit in the last place."""
+def _find_first_element_beyond_tolerance(
+    expected: Array, actual: Array, relative_tolerance: float, tolerance: float
+) -> int | None:
+    """Return the index of the first element beyond both tolerances and one unit in the last place."""
     with np.errstate(invalid="ignore", over="ignore"):  # widening a signalling NaN is an invalid operation
         unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # an array even for rank 0
         unit[~np.isfinite(unit)] = 0  # undefined for the largest number
         a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
-        relative = np.where(np.isfinite(a), tolerance * np.abs(a), 0)  # infinity has no tolerance
-        near = np.abs(a - b) <= np.maximum(relative, unit.reshape(-1))
+        relative = np.where(np.isfinite(a), relative_tolerance * np.abs(a), 0)  # infinity has no tolerance
+        near = np.abs(a - b) <= np.maximum(np.maximum(relative, unit.reshape(-1)), tolerance)
     same = near | (a == b) | (np.isnan(a) & np.isnan(b))
     return None if same.all() else int(np.argmin(same))
 

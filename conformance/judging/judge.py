@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from conformance.discovery.deployed_model import DeployedModel
+from conformance.discovery.control_oracle import find_differing_outputs
+from conformance.discovery.deployed_model import Change, DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
 from conformance.expect.expectation import expect
@@ -58,6 +59,7 @@ _SPELLING = "OIP-WRITTEN"
 STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
+ISOLATION = "OIP-ISOLATION"
 # Repetitions of a failed row: True sends it under the other client name, and it must pass; False sends it under its own
 # client name, and it must fail. A server that fails at random behaves like this in one of 256 rows at most.
 _TRIALS_UNDER_OTHER_NAME = (True, True, False, False, True, False, True, False)
@@ -207,8 +209,11 @@ class Judge(RowJudge):
     def _conclude_error(self, check: Check, row: Row, error: RowError) -> RowOutcome:
         if isinstance(error, NotApplicableError):
             return conclude_exception(error)
-        if self.models.is_model_unsteady(check, row):
+        change = self.models.find_change(check, row)
+        if change is Change.OTHER_VALUES:
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
+        if change is Change.OTHER_REQUEST and (mixed := self._attribute_to_isolation(error)):
+            return self._conclude_unmet(check, row, mixed)
         if isinstance(error, BlockedError):
             return self._conclude_blocked(check, row, error)
         if is_wrong_request_answered(check, row, error) and not self._is_plain_request_right(check, row):
@@ -216,6 +221,19 @@ class Judge(RowJudge):
             return self._conclude_blocked(check, row, BlockedError(reason, error))
         self._attribute_to_client_name(check, row, error)
         return self._conclude_unmet(check, row, error)
+
+    def _attribute_to_isolation(self, error: UnmetError | BlockedError) -> UnmetError | None:
+        """Return the violation, if the values of an answer are wrong on a server that mixes requests; else None."""
+        unmet = error.cause if isinstance(error, BlockedError) else error
+        reply = unmet.reply if unmet else None
+        if unmet is None or reply is None or not reply.succeeded:
+            return None
+        again = self.target.send(reply.exchange.message, fresh=True)
+        if unmet.tensor is None and not (again.succeeded and find_differing_outputs(reply, again)):
+            return None
+        unmet.requirement = to_grpc_requirement(ISOLATION) if reply.is_over_grpc else ISOLATION
+        unmet.actual += "; repeated control requests also get outputs of other requests"
+        return unmet
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from conformance.discovery import deployed_model
 from conformance.discovery.control_oracle import ControlOracle
-from conformance.discovery.deployed_model import DeployedModel
+from conformance.discovery.deployed_model import Change, DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import SERVER_FAULTS
 from conformance.judging.row_judge import RowOutcome, find_requirement, no_verdict
@@ -97,13 +97,13 @@ class RowModels:
         role = check.find_role(row)
         return None if role is None else self._target.model(role, salt)
 
-    def is_model_unsteady(self, check: Check, row: Row) -> bool:
-        """Return whether a deployed model answers the control requests of the row differently when asked again."""
+    def find_change(self, check: Check, row: Row) -> Change:
+        """Return how a deployed model answers the control requests of the row when asked again."""
         model = self._find_model(check, row) if row.model is not None else None
         if model is None or model.control is None:
-            return False
+            return Change.NONE
         with self._target.scope(f"{format_key(check.id, row.id)}, control"):
-            return model.control.has_changed(model)
+            return model.control.find_change(model)
 
     def explain_missing_service(self, check: Check, row: Row) -> str:
         """Return why no call of a row can be answered: the server answers no method of the service; else empty.

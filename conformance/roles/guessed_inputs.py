@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from math import prod
 from typing import Any, NamedTuple
 
@@ -218,6 +219,30 @@ def vary_inputs(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
     includes 0 and 1. A string gets a number appended; a string of digits stays a string of digits.
     """
     return tuple(_vary_tensor(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
+
+
+# Factors for floating-point elements, whose range a model may expect: pixels, normalised or raw features. A negative
+# factor changes the sign of about half of the elements.
+_SCALES = (4.0, -1.0, 16.0, -4.0, 0.25, 64.0, -16.0, 1000.0, -256.0, -0.25)
+_FIRST_SALT = 16  # of scaled inputs, whose elements differ from those of variations
+
+
+def scale_inputs(tensors: Sequence[Tensor]) -> Iterator[tuple[Tensor, ...]]:
+    """Yield inputs of the same names and shapes without end, with floating-point elements of other ranges.
+
+    Other elements vary as in `vary_inputs`: an integer beyond the end of a table has crashed models.
+    """
+    for salt, scale in enumerate(cycle(_SCALES), _FIRST_SALT):
+        varied = vary_inputs(tensors, salt)
+        yield tuple(_scale_tensor(tensor, n, salt, scale) for n, tensor in enumerate(varied))
+
+
+def _scale_tensor(tensor: Tensor, n: int, salt: int, scale: float) -> Tensor:
+    if not lookup(tensor.datatype).is_float:
+        return tensor
+    signs = [-1 if scale < 0 and _mix_bits(k, n, salt) & 64 else 1 for k in range(min(tensor.elements, PERIOD))]
+    factors = np.resize(np.array(signs) * abs(scale), tensor.shape)
+    return Tensor(tensor.name, tensor.datatype, tensor.shape, (tensor.array * factors).astype(tensor.array.dtype))
 
 
 def _vary_tensor(tensor: Tensor, n: int, salt: int) -> Tensor:

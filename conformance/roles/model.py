@@ -139,6 +139,11 @@ class Model:
         return False
 
     @property
+    def noise(self) -> Mapping[str, float]:
+        """Name of an output -> how much its floats differ between equal requests; a role computes exact values."""
+        return {}
+
+    @property
     def declared_outputs(self) -> tuple[str, ...]:
         """The names of the outputs in the metadata of the model."""
         return tuple(spec.name for spec in self.role.outputs)

@@ -37,6 +37,8 @@ class Tensor:
         shape: the dimensions; () for a single element.
         array: the elements, with this shape and the datatype's dtype; objects of type `bytes` for BYTES.
         is_approximate: whether the elements were read from JSON, so that decimal numbers are approximate.
+        tolerance: the absolute error up to which a float counts as equal: for the outputs of a model whose answers
+            differ a little each time.
 
     Raises:
         ValueError: the array does not have the shape or the dtype.
@@ -47,6 +49,7 @@ class Tensor:
     shape: tuple[int, ...]
     array: Array
     is_approximate: bool = False
+    tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         if self.array.shape != self.shape or self.array.dtype != lookup(self.datatype).dtype:

@@ -204,6 +204,24 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
     return original(model, request, rest)
 
 
+@fault("request.parse_inputs", breaks="OIP-REFUSAL")
+def inputs_under_unknown_names_read_as_zeros(
+    original: Any, model: Model, request: Object, rest: Any
+) -> dict[str, Tensor]:
+    """The server ignores JSON inputs under unknown names, and computes with zeros in place of the absent inputs."""
+    inputs = request.get("inputs")
+    listed = [item for item in inputs if isinstance(item, dict)] if isinstance(inputs, list) else []
+    known = {spec.name for spec in model.inputs}
+    absent = list(known - {item.get("name") for item in listed})
+    unknown = [item for item in listed if isinstance(item.get("name"), str) and item["name"] not in known]
+    if absent and len(absent) == len(unknown) and all(isinstance(item.get("data"), list) for item in unknown):
+        for name, item in zip(absent, unknown, strict=True):
+            filler = "" if item.get("datatype") == "BYTES" else 0
+            listed.append({**item, "name": name, "data": [filler] * math.prod(item["shape"])})
+        request = request | {"inputs": [item for item in listed if item not in unknown]}
+    return original(model, request, rest)
+
+
 def _accept_datatype(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
     """Read an input; accept `datatype` in place of the datatype that the model declares."""
     if entry.get("datatype") == datatype:

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.discovery.control_oracle import ControlOracle, find_differing_outputs
+from conformance.discovery.config_tables import format_samples
+from conformance.discovery.control_oracle import ControlOracle, find_differing_outputs, measure_noise
 from conformance.discovery.deployed_model import (
+    SAMPLES,
+    Change,
     DeployedModel,
     derive_role,
     encode_raw_body,
@@ -23,13 +26,21 @@ from conformance.discovery.deployed_model import (
 from conformance.expect.unmet import NotApplicableError
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.roles.guessed_inputs import MAX_GUESSED_ELEMENTS, UserInputError, UserTensor, guess_inputs, vary_inputs
+from conformance.roles.guessed_inputs import (
+    MAX_GUESSED_ELEMENTS,
+    UserInputError,
+    UserTensor,
+    guess_inputs,
+    scale_inputs,
+    vary_inputs,
+)
 from conformance.roles.roles import TensorSpec
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
+from reference_server.models import Model
 from tests.support import unusual_models
 
 Shape = tuple[int, ...]
@@ -307,7 +318,70 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         assert len(control._row_requests) == count
         assert model.can_distinguish(first, second)
         assert not model.can_distinguish(first, first)
-        assert not control.has_changed(model)
+        assert control.find_change(model) is Change.NONE
+
+
+def discover(found: Model) -> DeployedModel:
+    """Return a model as discovery describes it."""
+    with unusual_models.serve(found) as url, Session(Target(Settings(url))) as session:
+        session.discover(subjects=Subjects((found.name,), with_roles=False))
+        return from_dict(session.survey.models[found.name])
+
+
+@pytest.mark.parametrize(("found", "noise"), [(unusual_models.NOISY_FP32, 1e-7), (unusual_models.NOISY_FP16, 1e-3)])
+def test_noise_is_measured_between_requests_in_flight(found: Model, noise: float) -> None:
+    model = discover(found)
+    assert 0.5 * noise < model.noise["Y"] < 1.5 * noise
+    assert model.varies
+    assert model.unsteady == ()
+    assert from_dict(model.to_dict()).noise == model.noise
+
+
+def test_a_model_that_is_not_deterministic_has_no_noise() -> None:
+    assert discover(unusual_models.RARELY).noise == {}
+
+
+def test_samples_of_other_ranges_are_found_or_asked_for() -> None:
+    model = discover(unusual_models.THREE_CLASSES)
+    assert model.varies
+    assert len(model.samples) > 1
+    assert model.missing == ""
+    model = discover(unusual_models.CONSTANT)
+    assert (model.varies, model.samples, model.missing) == (False, (), SAMPLES)
+    assert format_samples("a.b", model.to_dict()) == [
+        '[models."a.b".inputs.X]',
+        "shape = [3]",
+        "data = [[...], [...]]  # FP32, row by row: samples with different answers",
+    ]
+    with pytest.raises(NotApplicableError, match="give samples that it answers differently"):
+        replace(model, control=ControlOracle(Target(Settings("http://127.0.0.1:1")))).expected(model.tensors)
+
+
+def test_scaled_inputs_keep_shapes_and_integers() -> None:
+    tensors = [Tensor.from_values("X", "FP32", [0.5, 0.25]), Tensor.from_values("N", "INT64", [[0], [1]])]
+    scaled = list(islice(scale_inputs(tensors), 30))
+    assert {tuple(tensor.shape for tensor in found) for found in scaled} == {((2,), (2, 1))}
+    assert {value for _, found in scaled for value in found.array.reshape(-1).tolist()} == {0, 1}
+    floats = [value for found, _ in scaled for value in found.array.tolist()]
+    assert min(floats) < -100
+    assert max(floats) > 1000
+
+
+@pytest.mark.parametrize(
+    ("second", "noise"),
+    [
+        ([1.0, -2.0, 0.002], {"A": 0.001}),
+        ([1.0, -2.0, 0.0], {}),
+        ([1.0, -2.0, 1.0], {}),  # too much
+        ([1.0, -2.0], {}),
+    ],
+)
+def test_noise_is_relative_to_the_largest_element(second: list[float], noise: dict[str, float]) -> None:
+    found = measure_noise(reply(("A", [1.0, -2.0, 0.0])), reply(("A", second)), ["A", "B"])
+    assert found == pytest.approx(noise)
+    assert find_differing_outputs(reply(("A", [1.0, -2.0, 0.0])), reply(("A", second)), None, noise) == (
+        [] if noise or second == [1.0, -2.0, 0.0] else ["A"]
+    )
 
 
 def test_several_samples_of_a_user_are_what_is_sent() -> None:

@@ -241,6 +241,28 @@ def test_rules_tell_faults_apart(texts: list[str], kept: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "broken"),
+    [
+        (["2.005:3", "0.998:2", "0.003:0", "-0.004:1"], ""),
+        (["2:3", "1:2", "0.005:1", "-0.005:0"], ""),  # two scores that noise may exchange
+        (["2:3", "1:2", "0.05:1", "0:0"], "values"),
+        (["2:2", "1:3", "0:0", "0:1"], "indices"),
+        (["1:2", "2:3", "0:0", "0:1"], "order"),
+    ],
+)
+def test_noise_changes_no_ranking(texts: list[str], broken: str) -> None:
+    scores = np.array([0.001, -0.002, 1, 2], "<f4")
+    listed, settled = class_texts.remove_noise([class_texts.parse(text) for text in texts], scores, 0.01)
+    rules = {
+        "order": class_texts.is_ordered_without_repeats,
+        "values": class_texts.has_right_values,
+        "indices": class_texts.has_right_indices,
+    }
+    assert [name for name, rule in rules.items() if not rule(listed, settled)] == broken.split()
+    assert class_texts.remove_noise(listed, scores, 0) == (listed, scores)
+
+
+@pytest.mark.parametrize(
     ("texts", "right"),
     [
         (["2:1", "2:3", "1:0", "1:2"], True),

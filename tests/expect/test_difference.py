@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from conformance.expect.difference import find_difference
+from conformance.expect.difference import are_distinct, find_difference
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, decode
@@ -149,3 +149,16 @@ def test_a_message_says_what_stands_where_there_is_no_datatype_or_shape() -> Non
         "OUT with datatype INT32 and shape [10]",
         "no datatype and shape [-1]",
     )
+
+
+@pytest.mark.parametrize(
+    ("second", "differs", "distinct"),
+    [([1.0, 0.009], False, False), ([1.0, 0.05], True, False), ([1.0, 0.2], True, True), ([1.0], True, True)],
+)
+def test_noise_is_neither_a_difference_nor_a_distinction(second: list[float], differs: bool, distinct: bool) -> None:
+    first, other = (
+        Tensor("OUT", "FP32", (len(values),), np.array(values, "<f4"), is_approximate=True, tolerance=0.01)
+        for values in ([1.0, 0.0], second)
+    )
+    assert (find_difference(first, output(other), b"") is not None) is differs
+    assert are_distinct(first, other) is distinct

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import pytest
 
+from conformance.judging import row_models
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report.findings import group_by
@@ -66,6 +67,9 @@ ODD_ONES = (
     (unusual_models.RARELY, 110, "rarely is not deterministic"),
     (unusual_models.LAST_DIGIT, 170, "the outputs of last_digit are the same with and without the fault under test"),
 )
+
+# Models whose floats differ a little when several requests are in flight.
+NOISY_ONES = (unusual_models.NOISY_FP32, unusual_models.NOISY_FP16, unusual_models.NOISY_CLASSES)
 
 
 def pick_rows(names: Sequence[str]) -> list[tuple[Check, Row]]:
@@ -158,6 +162,57 @@ def test_an_odd_model_fails_nothing(odd: Model, least: int, reason: str) -> None
     assert "OIP-MODEL-METADATA" in met(results)
     assert sum(result.outcome is Outcome.PASS for result in results) >= least
     assert reason in reasons(results)
+
+
+@pytest.mark.parametrize("found", NOISY_ONES, ids=[one.name for one in NOISY_ONES])
+def test_noise_between_concurrent_requests_is_no_fault(found: Model) -> None:
+    with unusual_models.serve(found) as address:
+        results = judged(address, (found.name,))
+        results += judged(address, (found.name,), about=("OIP-ISOLATION", "CLS-VALUE", "CLS-HIGHEST"))
+    assert bad(results) == []
+    assert met(results) >= {"OIP-ISOLATION", "CLS-VALUE", "CLS-HIGHEST", "BIN-SAME-AS-JSON-O"}
+
+
+@pytest.mark.parametrize("fault", ["raw-answers-cached-by-both-ends", "buffer-of-a-large-answer-used-again"])
+@pytest.mark.parametrize("found", NOISY_ONES[:2], ids=[one.name for one in NOISY_ONES[:2]])
+def test_a_tensor_of_another_request_is_no_noise(found: Model, fault: str) -> None:
+    with unusual_models.serve(found, fault=fault) as address:
+        results = judged(address, (found.name,), about=("OIP-ISOLATION",))
+    assert {result.failure.requirement for result in results if result.failure} == {"OIP-ISOLATION"}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_tenth_answer_to_an_earlier_request_is_a_mix_up_and_no_nondeterminism(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unusual_models.StaleInputs, "seed", seed)
+    subjects = Subjects(("stale",), with_roles=False)
+    with unusual_models.serve(unusual_models.STALE) as address, Session(Target(Settings(address))) as session:
+        session.discover((), subjects)
+        rows = list_profile_rows("quick", subjects=subjects)
+        failures = (result.failure for case in rows if (result := session.judge(*case)).failure)
+        first = next(failures, None)
+    assert first is not None
+    assert first.requirement == "OIP-ISOLATION"
+
+
+def test_a_model_whose_guessed_inputs_all_get_one_answer_is_judged_with_others() -> None:
+    with unusual_models.serve(unusual_models.THREE_CLASSES) as address:
+        results = judged(address, ("three_classes",))
+        results += judged(address, ("three_classes",), about=("OIP-ISOLATION",))
+    assert bad(results) == []
+    assert met(results) >= {"OIP-ISOLATION", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O"}
+
+
+def test_inputs_under_wrong_names_that_are_ignored_fail_by_an_answer_that_shows_it() -> None:
+    """The first sample has the answer to zeros as well."""
+    fault, name = "inputs-under-unknown-names-read-as-zeros", "three_classes"
+    with (
+        unusual_models.serve(unusual_models.THREE_CLASSES, fault=fault) as address,
+        mock.patch.object(row_models, "crc32", return_value=0),
+    ):
+        results = judged(address, (name,), about=("OIP-REFUSAL",))
+    assert {result.failure.requirement for result in results if result.failure} == {"OIP-REFUSAL"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -9,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reference_server import app, compute, faults, metadata, models
 from reference_server.errors import InferenceError
@@ -19,15 +21,16 @@ from tests.support.servers import serve_app
 
 Inputs = Mapping[str, Tensor]
 Compute = Callable[[Model, Inputs], list[Tensor]]
+OVERLAPPING_TURNS = 8  # of the event loop, in which requests that were sent together arrive
 Specs = Sequence[tuple[str, str, tuple[int, ...]]]
 
 
 @contextmanager
 def serve(*extra: Model, fault: str | None = None) -> Iterator[str]:
     """Serve the models of all roles and these, with a fault of the server if one is named; yields the URL."""
-    CallCounter.number = 0
+    CallCounter.number, StaleInputs.before = 0, None
     with faults.switch_on(faults.load()[fault]) if fault else nullcontext():
-        served = app.create(models.load() | {model.name: model for model in extra})
+        served = RequestCounter(app.create(models.load() | {model.name: model for model in extra}))
         config = uvicorn.Config(
             served, http=OipHttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False
         )
@@ -56,6 +59,25 @@ class CallCounter:
         return cls.number
 
 
+class RequestCounter:
+    """An app that counts the requests in flight, and lets those that arrive together overlap."""
+
+    number = 0
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on once the requests that arrived with it are counted."""
+        RequestCounter.number += 1
+        try:
+            for _ in range(OVERLAPPING_TURNS):
+                await asyncio.sleep(0)
+            await self._inner(scope, receive, send)
+        finally:
+            RequestCounter.number -= 1
+
+
 def _counter(_: Model, inputs: Inputs) -> list[Tensor]:
     return [Tensor("INT32", (1,), np.array([CallCounter.count()], "<i4")), inputs["X"]]
 
@@ -69,6 +91,50 @@ def _last_digit(_: Model, inputs: Inputs) -> list[Tensor]:
     """The last bit of each element depends on how many others are computed meanwhile."""
     factor = np.float32(1 + (CallCounter.count() % 4 == 3) * 2.0**-23)
     return [Tensor("FP32", inputs["X"].shape, inputs["X"].elements * factor)]
+
+
+def _add_noise(elements: np.ndarray[Any, Any], amplitude: float) -> Tensor:
+    """Return FP32 elements; beside other requests with noise, relative to the largest element, as batching has it."""
+    if RequestCounter.number > 1:
+        noise = np.random.default_rng(CallCounter.count()).uniform(-amplitude, amplitude, elements.shape)
+        elements = elements + noise * np.abs(elements).max(initial=0)
+    return Tensor("FP32", elements.shape, elements.astype("<f4").reshape(-1))
+
+
+def _noisy(found: Model, inputs: Inputs) -> list[Tensor]:
+    """Differences of neighbours: some are near 0, where a relative tolerance permits nothing."""
+    x = inputs["X"].elements.astype("<f8")
+    return [_add_noise(x - np.roll(x, 1), NOISE[found.name])]
+
+
+def _noisy_classes(_: Model, inputs: Inputs) -> list[Tensor]:
+    """A product with fixed weights, accumulated in FP16: the scores of three classes for each item of a batch."""
+    weights = np.random.default_rng(7).normal(size=(4, 3))
+    return [_add_noise(inputs["X"].elements.astype("<f8").reshape(-1, 4) @ weights, 1e-3)]
+
+
+def _three_classes(_: Model, inputs: Inputs) -> list[Tensor]:
+    """The label of each item: that of all small features is 0."""
+    sums = inputs["X"].elements.reshape(-1, 4).sum(axis=1)
+    return [Tensor("INT64", sums.shape, np.select([sums > 40, sums < -8], [1, 2], 0).astype("<i8"))]
+
+
+def _constant(_: Model, inputs: Inputs) -> list[Tensor]:
+    return [Tensor("FP32", (1,), np.array([inputs["X"].elements.size > 0], "<f4"))]
+
+
+class StaleInputs:
+    """The inputs of the request before, and a seed that decides which answers are computed from them."""
+
+    seed = 0
+    before: Inputs | None = None
+
+
+def _stale(_: Model, inputs: Inputs) -> list[Tensor]:
+    """One of ten answers is computed from the inputs of the request before."""
+    is_stale = np.random.default_rng((StaleInputs.seed, CallCounter.count())).random() < 0.1
+    read, StaleInputs.before = StaleInputs.before if is_stale and StaleInputs.before else inputs, inputs
+    return [Tensor("FP32", read["X"].shape, read["X"].elements * np.float32(3))]
 
 
 def _by_place(_: Model, inputs: Inputs) -> list[Tensor]:
@@ -111,10 +177,17 @@ def _never(_: Model, _inputs: Inputs) -> list[Tensor]:
     raise InferenceError("not in the mood")
 
 
+NOISE = {"noisy_fp32": 1e-7, "noisy_fp16": 1e-3}
 ODD: dict[str, Compute] = {
     "counter": _counter,
     "rarely": _rarely,
     "last_digit": _last_digit,
+    "noisy_fp32": _noisy,
+    "noisy_fp16": _noisy,
+    "noisy_classes": _noisy_classes,
+    "stale": _stale,
+    "three_classes": _three_classes,
+    "constant": _constant,
     "by_place": _by_place,
     "nan": _nan,
     "octets": _octets,
@@ -128,12 +201,17 @@ _X = [("X", "FP32", (-1,))]
 COUNTER = model("counter", [("X", "INT32", (-1,))], [("COUNT", "INT32", (1,)), ("SAME", "INT32", (-1,))])
 RARELY = model("rarely", _X, [("Y", "FP32", (-1,))])
 LAST_DIGIT = model("last_digit", _X, [("Y", "FP32", (-1,))])
+STALE = model("stale", _X, [("Y", "FP32", (-1,))])
+THREE_CLASSES = model("three_classes", [("X", "FP32", (-1, 4))], [("LABEL", "INT64", (-1,))])
+CONSTANT = model("constant", _X, [("Y", "FP32", (1,))])
 BY_PLACE = model("by_place", [("A", "FP32", (-1,)), ("B", "FP32", (-1,))], [("Y", "FP32", (-1,))])
 NAN = model("nan", _X, [("Y", "FP32", (-1,)), ("TWICE", "FP32", (-1,))])
 OCTETS = model("octets", [("X", "UINT8", (-1,))], [("Y", "BYTES", (1,))])
 PICKY = model("picky", [("X", "FP32", (2,))], [("Y", "FP32", (2,))])
 SMALL_TABLE = model("small_table", [("IDS", "INT64", (-1, -1))], [("ROWS", "FP32", (-1, -1, 2))])
 STRUCTURED = model("structured", [("X", "BYTES", (1,))], [("Y", "BYTES", (1,))])
+NOISY_FP32, NOISY_FP16 = (model(name, _X, [("Y", "FP32", (-1,))]) for name in NOISE)
+NOISY_CLASSES = model("noisy_classes", [("X", "FP32", (-1, 4))], [("SCORES", "FP32", (-1, 3))])
 NEVER = model("never", _X, [("Y", "FP32", (-1,))])
 
 

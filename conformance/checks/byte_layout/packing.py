@@ -217,7 +217,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
         raise NotApplicableError(f"no output of {model.name} contains the bytes of its input")
     for right in found:
         reply = request_single_output(target, model, tensors, right.name)
-        with excuse_nondeterminism(target, found):
+        with excuse_nondeterminism(target, model, found):
             expect(reply).tensors([right]).free_of("trailing-bytes")
 
 

@@ -180,7 +180,7 @@ def binary_data_is_obeyed(
         return  # the server does this with every output: checks of the parameter judge it
     right = read_texts(ask(target, model, tensors, RequestedOutput(name, classification=count)), name)
     with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
-        expect_class_strings(reply, name, right, is_near=model.is_own_oracle)
+        expect_class_strings(reply, name, right, near=scores if model.is_own_oracle else None)
 
 
 def _has_requested_encoding_unclassified(

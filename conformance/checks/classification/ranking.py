@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from conformance.checks.support.classes import (
     ClassifiedAnswer,
     apply_to_items,
@@ -27,6 +25,7 @@ from conformance.checks.support.ranked_inputs import (
     find_half_negated_inputs,
     find_tied_inputs,
     find_unbatched_inputs,
+    has_ties,
     repeat_in_both_forms,
 )
 from conformance.expect import class_texts
@@ -262,7 +261,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
     """The server returns the same classes over gRPC as over HTTP."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name, values)
-    if np.unique(right.array).size < right.elements:
+    if has_ties(right):
         raise NotApplicableError(f"some scores of {name} are equal, so that their order is undefined")
     over_http = ClassifiedAnswer.ask(target.over_http, model, values, 2).reply
     over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_input_form).reply
@@ -271,7 +270,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
         with block_if(
             lambda: not _is_unclassified_right(target, model, tensors), "the unclassified output is also wrong"
         ):
-            _expect_same_classes(usual, found, over_grpc)
+            _expect_same_classes(usual, found, over_grpc, right.tolerance)
 
 
 def _is_unclassified_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
@@ -280,9 +279,11 @@ def _is_unclassified_right(target: GrpcTarget, model: Model, tensors: Sequence[T
     return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 
-def _expect_same_classes(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
+def _expect_same_classes(
+    usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply, tolerance: float
+) -> None:
     """Expect the same classes over gRPC as over HTTP."""
-    if len(usual) != len(found) or not all(map(class_texts.is_same_class, usual, found)):
+    if len(usual) != len(found) or not all(map(partial(class_texts.is_same_class, tolerance=tolerance), usual, found)):
         raise UnmetError(
             f"{escape_text(describe_classes(usual), 300)}, as over HTTP",
             escape_text(describe_classes(found), 300),

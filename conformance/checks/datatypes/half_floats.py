@@ -181,7 +181,7 @@ def fp16_in_json_is_refused_or_right(
     """The server refuses an FP16 tensor in JSON, or reads its numbers correctly."""
     if own:
         reply = target.infer(_build_fp16_json_request(model, send))
-        with excuse_nondeterminism(target, model.expected(model.sample()) if reply.succeeded else ()):
+        with excuse_nondeterminism(target, model, model.expected(model.sample()) if reply.succeeded else ()):
             return _expect_refused_or_right(model, model.sample(), reply)
     tensors = [model.tensor([1.5, -0.25, 1024.0, 0.0999755859375])]
     return _expect_refused_or_right(model, tensors, target.infer(model.request(tensors, send=send, want=want)))

@@ -207,7 +207,7 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
         array = expect(reply).output(tensor.name).array
         right = tensor.array.reshape(-1).tolist()
         tolerance = MODEL_TOLERANCE if tensor.is_approximate else ROUNDING_TOLERANCE
-        if array is None or not _are_values_equal(array.reshape(-1).tolist(), right, tolerance):
+        if array is None or not _are_values_equal(array.reshape(-1).tolist(), right, tolerance, tensor.tolerance):
             found = "no readable values" if array is None else format_elements(array)
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
@@ -216,12 +216,15 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
 ROUNDING_TOLERANCE, MODEL_TOLERANCE = 1e-6, 1e-3
 
 
-def _are_values_equal(found: Sequence[object], right: Sequence[object], tolerance: float) -> bool:
-    """Say whether values are equal; numbers may differ by the relative `tolerance`."""
+def _are_values_equal(found: Sequence[object], right: Sequence[object], relative: float, absolute: float) -> bool:
+    """Say whether values are equal; numbers may differ by either tolerance."""
     if len(found) != len(right):
         return False
     return all(
-        a == b or (isinstance(a, int | float) and isinstance(b, int | float) and abs(a - b) <= tolerance * abs(b))
+        a == b
+        or (
+            isinstance(a, int | float) and isinstance(b, int | float) and abs(a - b) <= max(relative * abs(b), absolute)
+        )
         for a, b in zip(found, right, strict=True)
     )
 

@@ -194,6 +194,8 @@ def _build_own_request(_: GrpcTarget, model: Model, kind: str, number: int) -> I
     tensors: Sequence[Tensor] = model.build_salted_inputs(1 + number % 8, number)
     identity, send = f"request-{number}", "binary" if kind == "raw" else "json"
     if kind == "classes":
+        if model.noise:
+            raise NotApplicableError(f"the outputs of {model.name} differ a little each time, and so do its classes")
         tensors, right = choose_inputs(replace(model, salt=number), model.find_classifiable_outputs()[0])
         count = model.limit_classes(right, 1 + number % 4)
         return model.request(
@@ -213,7 +215,9 @@ def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
     if not model.is_own_oracle or not found.succeeded:
         return _summarize_content(found) == _summarize_content(usual)
     frames = [(_read_sent_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
-    return frames[0] == frames[1] and not find_differing_outputs(usual, found, model.list_comparable_outputs())
+    return frames[0] == frames[1] and not find_differing_outputs(
+        usual, found, model.list_comparable_outputs(), model.noise
+    )
 
 
 def _summarize_content(reply: Reply) -> object:

@@ -221,7 +221,7 @@ def expect_correct_outputs(
 ) -> None:
     """Expect the correct answer for an input; a server may require a length prefix before a string."""
     try:
-        with excuse_nondeterminism(target, model.find_outputs([tensor])):
+        with excuse_nondeterminism(target, model, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
     except UnmetError:
         if tensor.datatype != "BYTES":

@@ -195,7 +195,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
     reply = target.send(model.raw(body), fresh=True)
     if reply.succeeded and shape == (-1,):
         read = model.tensor([body])
-        with excuse_nondeterminism(target, model.expected([read])):
+        with excuse_nondeterminism(target, model, model.expected([read])):
             expect_agreement(target, model, reply, read)
     else:
         expect(reply).refused("BYTES of a shape other than [1]")

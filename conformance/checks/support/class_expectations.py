@@ -43,13 +43,13 @@ def are_strings_written_right(target: Target, right: Sequence[str], found: Outpu
 
 
 def expect_class_strings(
-    reply: Reply, name: str, right: Sequence[str], requirement: str | None = None, *, is_near: bool = False
+    reply: Reply, name: str, right: Sequence[str], requirement: str | None = None, *, near: Tensor | None = None
 ) -> None:
     """Expect the only output of an answer to contain exactly these strings, as binary data or as JSON.
 
-    With `is_near`, scores may differ as much as they may in two answers of one model to the same request.
+    With `near`, the scores of a deployed model, values may differ as much as in two answers to the same request.
     """
-    if is_near and _are_classes_near(found := read_texts(reply, name), right):
+    if near is not None and _are_classes_near(found := read_texts(reply, name), right, near.tolerance):
         right = found
     expected = f"{_format_class_texts(right)}, as in the answer without binary_data"
     if expect(reply).output(name).binary:
@@ -61,14 +61,14 @@ def expect_class_strings(
         raise UnmetError(expected, _format_class_texts(read_texts(reply, name)), reply, requirement=requirement)
 
 
-def _are_classes_near(found: Sequence[str], right: Sequence[str]) -> bool:
+def _are_classes_near(found: Sequence[str], right: Sequence[str], tolerance: float) -> bool:
     """Say whether two lists of strings describe the same classes, with scores equal within tolerance."""
     pairs = [
         (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
         for one, other in zip(found, right, strict=False)
     ]
     return len(found) == len(right) and all(
-        one and other and class_texts.is_same_class(one, other) for one, other in pairs
+        one and other and class_texts.is_same_class(one, other, tolerance) for one, other in pairs
     )
 
 

@@ -297,13 +297,15 @@ class ClassifiedAnswer:
     def split_items(self, scores: Scores | None = None) -> list[Item]:
         """Return the classes and scores of each batch item, or of the whole output if the model does not batch.
 
-        The classes are split into equal parts by their number; the shape in the answer is ignored.
+        The classes are split into equal parts by their number; the shape in the answer is ignored. The noise of a
+        deployed model is removed from both.
         """
         scores = self.scores if scores is None else scores
         listed, batch = self.listed, self.batch
         size = -(-len(listed) // batch)
         parts = [listed[k * size : (k + 1) * size] for k in range(batch)]
-        return list(zip(parts, scores.reshape(batch, -1), strict=True))
+        rows = zip(parts, scores.reshape(batch, -1), strict=True)
+        return [class_texts.remove_noise(part, row, self.right.tolerance) for part, row in rows]
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
         """Expect a rule to hold for the classes and the expected scores, or the scores that the server returns.

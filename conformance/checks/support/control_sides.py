@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from conformance.checks.support.changed_tensors import are_different, halve_strings
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.discovery.deployed_model import describe_nondeterminism
-from conformance.expect.difference import find_difference
+from conformance.expect.difference import are_distinct, find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
@@ -151,12 +150,12 @@ def _expect_correct_outputs(target: Target, model: Model, tensors: Sequence[Tens
     reply = target.infer(
         model.request(tensors, send={*names, *model.binary_inputs}, outputs=model.build_outputs_member())
     )
-    with excuse_nondeterminism(target, expected):
+    with excuse_nondeterminism(target, model, expected):
         expect(reply).tensors(expected)
 
 
 @contextmanager
-def excuse_nondeterminism(target: Target, expected: Sequence[Tensor]) -> Iterator[None]:
+def excuse_nondeterminism(target: Target, model: Model, expected: Sequence[Tensor]) -> Iterator[None]:
     """Turn a failure in the `with` block into NotApplicable if the repeated request gets a different answer.
 
     Use this only for claims about a single request: earlier or concurrent requests might cause the difference.
@@ -170,7 +169,7 @@ def excuse_nondeterminism(target: Target, expected: Sequence[Tensor]) -> Iterato
         names = [right.name for right in expected]
         if unmet.reply is not None and unmet.reply.succeeded:
             again = target.send(unmet.reply.exchange.message, fresh=True)
-            if again.succeeded and (found := find_differing_outputs(unmet.reply, again, names)):
+            if again.succeeded and (found := find_differing_outputs(unmet.reply, again, names, model.noise)):
                 raise NotApplicableError(describe_nondeterminism(found)) from None
         raise
 
@@ -219,7 +218,7 @@ def expect_written(
     for right in _find_changed_outputs(model, tensors, apply_fault, datatypes):
         reply = request_single_output(target, model, tensors, right.name)
         try:
-            with excuse_nondeterminism(target, [right]):
+            with excuse_nondeterminism(target, model, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
             if apply_fault is not None and not _is_wrong_as_described(right, reply, apply_fault):
@@ -245,7 +244,9 @@ def _find_changed_outputs(
             f"no control request is possible: JSON cannot represent the outputs of {model.name} with a tested datatype"
         )
     changed = [
-        right for right in found if apply_fault is None or not np.array_equal(apply_fault(right.array), right.array)
+        right
+        for right in found
+        if apply_fault is None or are_distinct(right, replace(right, array=apply_fault(right.array)))
     ]
     if not changed:
         raise NotApplicableError(f"the outputs of {model.name} are the same with and without the fault under test")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from conformance.expect.expectation import expect
@@ -17,6 +18,7 @@ from conformance.wire.request import RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Names = tuple[str, ...]
+MAX_DRAWS = 8  # sets of inputs that are tried until the model answers one differently
 
 NO_BINARY_REQUEST = "the server answers no request with binary data"
 
@@ -178,6 +180,19 @@ def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence
         if model.can_distinguish(tensors, misread(tensors)):
             return tensors
     raise NotApplicableError(f"{model.name} gives the same answer to its inputs and to misread inputs")
+
+
+def find_distinct_model(model: Model) -> Model:
+    """Return the deployed model with sample inputs that it answers differently from those of `model`.
+
+    Raises:
+        NotApplicable: the model gives the same answer to all sets of inputs that were tried.
+    """
+    for step in range(1, MAX_DRAWS):
+        other = replace(model, salt=(model.salt + step) % 256)
+        if model.can_distinguish(model.sample(), other.sample()):
+            return other
+    raise NotApplicableError(f"{model.name} gives the same answer to different inputs")
 
 
 def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:

@@ -126,7 +126,7 @@ def _list_comparable_tensors(model: Model, reply: Reply) -> list[Tensor]:
         if reply.succeeded
         else []
     )
-    return [tensor for output in outputs if (tensor := as_tensor(output))]
+    return [tensor for output in outputs if (tensor := as_tensor(output, model.noise.get(output.name, 0)))]
 
 
 def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:

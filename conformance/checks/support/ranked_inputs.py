@@ -73,7 +73,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
     drawn = [_set_item_count(model, case, items) for case in drawn if is_classifiable(case[1])]
     if not drawn:
         raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
-    return max(drawn, key=lambda case: (_has_unsorted_row(case[1]), not _has_ties(case[1])))
+    return max(drawn, key=lambda case: (_has_unsorted_row(case[1]), not has_ties(case[1])))
 
 
 def _set_item_count(model: Model, case: Case, items: int) -> Case:
@@ -105,7 +105,7 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
     name, drawn = model.find_classifiable_outputs()[0], list(model.draw_several())
     for tensors in ([_fill_with_first_element(tensor) for tensor in drawn[0]], *drawn):
         output = find_output(model, tensors, name)
-        if is_classifiable(output) and _has_ties(output):
+        if is_classifiable(output) and has_ties(output):
             return tuple(tensors)
     raise NotApplicableError(f"{model.name} returns no equal scores")
 
@@ -168,6 +168,9 @@ def is_unsorted(scores: Scores) -> bool:
     return any(one < other for one, other in pairwise(values))
 
 
-def _has_ties(output: Tensor) -> bool:
-    """Say whether any batch item has equal scores."""
-    return any(np.unique(row).size < row.size for row in _split_rows(output))
+def has_ties(output: Tensor) -> bool:
+    """Say whether any batch item has scores that are equal, or so near that noise may change their order."""
+    rows = _split_rows(output)
+    if output.tolerance:
+        return bool((np.diff(np.sort(rows.astype("<f8"))) <= 2 * output.tolerance).any())
+    return any(np.unique(row).size < row.size for row in rows)

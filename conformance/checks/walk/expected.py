@@ -265,7 +265,7 @@ def _expect_classes(reply: Reply, step_request: StepRequest, requested_output: R
     rows = list(scores.array.reshape(items, -1))
     for item, row in enumerate(rows):
         others = [other for other in rows if other is not row]
-        _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, others)
+        _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, others, scores.tolerance)
 
 
 def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:
@@ -283,11 +283,17 @@ def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mappi
 
 
 def _expect_ranking(
-    reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str] | None, others: Sequence[Scores]
+    reply: Reply,
+    texts: Sequence[str],
+    scores: Scores,
+    labels: Sequence[str] | None,
+    others: Sequence[Scores],
+    tolerance: float,
 ) -> None:
     """Expect the highest scores of a batch item in descending order, with indices and labels.
 
-    `labels` is None if the labels are unknown; `others` are the scores of the other batch items.
+    `labels` is None if the labels are unknown; `others` are the scores of the other batch items; `tolerance` is that of
+    the scores.
     """
     try:
         listed = [class_texts.parse(text) for text in texts]
@@ -301,11 +307,14 @@ def _expect_ranking(
             raise UnmetError(
                 f"label {format_value(label)} at index {entry.index}", actual, reply, requirement=requirement
             )
-    ranked = class_texts.has_matching_indices(listed, scores) and class_texts.is_ordered_without_repeats(listed, scores)
+    classes, scores = class_texts.remove_noise(listed, scores, tolerance)
+    ranked = class_texts.has_matching_indices(classes, scores) and class_texts.is_ordered_without_repeats(
+        classes, scores
+    )
     if not ranked:
-        requirement = _attribute_ranking(listed, scores, others)
+        requirement = _attribute_ranking(classes, scores, others)
         raise UnmetError(
-            _format_right_classes(scores, len(listed)), _format_classes(listed), reply, requirement=requirement
+            _format_right_classes(scores, len(classes)), _format_classes(classes), reply, requirement=requirement
         )
 
 
