@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from conformance.checks.errors.refusal_form import expect_error_object
-from conformance.expect.refusals import is_refused
+from conformance.expect.refusals import ERROR, expect_error_object, is_refused
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES
@@ -74,6 +73,6 @@ def permitted_refusal_is_an_oip_error(target: Target, model: Model, build: Calla
     reply = target.send(build(model).message(), fresh=True)
     if reply.succeeded:
         return "answered"
-    expect_error_object(reply, "OIP-ERROR")
+    expect_error_object(reply, ERROR)
     is_refused(target, model, reply)
     return "refused"
