@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from conformance.expect import attribution
+from conformance.expect.content_coding import decode_reply
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, UnmetError
+from conformance.expect.unmet import BlockedError, UnmetError, is_met
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
@@ -111,7 +113,55 @@ def expect_declining_status(reply: Reply) -> None:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("an answer or a 4xx status", escape_text(reply.outcome()))
 
 
+# --- the error object -------------------------------------------------------------------------------------------------
+
+ERROR, ERROR_ELSEWHERE = "OIP-ERROR", "OIP-ERROR-ELSEWHERE"
+# The requests that the documents answer with an error object if they fail; no error of a health path is defined.
+_ENDPOINTS = re.compile("GET /v2/?(models/[^/]+(/versions/[^/]+)?)?|POST /v2/models/[^/]+(/versions/[^/]+)?/infer")
+# Refusals of HTTP itself, not of an endpoint: an unknown expectation, an unknown version of HTTP.
+_HTTP_STATUSES = (417, 505)
+# A gateway may refuse with these before the server sees the request: for credentials and client names, lengths, rates,
+# and servers out of reach (RFC 9110, 15.5 and 15.6; RFC 6585).
+_GATEWAY_STATUSES = (401, 403, 407, 408, 413, 414, 429, 431, 502, 503, 504)
+_ABSENT_STATUSES = (404, 405, 501)  # of a path with a version on a server without versions
+
+
 def is_error_object(reply: Reply) -> bool:
     """Return whether the body of a reply is a JSON object with the string `error`."""
     document, _ = parse_json(reply.body)
     return isinstance(document, dict) and isinstance(document.get("error"), str)
+
+
+def expect_error_object(reply: Reply, requirement: str) -> None:
+    """Expect an error status and a JSON object with the string `error`."""
+    expectation = expect(reply, requirement).refused()
+    if not is_error_object(reply):
+        text = escape_text(reply.body[:200].decode("utf-8", "replace"))
+        raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
+
+
+def find_refusal_without_error(replies: Sequence[Reply]) -> UnmetError | None:
+    """Return the first refusal of an endpoint that has no error object, those that break a MUST first; None if none."""
+    found = [unmet for reply in replies if reply.is_refusal and (unmet := _find_missing_error(reply))]
+    return next((unmet for unmet in found if unmet.requirement == ERROR), found[0] if found else None)
+
+
+def _find_missing_error(reply: Reply) -> UnmetError | None:
+    message, status = reply.exchange.message, reply.status
+    if status in _HTTP_STATUSES or not _ENDPOINTS.fullmatch(f"{message.method} {message.path}"):
+        return None
+    is_elsewhere = status in _GATEWAY_STATUSES or (status in _ABSENT_STATUSES and "/versions/" in message.path)
+    try:
+        if plain := decode_reply(reply):
+            expect_error_object(plain, ERROR_ELSEWHERE if is_elsewhere else ERROR)
+    except UnmetError as unmet:
+        unmet.reply, unmet.requirement = reply, unmet.requirement or ERROR
+        return unmet
+    return None
+
+
+def has_error_object(target: Peer) -> bool:
+    """Return whether the server refuses a simple wrong request with an error object."""
+    wrong = Message("/v2/models/there-is-no-such-model/infer", (("Content-Type", "application/json"),), b"{")
+    reply = target.send(wrong, fresh=True)
+    return is_met(lambda: expect_error_object(reply, ERROR))

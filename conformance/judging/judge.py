@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from conformance.checks.support.refusals import Refusal
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.discovery.deployed_model import Change, DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_declining_status
+from conformance.expect.refusals import expect_declining_status, find_refusal_without_error, has_error_object
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.judging import evidence
 from conformance.judging.busy_retries import BusyRetries, RowError
@@ -45,6 +46,7 @@ from conformance.spec.text import escape_text
 from conformance.transport import client_names
 from conformance.transport.client_names import ClientName
 from conformance.transport.credentials import hide
+from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError, PartlyRecordedError
 from conformance.transport.target import Target
@@ -54,6 +56,8 @@ from conformance.wire.request import Message
 
 # Outcomes other than failure of rows that have sent requests.
 _OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
+# Outcomes of rows that may have tolerated a refusal without looking at its body.
+_OUTCOMES_WITH_REFUSALS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
 # Requirements about the effect of earlier requests, on any connection.
 _SPELLING = "OIP-WRITTEN"
 STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
@@ -139,7 +143,9 @@ class Judge(RowJudge):
         client = self._choose_client_names(check, row)[0]
         with self.target.scope(scope, client=client, short_wait=short_wait, raises_when_hung=raises_when_hung):
             try:
-                found = self.models.find_missing_prerequisite(check, row) or self._run_check(check, row)
+                found = self.models.find_missing_prerequisite(check, row) or self._fail_for_refusal_without_error(
+                    check, row, self._run_check(check, row)
+                )
             except HungError:
                 self.target.discard_calls()
                 raise
@@ -336,6 +342,22 @@ class Judge(RowJudge):
         requirement = name_requirement(check, row, unmet)
         return conclude_unmet(self._describe_failure(check, row, unmet, requirement), Outcome.FAIL)
 
+    def _fail_for_refusal_without_error(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, or a failure if an endpoint refused a request of the row without error object.
+
+        The area `errors` judges the refusals that rows expect, and servers that never send an error object. A limit of
+        the server excuses the refusal itself, but not its form.
+        """
+        is_judged = any(isinstance(value, Refusal) for value in row.values)
+        if check.is_over_grpc or is_judged or found.outcome not in _OUTCOMES_WITH_REFUSALS:
+            return found
+        unmet = find_refusal_without_error([Reply(one) for one in self.target.exchanges])
+        with suppress(TargetLostError, NotRecordedError):
+            if unmet is not None and has_error_object(self.target):
+                failed = self._conclude_failure(check, row, unmet, name_requirement(check, row, unmet))
+                return found if failed.outcome is found.outcome else failed
+        return found
+
     def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
         """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
         unmet = self._find_crash_violation(lost, is_legal=sends_legal_requests(check, row))
@@ -381,6 +403,9 @@ class Judge(RowJudge):
             return limit
         requirement = self._name_requirement(check, row, unmet)
         unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
+        return self._conclude_failure(check, row, unmet, requirement)
+
+    def _conclude_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> RowOutcome:
         found = conclude_unmet(
             self._describe_failure(check, row, unmet, requirement), self._grade_unmet_requirement(requirement)
         )
@@ -452,6 +477,9 @@ class RobustnessJudge(Judge):
         return found
 
     def _fail_for_crash(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
+        return found
+
+    def _fail_for_refusal_without_error(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
         return found
 
     def _find_crash_violation(self, *_: object, **__: object) -> None:

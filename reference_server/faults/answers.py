@@ -112,6 +112,25 @@ async def every_model_ready_that_is_asked_for(_original: Any, _service: Any, htt
     return JSONResponse({"name": http.path_params["model"], "ready": True})
 
 
+@fault("app.Service.live", breaks="OIP-HEALTH")
+async def alive_and_says_it_is_not(_original: Any, _service: Any, _http: Any) -> Response:
+    """The server answers GET /v2/health/live with `live: false` and status 200."""
+    return JSONResponse({"live": False})
+
+
+@fault("app.Service.ready", breaks="OIP-HEALTH")
+async def readiness_is_an_internal_error(_original: Any, _service: Any, _http: Any) -> Response:
+    """The server answers GET /v2/health/ready with status 500, whatever it serves."""
+    raise InferenceError("internal error", status=500)
+
+
+@fault("app.Service.model_ready", breaks="OIP-HEALTH")
+async def models_say_that_they_are_not_ready(original: Any, service: Any, http: Any) -> Response:
+    """The server answers readiness requests for models with `ready: false` and status 200."""
+    await original(service, http)
+    return JSONResponse({"name": http.path_params["model"], "ready": False})
+
+
 # --- model and id -----------------------------------------------------------------------------------------------------
 
 
@@ -133,9 +152,29 @@ _first: dict[str, str] = {}
 
 
 @fault("response.encode", breaks="OIP-MODEL-NAME-ASKED")
+def model_name_with_the_version(original: Any, answer: Answer) -> bytes:
+    """The server appends a colon and the version to the model name in inference answers."""
+    return original(answer | {"model_name": f"{answer['model_name']}:1"})
+
+
+@fault("response.encode", breaks="OIP-MODEL-NAME")
 def every_answer_named_after_the_first_model(original: Any, answer: Answer) -> bytes:
     """Every inference answer has the model_name of the first answer since the server started."""
     return original(answer | {"model_name": _first.setdefault("model_name", answer["model_name"])})
+
+
+@fault("response.encode", breaks="OIP-PARAMETERS-O")
+def parameters_with_an_object(original: Any, answer: Answer) -> bytes:
+    """The server adds a parameter whose value is an object to every inference answer."""
+    return original({"parameters": {"timing": {"queue": 1, "compute": 2}}, **answer})
+
+
+@fault("response.encode", breaks="OIP-PARAMETERS-O")
+def parameters_of_outputs_with_an_array(original: Any, answer: Answer) -> bytes:
+    """The server adds a parameter whose value is an array to the first output of every inference answer."""
+    first, *rest = answer["outputs"]
+    parameters = {**first.get("parameters", {}), "strides": [1]}
+    return original(answer | {"outputs": [first | {"parameters": parameters}, *rest]})
 
 
 @fault("response.encode", breaks="OIP-MODEL-VERSION")

@@ -122,6 +122,22 @@ def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
     return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
 
 
+@fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
+def fp16_written_to_json_with_four_digits(original: Any, tensor: Tensor) -> Any:
+    """The server writes FP16 elements in JSON with four significant digits, where five are needed."""
+    if tensor.datatype != "FP16" or not np.isfinite(tensor.elements).all():
+        return original(tensor)
+    return [float(f"{element:.4g}") for element in tensor.elements]
+
+
+@fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
+def fp32_written_to_json_with_eight_digits(original: Any, tensor: Tensor) -> Any:
+    """The server writes FP32 elements in JSON with eight significant digits, where nine are needed."""
+    if tensor.datatype != "FP32" or not np.isfinite(tensor.elements).all():
+        return original(tensor)
+    return [float(f"{element:.8g}") for element in tensor.elements]
+
+
 @fault("tensors.encode_json", breaks="OIP-BOOL")
 def bools_are_numbers_in_json(original: Any, tensor: Tensor) -> list[Any]:
     """The server writes BOOL elements in JSON as 1 and 0."""

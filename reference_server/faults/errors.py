@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
@@ -57,6 +57,24 @@ def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
     except InferenceError as error:
         raise InferenceError(error.message, 500) from None
     return request
+
+
+@fault("app.Service.infer", breaks="OIP-ERROR")
+async def chunks_refused_with_a_page(original: Any, service: Any, http: Any) -> Response:
+    """The server refuses chunked bodies with 411 and an HTML page."""
+    if "transfer-encoding" in http.headers:
+        return HTMLResponse("<h1>411 Length Required</h1>", 411)
+    found: Response = await original(service, http)
+    return found
+
+
+@fault("app.Service.infer", breaks="OIP-ERROR")
+async def codings_refused_without_a_body(original: Any, service: Any, http: Any) -> Response:
+    """The server refuses compressed bodies with 415 and an empty body."""
+    if "content-encoding" in http.headers:
+        return Response(status_code=415)
+    found: Response = await original(service, http)
+    return found
 
 
 @fault("app.answer_routing_error", breaks="OIP-ERROR-ELSEWHERE")

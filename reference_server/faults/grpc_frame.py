@@ -45,6 +45,30 @@ def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message:
     return original(models, message)
 
 
+@fault("grpc_methods.server_live", breaks="OIP-HEALTH/grpc")
+def grpc_server_is_not_live(original: Any, models: Any, message: Message) -> Message:
+    """The server answers ServerLive with `live: false`, the default of the field."""
+    response = original(models, message)
+    response.live = False
+    return response
+
+
+@fault("grpc_methods.model_ready", breaks="OIP-HEALTH/grpc")
+def grpc_models_are_not_ready(original: Any, models: Any, message: Message) -> Message:
+    """The server answers ModelReady with `ready: false`, the default of the field."""
+    response = original(models, message)
+    response.ready = False
+    return response
+
+
+@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
+def grpc_every_model_has_the_same_name(original: Any, models: Any, message: Message) -> Message:
+    """The metadata of every model have the name `model`."""
+    response = original(models, message)
+    response.name = "model"
+    return response
+
+
 @fault("grpc_methods.server_metadata", breaks="CLS-LISTED/grpc")
 def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Message) -> Message:
     """The server omits its extensions from ServerMetadata."""

@@ -41,6 +41,18 @@ def model_without_a_platform(original: Any, model: Model) -> Described:
 
 
 @fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
+def every_model_has_the_same_name(original: Any, model: Model) -> Described:
+    """The metadata of every model have the name `model`."""
+    return original(model) | {"name": "model"}
+
+
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
+def versions_as_numbers(original: Any, model: Model) -> Described:
+    """The model metadata list the versions as numbers instead of strings."""
+    return original(model) | {"versions": [1]}
+
+
+@fault("metadata.describe_model", breaks="OIP-MODEL-METADATA")
 def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
     """The model metadata list the inputs in place of the outputs."""
     document: Described = original(model)

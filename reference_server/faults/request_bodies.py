@@ -175,7 +175,7 @@ async def inference_header_compared_with_coded_length(original: Any, service: An
     return answer
 
 
-@fault("http_body.decode", breaks="ROBUST-CODING")
+@fault("http_body.decode", breaks="HTTP-CODING-I")
 def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """The server accepts a truncated compressed body and uses the part that can be decoded."""
     unpacker = zlib.decompressobj(http_body.WINDOWS[coding])
@@ -184,6 +184,19 @@ def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: i
     except zlib.error:
         found = b""
     return found if found and not unpacker.eof else original(body, coding, limit)
+
+
+@fault("http_body.decode", breaks="HTTP-CODING-I")
+def second_gzip_member_cut_short_dropped(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """If a gzip body of several members is truncated, the server uses the members before the truncated one."""
+    try:
+        return original(body, coding, limit)
+    except InferenceError:
+        unpacker = zlib.decompressobj(http_body.WINDOWS[coding])
+        found = unpacker.decompress(body)
+        if not unpacker.eof:
+            raise
+        return found
 
 
 # --- unread bodies that are parsed as the next request ----------------------------------------------------------------

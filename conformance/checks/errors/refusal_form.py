@@ -16,7 +16,7 @@ from conformance.checks.support.documents import list_versions
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.versions import read_named_version
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal, is_error_object
+from conformance.expect.refusals import ERROR, ERROR_ELSEWHERE, expect_error_object, expect_refusal
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
@@ -107,7 +107,7 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilde
     reply = target.send(message(model), fresh=True)
     if reply.succeeded:
         return
-    expect_error_object(reply, "OIP-ERROR")
+    expect_error_object(reply, ERROR)
     for finding in parse_json(reply.body).findings:
         if finding.kind == "json-not-utf8":
             raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", finding.described, finding.offset)
@@ -118,14 +118,6 @@ def expect_client_error(reply: Reply) -> None:
     """Expect a refusal to have a 4xx status."""
     if reply.status is not None and reply.status >= 500:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("a 4xx status", escape_text(reply.outcome()))
-
-
-def expect_error_object(reply: Reply, requirement: str) -> None:
-    """Expect an error status and a JSON object with the string `error`."""
-    expectation = expect(reply, requirement).refused()
-    if not is_error_object(reply):
-        text = escape_text(reply.body[:200].decode("utf-8", "replace"))
-        raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
 
 
 @check("grpc.refusal-says-that-the-request-is-wrong", answers=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"), over=(GRPC,))
@@ -172,7 +164,7 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
     if reply.succeeded or reply.status in REDIRECTIONS:
         raise NotApplicableError(f"the server answers {method} {wanted.path} without an error")
-    expect_error_object(reply, "OIP-ERROR-ELSEWHERE")
+    expect_error_object(reply, ERROR_ELSEWHERE)
 
 
 # --- versions that the model does not have ----------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from conformance.checks.grpc_calls.methods import expect_answer, expect_requested_name
-from conformance.checks.support.documents import expect_only_listed_outputs
+from conformance.checks.grpc_calls.methods import expect_answer
+from conformance.checks.support.documents import expect_only_listed_outputs, expect_requested_name
 from conformance.checks.support.over_grpc import expect_correct_outputs, find_answer_form
 from conformance.checks.support.refusals import require_client_served
 from conformance.expect.expectation import expect
@@ -90,7 +90,10 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
             raise UnmetError(
                 wanted, f"{escape_text(output.datatype, 40)} with shape {format_value(output.shape)}", reply
             )
-    expect_requested_name(reply, "model_name", message.model_name, model)
+    expect_requested_name(
+        *(target, reply, message.model_name, model, "OIP-OUTPUT-MEMBERS"),
+        lambda other: (target.infer(other.request(send="json")).answer.document or {}).get("model_name"),
+    )
 
 
 CLASSES = (RequestedOutput("SCORES", classification=2),)

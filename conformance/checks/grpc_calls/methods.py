@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.documents import expect_listed_once, is_declared_shape
+from conformance.checks.support.documents import (
+    expect_listed_once,
+    expect_requested_name,
+    expect_while_serving,
+    is_declared_shape,
+)
 from conformance.checks.support.over_grpc import expect_correct_outputs
 from conformance.checks.support.versions import UNLISTED_NUMBER, find_default_version, may_be_alias, read_named_version
 from conformance.expect.attribution import SERVER_FAULTS
@@ -59,11 +64,31 @@ def methods_are_served(target: GrpcTarget, method: str, flag: str) -> str | None
     return f"{flag}: {str(getattr(message, flag)).lower()}" if flag else None
 
 
-@check("grpc.model-is-ready", answers="OIP-ENDPOINTS/grpc", role="identity_int32", infers=False, over=(GRPC,), fit=ANY)
+@check(
+    "grpc.model-is-ready",
+    answers=("OIP-ENDPOINTS/grpc", "OIP-HEALTH/grpc"),
+    role="identity_int32",
+    infers=False,
+    over=(GRPC,),
+    fit=ANY,
+)
 def model_is_ready(target: GrpcTarget, model: Model) -> str:
-    """The server answers ModelReady for a model that it serves, whatever the value of ready is."""
-    message = expect_answer(target.call("ModelReady", name=model.name, version=model.version), "ModelReady")
-    return f"ready: {str(message.ready).lower()}"
+    """The server answers ModelReady and ServerLive; both are true while the model answers calls."""
+    named = {"name": model.name, "version": model.version}
+
+    def expect_health() -> str:
+        for method, flag, fields in (("ServerLive", "live", {}), ("ModelReady", "ready", named)):
+            reply = target.call(method, **fields)
+            if not getattr(expect_answer(reply, method), flag):
+                raise UnmetError(f"{flag}: true in {method}", f"{flag}: false", reply, requirement="OIP-HEALTH/grpc")
+        return "live: true, ready: true"
+
+    try:
+        return expect_health()
+    except UnmetError as unmet:
+        if unmet.requirement is None:  # no answer, whatever the model does
+            raise
+    return expect_while_serving(target, model, expect_health, target.over_http.pause)
 
 
 @check(
@@ -135,7 +160,13 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
         expect_listed_once(reply, [entry.name for entry in entries])
     if model.is_own_oracle:
         _expect_own_metadata(reply, message, model)
-        return
+    else:
+        _expect_role_metadata(reply, message, model)
+    _expect_requested_name(target, reply, message.name, model)
+
+
+def _expect_role_metadata(reply: Reply, message: Pb, model: Model) -> None:
+    """Expect the metadata of a model to describe the tensors of its role."""
     for entries, specs, names in (
         (message.inputs, model.role.inputs, model.names.inputs),
         (message.outputs, model.role.outputs, model.names.outputs),
@@ -145,7 +176,6 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
             _expect_tensor_described(
                 reply, spec, names.get(spec.name, spec.name), described, batching=model.role.batching
             )
-    expect_requested_name(reply, "name", message.name, model)
 
 
 def _expect_own_metadata(reply: Reply, message: Pb, model: Model) -> None:
@@ -163,14 +193,16 @@ def _expect_own_metadata(reply: Reply, message: Pb, model: Model) -> None:
         if 0 in entry.shape and tensor.elements:
             wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as in inference with the model"
             raise UnmetError(wanted, f"shape {list(entry.shape)}", reply)
-    expect_requested_name(reply, "name", message.name, model)
 
 
-def expect_requested_name(reply: Reply, member: str, found: str, model: Model) -> None:
-    """Expect an answer to contain the model name of the request; an alias breaks OIP-MODEL-NAME-ASKED/grpc."""
-    if found != model.name:
-        actual = f"{member} {format_value(found)}"
-        raise UnmetError(f"{member} {format_value(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
+def _expect_requested_name(target: GrpcTarget, reply: Reply, name: str, model: Model) -> None:
+    """Expect ModelMetadata to contain the model name of the request."""
+
+    def ask(other: Model) -> str | None:
+        message = parse_message(target.call("ModelMetadata", name=other.name).body, "ModelMetadata")
+        return message and str(message.name)
+
+    expect_requested_name(target, reply, name, model, "OIP-MODEL-METADATA", ask)
 
 
 def _expect_tensor_described(
@@ -279,7 +311,7 @@ def listed_version_is_described(target: GrpcTarget, model: Model, method: str) -
     if method == "ModelReady" and not message.ready and _is_ready(target, model):
         raise UnmetError("ready: true, as without a version", "ready: false", reply)
     if method == "ModelMetadata" and message.name:
-        expect_requested_name(reply, "name", message.name, model)
+        _expect_requested_name(target, reply, message.name, model)
 
 
 def _is_ready(target: GrpcTarget, model: Model) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
-from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, list_versions
+from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, expect_while_serving, list_versions
 from conformance.checks.support.versions import find_default_version, may_be_alias, read_named_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.expectation import expect
@@ -223,10 +223,8 @@ def metadata_have_status_200(target: Target, model: Model, subject: str) -> str:
 @check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
 @rows("live", "ready", "model")
 def health_is_told(target: Target, model: Model, subject: str) -> str:
-    """The server says that it is live, and that a model is ready if it answers inference requests."""
-    if not (plain := target.send(target.build_good_requests(model)[0].message(), fresh=True)).succeeded:
-        raise BlockedError(f"{model.name} answers no plain request: {escape_text(plain.outcome())}")
-    return expect_health(target, model, subject).outcome()
+    """The server does not deny that it is live, or that a model is ready, while it answers inference requests."""
+    return expect_while_serving(target, model, lambda: expect_health(target, model, subject), target.pause).outcome()
 
 
 @check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)

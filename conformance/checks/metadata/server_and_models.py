@@ -10,7 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from conformance.checks.support.documents import expect_document, expect_listed_once, is_declared_shape, list_versions
+from conformance.checks.support.documents import (
+    expect_document,
+    expect_listed_once,
+    expect_requested_name,
+    find_other_role,
+    is_declared_shape,
+    list_versions,
+)
 from conformance.checks.support.over_grpc import find_answer_form
 from conformance.checks.support.versions import find_default_version
 from conformance.discovery.deployed_model import DeployedModel
@@ -71,12 +78,14 @@ def _expect_extension_listed(target: Target, name: str) -> None:
 VERSIONED_ROLES = ("identity_int32", "identity_bool", "rank0", "multi", "scores_batching_labelled")
 
 
-@check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
+@check(
+    "metadata.model-metadata-describes-the-model", answers=("OIP-MODEL-METADATA", "OIP-MODEL-NAME-ASKED"), infers=False
+)
 @rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
 def model_metadata_describes_the_model(target: Target, model: Model, is_deployed: bool = False) -> None:
-    """Model metadata give a platform, and name, datatype and shape of each input and output."""
+    """Model metadata give the model's name, a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
-    document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
+    document = expect_document(reply, "model_metadata", ("name", "versions", "platform", "inputs", "outputs"))
     for member in ("inputs", "outputs"):
         expect_listed_once(reply, [item["name"] for item in document[member]])
     if is_deployed:  # the suite knows nothing else about a deployed model
@@ -85,6 +94,11 @@ def model_metadata_describes_the_model(target: Target, model: Model, is_deployed
         _expect_role_described(reply, document, model)
     if is_deployed or model.role.name in VERSIONED_ROLES:
         _expect_same_metadata_with_version(target, model)
+    if not model.version:  # a server may name a model with its version
+        expect_requested_name(
+            *(target, reply, document["name"], model, "OIP-MODEL-METADATA"),
+            lambda other: (target.get(other.path).answer.document or {}).get("name"),
+        )
 
 
 def _expect_known_datatypes(reply: Reply, document: Mapping[str, Any]) -> None:
@@ -131,7 +145,7 @@ def _expect_same_metadata_with_version(target: Target, model: Model) -> None:
 
     The names may differ, because a server may name a model with its version; but a version is not the name of a model.
     """
-    other = target.model("identity_int32" if model.role.name != "identity_int32" else "multi")
+    other = target.model(find_other_role(model))
     plain = target.get(replace(model, version="").path)
     for each in (other, model):
         version = find_default_version(target, each, list_versions(target, each)) if each else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 
 from conformance.checks.state.request_forms import (
@@ -211,3 +212,58 @@ def second_gzip_member_is_not_dropped(target: Target, model: Model, form: AnyFor
     reply = target.send(spoiled.with_body(body).with_header("Content-Encoding", "gzip"), fresh=True)
     with attribute_to("HTTP-CODING-I"):
         expect(reply).refused("a second gzip member that makes the body invalid")
+
+
+# --- compressed bodies that end early ---------------------------------------------------------------------------------
+
+
+def _compress_first_half(wbits: int) -> Callable[[bytes], bytes]:
+    """Return an encoder that ends after the first half of a body, in whole words, without the last block and trailer.
+
+    Everything before can be decoded (RFC 1951, 3.2.3): the encoder flushed it. A raw request of that half is valid.
+    """
+
+    def compress(body: bytes) -> bytes:
+        packer = zlib.compressobj(wbits=wbits)
+        return packer.compress(body[: _find_half(body)]) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+    return compress
+
+
+def _find_half(body: bytes) -> int:
+    return len(body) // 2 // WORD_BYTES * WORD_BYTES
+
+
+def _cut_second_member(body: bytes) -> bytes:
+    """Return a whole gzip member with the first half of a body, and a second one that ends early."""
+    half = _find_half(body)
+    return compress_gzip(body[:half]) + _compress_first_half(GZIP_WINDOW)(body[half:])
+
+
+GZIP_WINDOW, ZLIB_WINDOW = 31, 15  # window bits of zlib
+# name of a coding in row ids -> its name in HTTP, and its encoder
+CUT_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", _compress_first_half(GZIP_WINDOW)),
+    "second-gzip-member": ("gzip", _cut_second_member),
+    "deflate": ("deflate", _compress_first_half(ZLIB_WINDOW)),
+}
+
+
+@check("state.coded-body-that-ends-early-is-refused", answers="HTTP-CODING-I")
+@rows(
+    *[make_form_row(f"{coding}-raw", "raw", coding, False, fits=coding == "gzip") for coding in CUT_CODINGS],
+    make_form_row("gzip-raw-in-chunks", "raw", "gzip", True),
+    make_form_row("gzip-binary", "binary", "gzip", False, fits=True),
+)
+def coded_body_that_ends_early_is_refused(
+    target: Target, model: Model, form: AnyForm, coding: str, chunked: bool
+) -> str:
+    """The server refuses a compressed body whose data end early, or closes the connection."""
+    message, _ = send_answered_request(target, model, form, 200)
+    name, compress = CUT_CODINGS[coding]
+    sent = message.with_body(compress(message.body)).with_header("Content-Encoding", name)
+    reply = target.send_in_pieces(sent, [9], chunks=PLAIN_CHUNKS) if chunked else target.send(sent, fresh=True)
+    if not reply.has_ended_unanswered:
+        expect(reply, "HTTP-CODING-I").refused("compressed data that end early")
+    expect_alive(target, model)
+    return "the connection was closed" if reply.status is None else f"refused with {reply.status}"

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import UnmetError
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model, RequestBuilder
 from conformance.spec import data_files
 from conformance.spec.check import Row
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import JSON
 from conformance.spec.text import escape_text
+from conformance.transport.broken_request import is_broken
 from conformance.transport.exchange import Reply
-from conformance.transport.target import Target
+from conformance.transport.peer import Peer
+from conformance.transport.target import BUSY_PAUSES_S, Target
 from conformance.wire.finding import format_value
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, RequestedOutput
@@ -32,6 +34,7 @@ from conformance.wire.request import Message, RequestedOutput
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
+T = TypeVar("T")
 Path = tuple[str | int, ...]
 
 
@@ -209,6 +212,8 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
 
 def _attribute_fault(fault: Fault) -> str | None:
     """Return the requirement that a fault of an answer breaks; None if other checks judge the fault."""
+    if "parameters" in (fault.path[0], *fault.path[2:3]):
+        return None if fault.path[-1] == "binary_data_size" else "OIP-PARAMETERS-O"
     path = re.sub(r"\[[0-9]+\]", "[]", fault.formatted_path)
     if path == "outputs[].datatype" and isinstance(fault.value, str):
         return None  # an unknown datatype: judged by checks that know the expected one
@@ -249,15 +254,63 @@ ABSENT_STATUSES = (404, 405, 501)
 
 
 def expect_health(target: Target, model: Model, endpoint: str) -> Reply:
-    """Request a health endpoint, expect a success status, and return the reply.
+    """Request a health endpoint, expect it to report health, and return the reply.
 
-    `endpoint` is `live` or `ready` for the server, or `model` for the readiness of the model. The endpoint `ready` must
-    only exist; its status is not judged, since another model may not be ready.
+    `endpoint` is `live` or `ready` for the server, or `model` for the readiness of the model. The endpoint `ready` may
+    report that the server is not ready, since another model may not be; but an internal error reports nothing.
     """
     reply = target.get(f"{model.path}/ready" if endpoint == "model" else f"/v2/health/{endpoint}")
-    if endpoint != "ready" or reply.status is None or reply.status in ABSENT_STATUSES:
+    document, _ = parse_json(reply.body)
+    denied = [name for name in ("live", "ready") if isinstance(document, dict) and document.get(name) is False]
+    if endpoint != "ready" or reply.status in ABSENT_STATUSES or (is_broken(reply) and not denied):
         expect(reply).answered()
+    if endpoint != "ready" and denied:
+        raise UnmetError(f"no `{denied[0]}: false` while the server answers inference requests", reply.outcome(), reply)
     return reply
+
+
+def expect_while_serving(target: Peer, model: Model, attempt: Callable[[], T], pause: Callable[[float], None]) -> T:
+    """Return the result of an attempt that must succeed while the model answers inference requests.
+
+    A model may be loaded just now, so a failed attempt is repeated after pauses, each time behind an inference request.
+
+    Raises:
+        Blocked: the model answers no plain request.
+    """
+    message = target.message(target.build_good_requests(model)[0])
+    for pause_s in (*BUSY_PAUSES_S, None):
+        if not (plain := target.send(message, fresh=True)).succeeded:
+            raise BlockedError(f"{model.name} answers no plain request: {escape_text(plain.outcome())}")
+        try:
+            return attempt()
+        except UnmetError:
+            if pause_s is None:
+                raise
+            pause(pause_s)
+    raise AssertionError  # the last attempt returns or raises
+
+
+def expect_requested_name(
+    target: Peer, reply: Reply, found: Any, model: Model, must: str, ask: Callable[[Model], Any]
+) -> None:
+    """Expect a document to name the model of the request, or else a name that no other model has.
+
+    A model may have several names, so another one is advised against; but one name for two models breaks `must`. `ask`
+    returns the name in the same document of another model.
+    """
+    if found == model.name:
+        return
+    other = None if model.is_own_oracle else target.model(find_other_role(model))
+    if other is not None and other.name != model.name and ask(other) == found:
+        actual = f"name {format_value(found)}, also of {format_value(other.name)}"
+        raise UnmetError(f"the name of the model, {format_value(model.name)}", actual, reply, requirement=must)
+    expected, actual = f"name {format_value(model.name)}", f"name {format_value(found)}"
+    raise UnmetError(expected, actual, reply, requirement="OIP-MODEL-NAME-ASKED")
+
+
+def find_other_role(model: Model) -> str:
+    """Return a role with another signature, whose model is certainly another one."""
+    return "identity_int32" if model.role.name != "identity_int32" else "multi"
 
 
 def list_versions(target: Target, model: Model) -> list[str]:

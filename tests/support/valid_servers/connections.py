@@ -14,6 +14,7 @@ from starlette.responses import Response
 from reference_server import app, http_body
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
+from reference_server.faults.ended_servers import CrashResponse
 from reference_server.limits import Limits
 
 
@@ -275,6 +276,32 @@ def codings_one_member_alone(original: Any, body: bytes, coding: str, limit: int
     if body.count(http_body.GZIP_MAGIC + b"\x08") > 1:
         raise InferenceError("one gzip member is decoded, no more", status=415)
     found: bytes = original(body, coding, limit)
+    return found
+
+
+@variation("http_body.decode")
+def trailers_of_gzip_are_ignored(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """The server does not need the checksum and length behind gzip data (RFC 1952, 2.3.1.2), only the last block."""
+    is_gzip = body[:4] == http_body.GZIP_MAGIC + b"\x08\0"  # one member without optional fields
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    found = unpacker.decompress(body[GZIP_HEADER_BYTES:]) if is_gzip and coding == "gzip" else b""
+    is_whole = unpacker.eof and len(unpacker.unused_data) <= GZIP_TRAILER_BYTES
+    return found if is_whole else bytes(original(body, coding, limit))
+
+
+GZIP_HEADER_BYTES, GZIP_TRAILER_BYTES = 10, 8
+
+
+@variation("app.Service.infer")
+async def coded_bodies_that_end_early_end_the_connection(original: Any, service: app.Service, http: Any) -> Response:
+    """The server closes the connection without an answer if it cannot decode a body."""
+    coding, body = http_body.find_request_coding(http), await http.body()
+    try:
+        if coding:
+            http_body.decode(body, coding, service.limits.body)
+    except InferenceError:
+        return CrashResponse()
+    found: Response = await original(service, http)
     return found
 
 

@@ -112,6 +112,14 @@ def grpc_metadata_name_the_version(original: Any, models: Any, message: Message)
     return response
 
 
+@variation("grpc_methods.server_ready")
+def grpc_server_is_not_ready(original: Any, models: Any, message: Message) -> Message:
+    """The server says that it is not ready, because one of its models is not."""
+    response = original(models, message)
+    response.ready = False
+    return response
+
+
 @variation("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_further_outputs_come_with_the_listed(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """The server returns all outputs of a model, even if the request lists only some."""

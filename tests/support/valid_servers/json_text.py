@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from reference_server.faults import fault as variation
 from reference_server.tensors import Tensor
@@ -48,6 +50,28 @@ def data_are_nested(original: Any, tensor: Tensor) -> list[Any]:
     """The server nests JSON data like the shape."""
     items = iter(original(tensor))
     return list(_nested(tensor.shape, items)) if tensor.shape else list(items)
+
+
+@variation("tensors.encode_json", "tensors.decode_json")
+def fp16_in_json_has_five_digits(original: Any, *arguments: Any) -> Any:
+    """The server reads FP16 elements in JSON, and writes them with five significant digits."""
+    return _carry_fp16(original, arguments, lambda element: float(f"{element:.5g}"))
+
+
+@variation("tensors.encode_json", "tensors.decode_json")
+def fp16_in_json_is_widened(original: Any, *arguments: Any) -> Any:
+    """The server reads FP16 elements in JSON, and writes all digits of their values."""
+    return _carry_fp16(original, arguments, float)
+
+
+def _carry_fp16(original: Any, arguments: tuple[Any, ...], write: Callable[[Any], float]) -> Any:
+    if isinstance(tensor := arguments[0], Tensor):  # encode_json
+        is_fp16 = tensor.datatype == "FP16" and np.isfinite(tensor.elements).all()
+        return [write(element) for element in tensor.elements] if is_fp16 else original(tensor)
+    datatype, shape, data = arguments
+    if datatype != "FP16":
+        return original(*arguments)
+    return Tensor(datatype, shape, original("FP64", shape, data).elements.astype("<f2"))
 
 
 def _nested(shape: Sequence[int], items: Iterator[Any]) -> Any:

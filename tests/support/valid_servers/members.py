@@ -127,6 +127,22 @@ def empty_parameters(original: Any, answer: Answer) -> bytes:
     return bytes(original({"parameters": {}, **answer, "outputs": outputs}))
 
 
+@variation("response.encode")
+def parameters_of_every_type(original: Any, answer: Answer) -> bytes:
+    """The server adds parameters of each type of the protocol to answers and outputs."""
+    if "outputs" not in answer:
+        return bytes(original(answer))
+    more = {"text": "", "count": 0, "part": -0.5e3, "last": True}
+    outputs = [{**output, "parameters": {**more, **output.get("parameters", {})}} for output in answer["outputs"]]
+    return bytes(original({**answer, "parameters": more, "outputs": outputs}))
+
+
+@variation("metadata.describe_model", breaks="OIP-MODEL-NAME-ASKED")
+def model_metadata_under_another_name(original: Any, model: Any) -> dict[str, Any]:
+    """The model metadata have another `name`, the path of the model in a store."""
+    return {**original(model), "name": f"store/{model.name}"}
+
+
 @variation("metadata.describe_model")
 def model_metadata_with_little(original: Any, model: Any) -> dict[str, Any]:
     """The model metadata have no `versions`, and an empty `platform`."""
@@ -165,6 +181,12 @@ async def health_has_no_body(original: Any, service: Any, http: Any) -> Response
 async def server_is_not_ready(_original: Any, _service: Any, _http: Any) -> Response:
     """The server says that it is not ready, because one of its models is not."""
     return Response(None, 503)
+
+
+@variation("app.Service.ready")
+async def server_is_not_ready_with_500(_original: Any, _service: Any, _http: Any) -> Response:
+    """The server says by status 500 and a body that it is not ready, because one of its models is not."""
+    return JSONResponse({"ready": False}, 500)
 
 
 @variation("app.Service.model_ready")

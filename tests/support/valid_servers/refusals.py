@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from reference_server import app
 from reference_server.errors import InferenceError
@@ -79,6 +79,15 @@ async def large_bodies_are_refused(original: Any, service: app.Service, http: An
     """The server refuses a body of 64 KiB or more with 413."""
     if len(await http.body()) >= LIMIT:
         raise InferenceError("the body is over the limit", status=413)
+    found: Response = await original(service, http)
+    return found
+
+
+@variation("app.Service.infer", breaks="OIP-ERROR-ELSEWHERE")
+async def large_bodies_are_refused_by_a_gateway(original: Any, service: app.Service, http: Any) -> Response:
+    """The server is behind a gateway that refuses a body of 64 KiB or more with 413 and an HTML page."""
+    if len(await http.body()) >= LIMIT:
+        return HTMLResponse("<h1>413 Request Entity Too Large</h1>", 413)
     found: Response = await original(service, http)
     return found
 
