@@ -43,6 +43,7 @@ class DiscoveryResult:
             metadata; else empty.
         coding: an unrequested content coding that made an answer unreadable; else empty.
         listed_grpc: the extensions in the metadata over gRPC, unchanged.
+        limits: the limits that the target file declares (`roles.declared_limits`).
         broken: requests that were neither answered nor refused (`transport.broken_request`), JSON-compatible.
     """
 
@@ -57,6 +58,7 @@ class DiscoveryResult:
     silence: str = ""
     coding: str = ""
     listed_grpc: list[str] = field(default_factory=list)
+    limits: dict[str, Any] = field(default_factory=dict)
     broken: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
