@@ -33,6 +33,7 @@ HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
 QUICK = "--conformance-profile=quick"
 JUDGE_COMMAND = f"pytest --target-config=target.toml {QUICK}"
 NO_LIST = "the server lists no models, at GET /v2/models or POST /v2/repository/index"
+NOT_FILLED = "deploy models for the others, or declare the server's limits in a target file: oip-conformance init"
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
@@ -100,6 +101,7 @@ def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list
         f"{'models':20}{escape_text(f'{len(names)} listed: {list_first_names(names)}', 300) if names else NO_LIST}",
         *(_format_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
+        *([f"{'':20}{NOT_FILLED}"] if 0 < filled < len(roles.load()) else []),
         *(f"{'':20}{line}" for line in other_models),
         *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
         *_list_next_commands(options, found, is_stuck=nothing is not None),

@@ -29,6 +29,7 @@ from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
+from conformance.wire.datatypes import OIP_DATATYPES
 
 HEAD = """\
 # A target for oip-conformance: pytest --target-config=THIS-FILE
@@ -59,7 +60,7 @@ WITHOUT_TARGET = """
 """
 TEMPLATE = (
     HEAD.format(url='url = "http://host:8000"', offered="")
-    + format_proposed_limits({"datatypes": ["FP32", "INT64"], "fixed_shapes": True})
+    + format_proposed_limits({"datatypes": [*OIP_DATATYPES], "fixed_shapes": False, "max_batch": 4})
     + WITHOUT_TARGET
 )
 

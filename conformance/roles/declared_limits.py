@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.roles.roles import Role
 from conformance.spec.fit import DeclaredTensor
-from conformance.wire.datatypes import OIP_DATATYPES
+from conformance.wire.datatypes import DATATYPES, OIP_DATATYPES
 
 # The names and values of a table `[limits]`.
 Limits = Mapping[str, Any]
@@ -24,12 +24,14 @@ class Limit:
     """One kind of limit.
 
     Attributes:
+        meaning: the meaning of a value, for a comment in the file.
         describe: returns the words beside the verdict for a value; empty if the value limits nothing.
         find_excess: returns what exceeds a value; arguments: the value, tensors without their batch dimension, and
             whether the model takes batches. Empty if nothing does.
         propose: returns the value that deployed models with these tensors suggest; None if there is none.
     """
 
+    meaning: str
     describe: Callable[[Any], str]
     find_excess: Callable[[Any, Sequence[DeclaredTensor], bool], str]
     propose: Callable[[Sequence[DeclaredTensor]], Any]
@@ -54,7 +56,7 @@ def _find_other_datatypes(supported: Sequence[str], tensors: Sequence[DeclaredTe
 
 def _propose_datatypes(tensors: Sequence[DeclaredTensor]) -> list[str] | None:
     found = {tensor.datatype for tensor in tensors}
-    return [name for name in OIP_DATATYPES if name in found] if not found.issuperset(OIP_DATATYPES) else None
+    return [name for name in DATATYPES if name in found] if not found.issuperset(OIP_DATATYPES) else None
 
 
 def _is_variable(tensor: DeclaredTensor) -> bool:
@@ -62,16 +64,18 @@ def _is_variable(tensor: DeclaredTensor) -> bool:
 
 
 LIMITS: Mapping[str, Limit] = {
-    "datatypes": Limit(_describe_datatypes, _find_other_datatypes, _propose_datatypes),
+    "datatypes": Limit("and no others", _describe_datatypes, _find_other_datatypes, _propose_datatypes),
     "fixed_shapes": Limit(
+        "no model has a variable dimension, except that of a batch",
         lambda fixed: "with fixed shapes alone" if fixed else "",
         lambda _, tensors, __: "a variable shape" if any(map(_is_variable, tensors)) else "",
         lambda tensors: None if any(map(_is_variable, tensors)) else True,
     ),
     "max_batch": Limit(
+        "items in the largest batch; 0: no model takes batches",
         lambda most: f"with batches of at most {most}" if most else "without batches",
         lambda most, _, takes_batches: "batches" if takes_batches and not most else "",
-        lambda _: None,  # metadata do not tell
+        lambda _: 4,  # an example: metadata do not tell
     ),
 }
 
@@ -101,4 +105,4 @@ def propose_limits(tensors: Iterable[DeclaredTensor]) -> dict[str, Any]:
     """Return the limits that deployed models suggest, by their tensors without the batch dimension."""
     found = list(tensors)
     proposed = {name: limit.propose(found) for name, limit in LIMITS.items()}
-    return {name: value for name, value in proposed.items() if found and value is not None}
+    return {name: value for name, value in proposed.items() if value is not None}
