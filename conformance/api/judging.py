@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 
-from conformance.api.arguments import Arguments, AsgiApp, read_arguments
+from conformance.api.arguments import Arguments, AsgiApp, JudgeError, read_arguments
 from conformance.api.report import Report
+from conformance.discovery.limit_checks import ContradictedLimitError
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, sort_results
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
@@ -86,11 +87,16 @@ def _serve_target(arguments: Arguments) -> Iterator[str]:
 def _judge_url(url: str, arguments: Arguments) -> Report:
     settings, file = arguments.build_settings(url), arguments.file
     seed = client_names.choose_seed(arguments.profile, settings)
-    with Session(Target(settings), placements=file.roles, strict=arguments.strict, seed=seed) as session:
+    with Session(
+        Target(settings), placements=file.roles, limits=file.limits, strict=arguments.strict, seed=seed
+    ) as session:
         started = _format_now()
-        subjects, conclusion = start_run(
-            session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
-        )
+        try:
+            subjects, conclusion = start_run(
+                session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
+            )
+        except ContradictedLimitError as error:
+            raise JudgeError(f"config: {error}") from error
         arguments = replace(arguments, subjects=subjects)
         return _build_report(session, conclusion or _judge_rows(session, arguments), arguments, settings, started, seed)
 

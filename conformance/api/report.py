@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.api.arguments import JudgeError
 from conformance.report import formats
+from conformance.report.scope import describe_limits_of
 from conformance.spec import ledger
 from conformance.spec.check import format_label
 from conformance.spec.outcome import Outcome
@@ -155,7 +156,8 @@ class Report:
 
     def _format_headline(self) -> str:
         why = f": {escape_text('; '.join(self.why), 600)}" if self.why else ""
-        return f"{format_sentence(escape_text(self.document['target']['url']), self.verdict, self.interoperable)}{why}"
+        url, limits = escape_text(self.document["target"]["url"]), describe_limits_of(self.document)
+        return f"{format_sentence(url, self.verdict, self.interoperable, limits)}{why}"
 
 
 def _list_unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:

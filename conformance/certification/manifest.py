@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from conformance.roles.declared_limits import Limits, describe_limits
 from conformance.spec import files, schemas
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT
@@ -51,6 +52,7 @@ class Manifest:
         alias_of: the reported `name` and `version` if they differ from the label, and the `reason`.
         third_party: `name`, `contact` and `key` of whoever made the run; None if the vendor made the run.
         placements: role -> placement, as plain data, if the target's models are not named like the roles.
+        limits: the limits that the target file declares (`roles.declared_limits`); None if there are none.
         models: judged deployed model -> its table, as `config.given_inputs` reads it; None if none was judged.
         files: name -> SHA-256.
     """
@@ -76,6 +78,7 @@ class Manifest:
     key: Mapping[str, Any]
     third_party: Mapping[str, Any] | None = None
     placements: Mapping[str, Any] | None = None
+    limits: Limits | None = None
     models: Mapping[str, Any] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -86,14 +89,17 @@ class Manifest:
 
     @property
     def certified_as(self) -> str:
-        """The standing as text; "partial" is followed by the coverage."""
-        return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
+        """The standing as text, with the declared limits; "partial" is followed by the coverage."""
+        coverage = f"({describe_coverage(self.coverage)})" if self.coverage else ""
+        return " ".join(filter(None, (self.standing, describe_limits(self.limits), coverage)))
 
     def to_json(self) -> str:
         """Return the text of `manifest.json`."""
         members = asdict(self)
         if self.party == Party.SERVER:
             del members["party"]
+        if not self.limits:
+            del members["limits"]
         return json.dumps({"schema": SCHEMA, **members}, indent=1) + "\n"
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.certification.manifest import Manifest
-from conformance.discovery.config_tables import format_input_tables, format_roles_table
+from conformance.discovery.config_tables import format_input_tables, format_limits_table, format_roles_table
 from conformance.report import markdown
+from conformance.roles.declared_limits import describe_limits
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
 from conformance.spec.check import format_key
@@ -59,17 +60,19 @@ _FILE = """
 ```toml{tables}```
 """
 _NAMES, _INPUTS = "the names of the models that fill the roles on this server", "inputs for models"
+_LIMITS = "the limits of this server"
 
 
 def render(made: Manifest, report: Mapping[str, Any]) -> str:
     """Return the text of `REPRODUCE.md` for a manifest and a report."""
     is_client = made.party == Party.CLIENT
+    limits = f", for a server {describe_limits(made.limits)}" if made.limits else ""
     return _TEXT.format(
         label=markdown.text(made.label),
         vendor=markdown.text(made.vendor),
         contact=markdown.text(made.contact),
         profile=made.profile,
-        standing=_STANDINGS[made.standing].format(**made.coverage or {}),
+        standing=_STANDINGS[made.standing].format(**made.coverage or {}) + limits,
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
         product="".join(f"{line}\n" for line in _list_product_lines(made)),
@@ -159,6 +162,7 @@ def _render_target_file(made: Manifest) -> str:
     placements = made.placements and {role: Placement.from_dict(entry) for role, entry in made.placements.items()}
     roles = [] if placements is None else [(_NAMES, format_roles_table(placements))]
     inputs = [(_INPUTS, format_input_tables(given))] if (given := _find_user_inputs(made)) else []
-    parts = [*roles, *inputs]
+    limits = [(_LIMITS, format_limits_table(made.limits))] if made.limits else []
+    parts = [*limits, *roles, *inputs]
     what = ", and ".join(said for said, _ in parts)
     return _FILE.format(what=what, tables="".join(tables for _, tables in parts)) if parts else ""

@@ -71,7 +71,7 @@ def count_met_musts(report: Mapping[str, Any]) -> dict[str, int]:
 def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
     """Return the MUSTs that a profile demands but that are not met in a report, one line per reason.
 
-    A MUST is not demanded if all its rows need an extension that is not in the profile.
+    A MUST is not demanded if all its rows need an extension that is not in the profile, or exceed a declared limit.
 
     Args:
         profile: a key of `PROFILES`.
@@ -91,9 +91,7 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
             and entry["extension"] in demanded
             and find_transport(entry["area"]) in transports
             and entry["verdict"] != "pass"
-            and not (
-                entry["verdict"] == "not_applicable" and _need_other_extensions(rows.get(entry["id"], []), demanded)
-            )
+            and not (entry["verdict"] == "not_applicable" and _are_beyond_scope(rows.get(entry["id"], []), demanded))
         ):
             found.setdefault(_UNMET.get(entry["verdict"], str(entry["verdict"])), []).append(entry["id"])
     return [
@@ -112,10 +110,15 @@ def _find_demands(profile: str, report: Mapping[str, Any]) -> tuple[Collection[s
     return {"protocol", *list_extensions(profile, grpc=grpc)}, transports
 
 
-def _need_other_extensions(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
-    """Return whether every row needs an extension that is not in the profile."""
+def _are_beyond_scope(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
+    """Return whether every row needs an extension that is not in the profile, or more than a declared limit."""
     beyond = {name for name in PROFILES["full"] if name not in demanded}
-    return bool(rows) and all(_find_missing_extension(row) in beyond for row in rows)
+    return bool(rows) and all(_is_beyond_limit(row) or _find_missing_extension(row) in beyond for row in rows)
+
+
+def _is_beyond_limit(row: Mapping[str, Any]) -> bool:
+    reason = row.get("reason")
+    return reason is not None and reason["kind"] == ReasonKind.DECLARED_LIMIT
 
 
 def _find_missing_extension(row: Mapping[str, Any]) -> str | None:

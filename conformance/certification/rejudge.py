@@ -111,7 +111,13 @@ def judge_recording(
     roles = made.placements
     placements = None if roles is None else {role: Placement.from_dict(entry) for role, entry in roles.items()}
     subjects = select_subjects(made.models or (), ())
-    session = Session(target, placements=placements, strict=report["options"]["strict"], seed=report["seed"])
+    session = Session(
+        target,
+        placements=placements,
+        limits=made.limits or {},
+        strict=report["options"]["strict"],
+        seed=report["seed"],
+    )
     resolved = resolve_models(session, subjects)
     if resolved is None:
         raise NotRecordedError("the recording lists no models")

@@ -25,11 +25,11 @@ from conformance.judging.run_start import ALL_MODELS
 from conformance.report import formats, json_report
 from conformance.report.party_labels import find_party
 from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
+from conformance.report.scope import describe_report_verdict
 from conformance.spec import files, ledger
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.spec.text import escape_text
-from conformance.spec.verdict import describe_verdict
 from conformance.transport import recording as recordings
 from conformance.transport.har import HarError
 
@@ -149,7 +149,7 @@ def _check_standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     verdict, is_interoperable = report["verdict"], report["interoperable"]
     shown = is_interoperable if made.standing == INTEROPERABLE else verdict == made.standing
     if not shown and (made.standing, verdict) != (PARTIAL, CONFORMANT):
-        yield f"the verdict is {describe_verdict(verdict, is_interoperable)}: {'; '.join(report['why'])}"
+        yield f"the verdict is {describe_report_verdict(report)}: {'; '.join(report['why'])}"
     elif made.standing != profiles.find_standing(made.profile, report) == CONFORMANT:
         yield f"the manifest says {made.standing}, but the report is conformant"
     if made.standing != PARTIAL:

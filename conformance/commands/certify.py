@@ -169,6 +169,7 @@ def _build_manifest(
         key=sealing.describe_key(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
+        limits=file.limits or None,
         models=_list_models(options, file),
     )  # fmt: skip
     if unfit := manifest.find_invalid_member(made):
@@ -257,7 +258,7 @@ def _find_exit_status(made: Manifest, report: dict[str, Any], problems: Sequence
 
 
 def _format_result(made: Manifest, report: dict[str, Any], problems: Sequence[str], folder: Path) -> str:
-    profile = f"{'' if made.standing == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
+    profile = f"{'' if made.certified_as == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
     why = join_some(problems, MAX_SHOWN_PROBLEMS, "; ")

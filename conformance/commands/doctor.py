@@ -37,6 +37,7 @@ from conformance.wire.grpc_request import make_grpc_call
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
 QUICK = "--conformance-profile=quick"
 JUDGE_COMMAND = f"pytest --target-config=target.toml {QUICK}"
+NOT_FILLED = "deploy models for the others, or declare the server's limits in a target file: oip-conformance init"
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
@@ -133,6 +134,7 @@ def _examine_over_http(session: Session, options: argparse.Namespace) -> tuple[l
         f"{'models':20}{escape_text(listed, 300)}",
         *(line for name, model in described.items() for line in _format_model(name, model)),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
+        *([f"{'':20}{NOT_FILLED}"] if 0 < filled < len(roles.load()) else []),
         *(f"{'':20}{line}" for line in other_models),
     ], nothing
 

@@ -15,10 +15,12 @@ from conformance.commands.connection_options import (
     serve_reference,
 )
 from conformance.discovery import model_discovery, placement_search, role_discovery
-from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
+from conformance.discovery.config_tables import format_model_tables, format_proposed_limits, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.limit_checks import remove_batch
 from conformance.judging.run_start import list_first_names
 from conformance.judging.session import Session
+from conformance.roles.declared_limits import propose_limits
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
@@ -27,6 +29,7 @@ from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
+from conformance.wire.datatypes import OIP_DATATYPES
 
 HEAD = """\
 # A target for oip-conformance: pytest --target-config=THIS-FILE
@@ -55,7 +58,11 @@ WITHOUT_TARGET = """
 # Deployed models of any kind, to judge by their own answers to plain requests: the same as --target-model NAME.
 # [models.resnet50]
 """
-TEMPLATE = HEAD.format(url='url = "http://host:8000"', offered="") + WITHOUT_TARGET
+TEMPLATE = (
+    HEAD.format(url='url = "http://host:8000"', offered="")
+    + format_proposed_limits({"datatypes": [*OIP_DATATYPES], "fixed_shapes": False, "max_batch": 4})
+    + WITHOUT_TARGET
+)
 
 
 class InitError(UserError):
@@ -141,4 +148,7 @@ def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[
     judged = ", ".join(name for name in offered if name != PROTOCOL) or "none"
     head = HEAD.format(url=f"url = {quote(url)}", offered=f"; offered here: {judged}")
     unfinished = [name for name, model in described.models.items() if model["missing"]]
-    return f"{head}{format_roles_table(found)}{format_model_tables(described.models)}", unfinished
+    signatures = placement_search.read_signatures(target, names).values()
+    proposed = propose_limits([spec for signature in signatures for spec in remove_batch(signature.tensors)])
+    limits = format_proposed_limits(proposed)
+    return f"{head}{limits}{format_roles_table(found)}{format_model_tables(described.models)}", unfinished

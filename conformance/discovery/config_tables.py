@@ -9,13 +9,29 @@ from typing import Any
 
 from conformance.discovery.deployed_model import SAMPLES
 from conformance.roles import roles
+from conformance.roles.declared_limits import LIMITS, Limits
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
 from conformance.spec.text import escape_text
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a TOML key that needs no quotes
 FILL_IN = "Replace each ... by a value that the model accepts, and remove the # of these lines:"
+LIMITS_HEAD = """
+# What the server cannot do at all: rows that need more do not apply, and the verdict names these limits.
+# Without this table such rows need models (`oip-conformance models export`), and the verdict is partial.
+# """
 PLACEHOLDERS = {"datatype": '"..."', "shape": "[...]", "data": "[...]  # row by row"}
+
+
+def format_limits_table(limits: Limits) -> str:
+    """Return the TOML table of the limits of a server."""
+    lines = [f"{name} = {json.dumps(value)}  # {LIMITS[name].meaning}\n" for name, value in limits.items()]
+    return f"\n[limits]\n{''.join(lines)}"
+
+
+def format_proposed_limits(proposed: Limits) -> str:
+    """Return a TOML comment with the limits that deployed models suggest; only the user knows whether they hold."""
+    return LIMITS_HEAD + format_limits_table(proposed).lstrip().replace("\n", "\n# ").removesuffix("# ")
 
 
 def format_roles_table(found: Mapping[str, Placement]) -> str:

@@ -44,6 +44,7 @@ class DiscoveryResult:
         coding: an unrequested content coding that made an answer unreadable; else empty.
         listed_grpc: the extensions in the metadata over gRPC, unchanged.
         refused_clients: key of `client_names.COMMON_NAMES` -> the status with which the server refuses this client.
+        limits: the limits that the target file declares (`roles.declared_limits`).
         broken: requests that were neither answered nor refused (`transport.broken_request`), JSON-compatible.
     """
 
@@ -59,6 +60,7 @@ class DiscoveryResult:
     coding: str = ""
     listed_grpc: list[str] = field(default_factory=list)
     refused_clients: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
     broken: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:

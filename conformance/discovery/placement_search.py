@@ -45,9 +45,14 @@ class Signature:
     outputs: tuple[TensorSpec, ...]
 
     @property
+    def tensors(self) -> tuple[TensorSpec, ...]:
+        """All inputs and outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
     def names(self) -> set[str]:
         """The names of all inputs and outputs."""
-        return {spec.name for spec in (*self.inputs, *self.outputs)}
+        return {spec.name for spec in self.tensors}
 
     def describe_inputs(self) -> str:
         """Return the inputs in a few words, unescaped."""
@@ -91,11 +96,11 @@ def _iterate_names(document: Any) -> Iterator[str]:
 
 def find_placements(target: Target, names: Iterable[str]) -> dict[str, Placement]:
     """Return role -> placement for each role that one of the models fills."""
-    described = {name: _request_signature(target, name) for name in names}
-    signatures = {name: signature for name, signature in described.items() if signature is not None}
+    named = list(names)
+    signatures = read_signatures(target, named)
     found: dict[str, Placement] = {}
     for name, role in load_roles().items():
-        has_own = name in described and _has_role_of_its_name(target, Model(role, name), described[name])
+        has_own = name in named and _has_role_of_its_name(target, Model(role, name), signatures.get(name))
         placement = Placement(name) if has_own else _find_placement(target, role, signatures)
         if placement is not None:
             found[name] = placement
@@ -152,8 +157,11 @@ def _has_signature(model: Model, metadata: Reply) -> bool:
     return signature is not None and _map_names(model.role, signature) is not None
 
 
-def _request_signature(target: Target, name: str) -> Signature | None:
-    return parse_signature(target.get(Model(next(iter(load_roles().values())), name).path))
+def read_signatures(target: Target, names: Iterable[str]) -> dict[str, Signature]:
+    """Return name -> signature for each of these models whose metadata over HTTP are readable."""
+    some_role = next(iter(load_roles().values()))
+    found = {name: parse_signature(target.get(Model(some_role, name).path)) for name in names}
+    return {name: signature for name, signature in found.items() if signature is not None}
 
 
 def parse_signature(metadata: Reply) -> Signature | None:

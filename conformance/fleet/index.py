@@ -18,6 +18,7 @@ from conformance.fleet.unit_runner import REPORT
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
 from conformance.report.requirement_changes import RequirementChange, count_unmet_rows, find_changes
+from conformance.report.scope import describe_limits_of
 from conformance.spec.outcome import Outcome
 from conformance.spec.tally import Tally, count_requirements, is_judged, select_requirements, tally_report
 from conformance.spec.verdict import EXIT_STATUS
@@ -115,6 +116,7 @@ def _summarise_report(report: Report) -> Index:
         "version": target["version"],
         "musts": _list_counts(tally_report(report)),
         "interoperable": report["interoperable"],
+        **({"limits": limits} if (limits := describe_limits_of(report)) else {}),
         "extensions": {name: entry["verdict"] for name, entry in report["extensions"].items()},
         "areas": _count_by_area(report),
         "unmet": list(_list_unmet(report)),

@@ -90,7 +90,7 @@ def _link_target(target: Entry) -> Span:
 
 def _describe_verdict(target: Entry) -> str:
     """Return the verdict of a target as text; a nonconformant target may still be interoperable."""
-    return describe_verdict(WORDS[target["verdict"]], target.get("interoperable"))
+    return describe_verdict(WORDS[target["verdict"]], target.get("interoperable"), target.get("limits", ""))
 
 
 def _list_targets_needing_attention(index: Entry) -> Block:

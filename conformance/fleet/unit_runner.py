@@ -22,8 +22,9 @@ from conformance.fleet.units import Outcome, RunFailure, Unit
 from conformance.plugin.options import SETTING_OPTIONS
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
+from conformance.report.scope import describe_report_verdict
 from conformance.spec.text import escape_text
-from conformance.spec.verdict import EXIT_STATUS, Verdict, describe_verdict
+from conformance.spec.verdict import EXIT_STATUS, Verdict
 
 REPORT: Final = "report.json"
 PAGE: Final = "report.html"
@@ -133,7 +134,7 @@ def _build_outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float)
     is_reached = report is None or not report["target"].get("unreachable", False)
     kept = {} if unit.folder or trouble is RunFailure.STOPPED else _read_files(folder)
     status = _find_exit_status(unit, ended, report)
-    verdict = describe_verdict(report["verdict"], report["interoperable"]) if report else ""
+    verdict = describe_report_verdict(report) if report else ""
     return Outcome(unit.name, status, is_reached, round(seconds, 1), trouble, said, verdict, unit.folder, kept)
 
 

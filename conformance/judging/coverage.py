@@ -10,6 +10,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.applicability import build_applicability_test, is_offered
 from conformance.judging.selection import CLIENTS, Subjects, list_profile_rows
 from conformance.roles import roles
+from conformance.roles.declared_limits import find_excess_of_role
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.coverage import Coverage, Deployment, Gap, GapReason, UnjudgedRow
@@ -57,6 +58,7 @@ def find_coverage(
         for check, row in list_profile_rows("certify", subjects=subjects, transports=transports)
         if (check.id, row.id) not in run
         and (applies(check, row) if row.model else is_offered(check, row, survey.offered, transports))
+        and not _exceeds_limits(check, row, survey)
     ]
     chosen = {
         (check.id, row.id)
@@ -99,6 +101,11 @@ def _iterate_rows_without_verdict(results: Iterable[CheckResult]) -> Iterator[Un
             yield UnjudgedRow(names, GapReason.CANNOT)
         elif result.reason and result.reason.kind is ReasonKind.NO_MODEL:
             yield UnjudgedRow(names, GapReason.NO_MODEL, result.reason.subject)
+
+
+def _exceeds_limits(check: Check, row: Row, survey: DiscoveryResult) -> bool:
+    role = roles.load().get(check.find_role(row) or "")
+    return role is not None and find_excess_of_role(survey.limits, role) is not None
 
 
 def _iterate_rows_not_run(

@@ -387,6 +387,8 @@ class Judge(RowJudge):
         model, named = self.models.build_model(check, row), unmet.requirement or check.requirements(row)[0]
         if reading := self._raw_interpretation.find_exemption(unmet, named, model):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
+        if excess := self._limits.find_declared_excess(unmet.reply, model):
+            return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, excess, "max_batch")
         limit = self._limits.find_limit(unmet.reply, model)
         if not limit:
             return None

@@ -11,6 +11,7 @@ from conformance.discovery.deployed_model import Change, DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import SERVER_FAULTS
 from conformance.judging.row_judge import RowOutcome, find_requirement, no_verdict
+from conformance.roles.declared_limits import find_excess_of_role
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
 from conformance.spec.check import Check, Row, format_key
@@ -64,6 +65,9 @@ class RowModels:
         role = check.find_role(row)
         if role is None:
             return None
+        if excess := find_excess_of_role(self.survey.limits, load_roles()[role]):
+            message = f"the role {role} has {excess[1]}, beyond limits.{excess[0]} of the target file"
+            return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, message, excess[0])
         if role not in self.survey.roles:
             return conclude_not_applicable(ReasonKind.NO_MODEL, self.survey.explain_missing_role(role), role)
         if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from conformance.discovery import placement_search
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
+from conformance.discovery.limit_checks import ContradictedLimitError
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
 from conformance.judging.selection import ROLES, Subjects, list_profile_rows
 from conformance.judging.session import Session
@@ -131,7 +132,8 @@ def discover_subjects(
 ) -> tuple[Subjects, NothingToJudge | None]:
     """Discover what the target offers; return the subjects, and the reason if nothing can be judged, else None.
 
-    Unsuitable settings or an unreachable target raise no exception; they are returned as the reason.
+    Unsuitable settings or an unreachable target raise no exception; they are returned as the reason. A limit that the
+    target contradicts raises `ContradictedLimitError`.
 
     Args:
         session: a session without a discovery result.
@@ -149,6 +151,8 @@ def discover_subjects(
         is_listed, subjects = resolved != subjects, resolved
         found = session.discover(extensions, subjects, given, lenient=lenient or is_listed, progress=progress)
         return subjects, _explain_nothing_to_judge(session, found)
+    except ContradictedLimitError:
+        raise  # an error of the target file, not a result about the target
     except (TargetLostError, SettingsError) as error:
         return subjects, NothingToJudge(MissingKind.ANSWERS, settings.url, (hide(str(error), settings.secrets),))
 

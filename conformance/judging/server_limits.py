@@ -104,6 +104,17 @@ class ServerLimits:
         except (TargetLostError, NotRecordedError):
             return ""  # no answer: the failure stands
 
+    def find_declared_excess(self, reply: Reply, model: Model | None) -> str:
+        """Return a message if the server refused a larger batch than the target file declares; else empty."""
+        most = self._target.limits.get("max_batch")
+        if most is None or model is None or not reply.is_refusal:
+            return ""
+        found = read_request_content(reply.exchange.message, model)
+        takes_batches = model.role.batching or any(spec.shape[:1] == (-1,) for spec in model.role.inputs)
+        if found is None or not takes_batches or found.max_batch_size <= most:
+            return ""
+        return f"a batch of {found.max_batch_size}, beyond limits.max_batch of the target file"
+
     # --- size ---
 
     def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:

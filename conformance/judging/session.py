@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
-from conformance.discovery import deployed_model, model_discovery, role_discovery
+from conformance.discovery import deployed_model, limit_checks, model_discovery, role_discovery
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.judge import Judge, RobustnessJudge
 from conformance.judging.row_judge import find_requirement
 from conformance.judging.selection import ROLES, Subjects
+from conformance.roles.declared_limits import Limits
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
 from conformance.spec.check import Check, Row, format_key
@@ -48,6 +50,7 @@ class Session:
         survey: DiscoveryResult | None = None,
         *,
         placements: Mapping[str, Placement] | None = None,
+        limits: Limits = MappingProxyType({}),
         strict: bool = False,
         evidence: Path | None = None,
         is_one_of_several: bool = False,
@@ -61,6 +64,7 @@ class Session:
             target: the server; only this session uses it.
             survey: an earlier discovery result, or None.
             placements: the model of each role; None looks for models named like the roles.
+            limits: the limits that the target file declares, for `discover`; an earlier result has them.
             strict: see `Judge`.
             evidence: see `Judge`.
             is_one_of_several: see `Judge`.
@@ -69,6 +73,7 @@ class Session:
             is_ahead: see `Judge`.
         """
         self.target = target
+        self.target.limits = limits
         self.survey = DiscoveryResult()
         self._placements = placements
         self._seed = seed
@@ -107,6 +112,7 @@ class Session:
         Raises:
             TargetLostError: the target does not answer.
             SettingsError: a model does not exist or cannot be used.
+            ContradictedLimitError: a model exceeds a declared limit.
         """
         found = DiscoveryResult()
         try:
@@ -118,6 +124,7 @@ class Session:
                         self.target, subjects.models, extensions, given, lenient=lenient, progress=progress
                     )
                     found = found.merge(of_models) if subjects.with_roles else of_models
+                limit_checks.apply_limits(self.target, found)
                 self._set_survey(found)
                 found.refused_clients = self._find_refused_clients()
         except TargetLostError as lost:
@@ -171,6 +178,6 @@ class Session:
 
     def _set_survey(self, survey: DiscoveryResult) -> None:
         self.survey = self._judge.models.survey = survey
-        self.target.roles = survey.roles
+        self.target.roles, self.target.limits = survey.roles, survey.limits
         self.target.placements = self._placements or {}
         self.target.broken_in_discovery = [broken_request.from_dict(one) for one in survey.broken]

@@ -117,7 +117,10 @@ def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any)
     for command in github.build_commands(report, os.environ):
         reporter.write_line(command)
     verdict, gate = conclusion.verdict, conclusion.gate
-    line = terminal.format_verdict(conclusion, run.name, run.survey.offered, run.extensions, run.party)
+    survey = run.survey
+    line = terminal.format_verdict(
+        conclusion, run.name, survey.offered, run.extensions, run.party, limits=survey.limits
+    )
     color = terminal.COLORS[verdict.verdict if gate is None else gate.color]
     reporter.write_line(line, **{color: True, "bold": True})
 

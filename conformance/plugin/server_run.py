@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
+from conformance.discovery.limit_checks import ContradictedLimitError
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.run_start import start_run
@@ -143,6 +144,7 @@ class ServerRun(BaseRun):
             target,
             DiscoveryResult(**taken) if taken else None,
             placements=options.file.roles,
+            limits=options.file.limits,
             strict=options.strict,
             evidence=options.evidence,
             is_one_of_several=bool(self._from_controller),
@@ -156,6 +158,8 @@ class ServerRun(BaseRun):
                 subjects, self.conclusion = start_run(
                     self.session, options.extensions, options.subjects, given, progress
                 )
+            except ContradictedLimitError as error:
+                raise pytest.UsageError(f"--target-config {options.config_file}: {error}") from None
             except NotRecordedError as error:
                 raise pytest.UsageError(f"--target-replay: {error}; {self._describe_recording_options()}") from None
             self.options = replace(options, subjects=subjects)

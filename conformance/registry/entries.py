@@ -17,6 +17,7 @@ from conformance.certification.verifying import Folder, RequiredSigners
 from conformance.registry.policy import Notice, Notices, Policy
 from conformance.report.badge import COLORS
 from conformance.report.report_file import ReportError
+from conformance.roles.declared_limits import describe_limits
 from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
@@ -128,6 +129,11 @@ class Entry:
         return "" if self.manifest.standing == CONFORMANT else self.manifest.standing
 
     @property
+    def limits(self) -> str:
+        """The declared limits of the product in words; empty if there are none."""
+        return describe_limits(self.manifest.limits)
+
+    @property
     def color(self) -> str:
         """The color of the badge."""
         return COLORS[self.manifest.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
@@ -195,7 +201,7 @@ class Entry:
         part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
         kind = "client, " if self.is_client else ""
         standing = f"{self.limited_standing}{part}, " if self.limited_standing else ""
-        return f"{kind}{standing}{self.manifest.profile} {version}"
+        return " ".join(filter(None, (f"{kind}{standing}{self.manifest.profile}", self.limits, version)))
 
 
 def find_folders(root: Path) -> list[Path]:

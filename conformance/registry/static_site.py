@@ -25,7 +25,7 @@ from conformance.report import badge, formats
 from conformance.report.output_files import make_empty_folder, write_atomically
 from conformance.report.simple_page import build_environment
 from conformance.spec.ledger import Party
-from conformance.spec.outcome import GATES
+from conformance.spec.outcome import CONFORMANT, GATES
 from conformance.spec.text import escape_text
 
 INDEX_SCHEMA = 1
@@ -226,7 +226,7 @@ def _iterate_events(entry: Entry, registry_policy: Policy) -> Iterator[FeedItem]
     kind = "client, " if entry.is_client else ""
     what = f"{made.label} by {made.vendor}, {kind}profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
-    said = f"Certified as {made.certified_as}" if entry.limited_standing else "Certified"
+    said = f"Certified as {made.certified_as}" if made.certified_as != CONFORMANT else "Certified"
     yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED

@@ -83,7 +83,8 @@ def build_endpoint(message: str, color: str, *, is_error: bool) -> str:
 
 
 def _format_message(view: View) -> str:
-    return f"{view.standing} {view.musts.met}/{view.musts.applying}"
+    limits = f" {view.limits}" if view.limits else ""
+    return f"{view.standing}{limits} {view.musts.met}/{view.musts.applying}"
 
 
 def _estimate_width(text: str) -> float:

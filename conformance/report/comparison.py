@@ -19,6 +19,7 @@ from conformance.report.requirement_changes import (
     map_verdicts,
     order_requirements,
 )
+from conformance.report.scope import describe_report_verdict
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 from conformance.spec.tally import MEANINGS, describe_absence, tally_report
@@ -180,7 +181,7 @@ def _build_facts(reports: Sequence[Report]) -> list[Fact]:
 
 
 def _format_verdict(report: Report) -> Cell:
-    words = describe_verdict(report["verdict"], report["interoperable"])
+    words = describe_report_verdict(report)
     return Cell(": ".join(filter(None, (words, "; ".join(report["why"])))), report["verdict"])
 
 

@@ -180,6 +180,7 @@ def _describe_target(survey: DiscoveryResult) -> dict[str, Any]:
         "extensions_listed": [escape_text(name, MAX_NAME_CHARS) for name in listed[:MAX_LISTED]],
         "extensions_offered": sorted({*survey.offered} - {PROTOCOL}),
         "roles": survey.roles,
+        **({"limits": survey.limits} if survey.limits else {}),
         **({"models": deployed_models.describe_models(survey)} if survey.models else {}),
         **({"refused_clients": survey.refused_clients} if survey.refused_clients else {}),
     }

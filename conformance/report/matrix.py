@@ -15,13 +15,12 @@ from conformance.report.blocks import NO_VERDICT
 from conformance.report.comparison import Comparison, Line, count_represented_rows
 from conformance.report.comparison import Requirement as ComparedRequirement
 from conformance.report.requirement_changes import parse_version
-from conformance.report.scope import describe_scope, describe_transports
+from conformance.report.scope import describe_report_verdict, describe_scope, describe_transports
 from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, PROTOCOL, find_transport
 from conformance.spec.ledger import Concern
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 from conformance.spec.tally import ABSENT, MEANINGS, NOT_APPLICABLE, NOT_JUDGED, NOT_MET, Tally, tally_report
-from conformance.spec.verdict import describe_verdict
 
 Report = Mapping[str, Any]
 # Kinds of a cell without an outcome: the report lacks the requirement, or nothing was judged.
@@ -218,7 +217,7 @@ def _build_columns(titles: Sequence[str], reports: Sequence[tuple[str, Report]])
                 version,
                 key if seen[key] == 1 else f"{key}!{seen[key]}",
                 report["verdict"],
-                describe_verdict(report["verdict"], report["interoperable"]),
+                describe_report_verdict(report),
                 tally_report(report),
                 tally_report(report, "SHOULD"),
                 describe_transports(report),

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.report.party_labels import find_party
+from conformance.roles.declared_limits import describe_limits
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, find_transport
 from conformance.spec.ledger import Party
 from conformance.spec.tally import is_judged
+from conformance.spec.verdict import describe_verdict
 
 Report = Mapping[str, Any]
 
@@ -36,6 +38,16 @@ def describe_scope(report: Report) -> str:
     parts = ["the base protocol", *map(_name_extension, offered)]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return f"Judged over {transports}{_explain_transports(report)}: {listed}."
+
+
+def describe_report_verdict(report: Report) -> str:
+    """Return the verdict of a report with the declared limits, such as "conformant without BYTES"."""
+    return describe_verdict(report["verdict"], report["interoperable"], describe_limits_of(report))
+
+
+def describe_limits_of(report: Report) -> str:
+    """Return the declared limits of the target of a report in words; empty if there are none."""
+    return describe_limits(report["target"].get("limits"))
 
 
 def _explain_transports(report: Report) -> str:

@@ -12,6 +12,7 @@ from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models
 from conformance.report.party_labels import find_labels
 from conformance.roles import roles
+from conformance.roles.declared_limits import Limits, describe_limits
 from conformance.spec.coverage import Coverage
 from conformance.spec.extensions import CHOICES, EXTENSIONS, PROTOCOL
 from conformance.spec.ledger import Party
@@ -58,6 +59,7 @@ def format_header(
         *_format_roles(survey),
         *deployed_models.format_header(survey),
         *_format_refused_clients(survey),
+        *([f"limits      {describe_limits(survey.limits)}"] if survey.limits else []),
         f"profile     {profile}{_format_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
@@ -235,7 +237,8 @@ def _format_deployments(coverage: Coverage) -> Iterator[str]:
     count = sum(len(one.musts) for one in needed) or "none"
     rows = f"Rows skipped because no model fills their role: {coverage.waiting}."
     yield f"{rows} MUSTs that these rows leave unjudged: {count}."
-    yield "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):"
+    yield "Deploy these roles to run them (`oip-conformance models export` writes them for several servers), or declare"
+    yield "what the server cannot do under [limits] in the target file (`oip-conformance init` proposes limits):"
     yield from (f"      {one.role:28}{join_some(one.musts, MAX_LISTED_ROWS)}" for one in needed)
     if others:
         yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"
@@ -247,6 +250,7 @@ def format_verdict(
     offered: Collection[str] = (),
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
+    limits: Limits | None = None,
 ) -> str:
     """Return the last line of a run; with a baseline it includes the result of the gate.
 
@@ -256,13 +260,15 @@ def format_verdict(
         offered: the judged extensions; only `protocol` if no extension is judged.
         asked: the extensions that the user named; empty if none.
         party: the judged party.
+        limits: the limits that the target file declares.
     """
     verdict, found = conclusion.verdict, conclusion.gate
     why = escape_text("; ".join(verdict.why), MAX_REASON_CHARS)
     if not conclusion.results:
         return f"{verdict.verdict}: {why}" if why else verdict.verdict
     scope = " in the base protocol" if set(offered) == {PROTOCOL} else ""
-    sentence = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable)}{scope}"
+    words = describe_limits(limits)
+    sentence = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable, words)}{scope}"
     line = f"{sentence}{_format_reasons(conclusion, why, _count_musts(conclusion, offered, asked, party))}"
     if found is None:
         return line

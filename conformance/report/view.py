@@ -28,6 +28,7 @@ from conformance.report.findings import (
 )
 from conformance.report.party_labels import PartyLabels, find_labels, find_party
 from conformance.report.robustness import Robustness
+from conformance.report.scope import describe_limits_of, describe_report_verdict
 from conformance.spec import ledger
 from conformance.spec.coverage import GAP_REASONS, GapReason
 from conformance.spec.documents import Sentence
@@ -159,7 +160,12 @@ class View:
     @property
     def verdict_in_words(self) -> str:
         """The verdict for use in a sentence; a nonconformant party may still be interoperable."""
-        return describe_verdict(self.verdict, self.report["interoperable"])
+        return describe_report_verdict(self.report)
+
+    @property
+    def limits(self) -> str:
+        """The declared limits of the target in words; empty if there are none."""
+        return describe_limits_of(self.report)
 
     @property
     def patterns(self) -> Sequence[Mapping[str, Any]]:
@@ -180,7 +186,7 @@ class View:
 
     def sentence(self, name: str) -> str:
         """Return the sentence with the verdict; `name` is the title of the report, formatted for the page."""
-        return format_sentence(name, self.verdict, self.report["interoperable"])
+        return format_sentence(name, self.verdict, self.report["interoperable"], self.limits)
 
     @property
     def is_of_client(self) -> bool:

@@ -41,6 +41,7 @@ class Model:
         salt: a number that changes the sample values, so that they differ between checks; 0 .. 255.
         version: the model version for the path; empty to let the target choose.
         names: the target's tensor names, where they differ from the role's.
+        max_batch: the declared limit of batches, which sample batches do not exceed; None: no limit.
     """
 
     role: Role
@@ -48,6 +49,7 @@ class Model:
     salt: int = 0
     version: str = ""
     names: Names = SAME_NAMES
+    max_batch: int | None = None
 
     @property
     def path(self) -> str:
@@ -70,11 +72,15 @@ class Model:
             make_sample_tensor(
                 spec.name,
                 spec.datatype,
-                make_sample_shape(spec.shape, batch if self.role.batching else None),
+                make_sample_shape(spec.shape, self._limit_batch(batch)),
                 (self.salt + 7 * index) % 256,
             )
             for index, spec in enumerate(self.role.inputs)
         )
+
+    def _limit_batch(self, batch: int) -> int | None:
+        """Return a batch size within the declared limit; None if the model takes no batches."""
+        return min(batch, self.max_batch or batch) if self.role.batching else None
 
     @property
     def label(self) -> str:
@@ -206,7 +212,7 @@ class Model:
 
     def find_input_shape(self, index: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return the shape of the input at this index in `sample`; for a raw request, with a batch of one."""
-        return make_sample_shape(self.role.inputs[index].shape, (1 if is_raw else 2) if self.role.batching else None)
+        return make_sample_shape(self.role.inputs[index].shape, self._limit_batch(1 if is_raw else 2))
 
     def build_shape(self, index: int, count: int) -> tuple[int, ...]:
         """Return the shape of the input at this index with one of its variable dimensions set to `count`.

@@ -1,7 +1,7 @@
 """Coverage of a run: which applicable rows were not judged, why, and which models the user can deploy to judge them.
 
-A row that was not judged is a gap, unless the row does not apply: its extension is not offered, its request exceeds a
-limit of the server, or its check does not concern this target.
+A row that was not judged is a gap, unless the row does not apply: its extension is not offered, it exceeds a limit of
+the server, or its check does not concern this target.
 """
 
 from __future__ import annotations

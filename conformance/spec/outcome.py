@@ -68,7 +68,9 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
     ),
     Outcome.PASS: Wording("pass", "passed", "judged and met"),
     Outcome.NOT_APPLICABLE: Wording(
-        "n/a", "n/a", "the extension is not offered, no model fits, or the request is too large for the server"
+        "n/a",
+        "n/a",
+        "the extension is not offered, no model fits, or the row is beyond a limit of the server",
     ),
 }
 
@@ -80,6 +82,7 @@ class ReasonKind(StrEnum):
     TRANSPORT_NOT_GIVEN = "transport_not_given"  # the user gave no address for a transport (its name)
     NOTHING_OVER_HTTP = "nothing_over_http"  # no extension is offered over HTTP; only gRPC is judged
     NO_MODEL = "no_model"  # no model fills a role (its name)
+    DECLARED_LIMIT = "declared_limit"  # beyond a limit that the target file declares (the limit)
     NOT_FOR_THIS_MODEL = "not_for_this_model"  # the signature of a deployed model is unsuitable (the model's name)
     NO_JSON_FORM = "no_json_form"  # JSON cannot represent a role's tensors, and binary data is not offered (the role)
     NOT_FOR_THIS_TARGET = "not_for_this_target"  # the check does not concern this target

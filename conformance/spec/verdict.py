@@ -68,11 +68,6 @@ class Verdict:
     why: list[str] = field(default_factory=list)
     interoperable: bool | None = None
 
-    @property
-    def words(self) -> str:
-        """The verdict, followed by "but interoperable" if this applies: see `describe_verdict`."""
-        return describe_verdict(self.verdict, self.interoperable)
-
     def exit_status(self, gate: str | None = None) -> int:
         """Return the exit status; `gate` is the value of `--conformance-gate`, None if the option is not given.
 
@@ -85,14 +80,19 @@ class Verdict:
         return EXIT_STATUS[_VERDICT_OF_INTEROPERABILITY[self.interoperable]]
 
 
-def describe_verdict(verdict: str, interoperable: bool | None) -> str:
-    """Return a verdict, with "but interoperable" if the target is interoperable and not conformant."""
-    return f"{verdict} but interoperable" if interoperable and verdict != CONFORMANT else verdict
+def describe_verdict(verdict: str, interoperable: bool | None, limits: str = "") -> str:
+    """Return a verdict, with "but interoperable" if the target is interoperable and not conformant.
+
+    `limits` are the declared limits in words, such as "without BYTES"; a verdict without praise does not need them.
+    """
+    found = f"{verdict} but interoperable" if interoperable and verdict != CONFORMANT else verdict
+    return f"{found} {limits}" if limits and (interoperable or verdict in (CONFORMANT, PARTIAL)) else found
 
 
-def format_sentence(name: str, verdict: str, interoperable: bool | None) -> str:
-    """Return a sentence with the target's name and verdict, without a full stop."""
-    return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {describe_verdict(verdict, interoperable)}"
+def format_sentence(name: str, verdict: str, interoperable: bool | None, limits: str = "") -> str:
+    """Return a sentence with the target's name and verdict, without a full stop; see `describe_verdict`."""
+    words = describe_verdict(verdict, interoperable, limits)
+    return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {words}"
 
 
 _VERDICT_OF_INTEROPERABILITY: Mapping[bool | None, str] = {True: CONFORMANT, False: NONCONFORMANT, None: INCOMPLETE}

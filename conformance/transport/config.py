@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.roles import roles
+from conformance.roles.declared_limits import Limits, drop_empty, find_excess_of_role
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
 from conformance.spec import data_files, files
@@ -31,6 +32,7 @@ class TargetConfig:
         never: patterns of checks that the suite must not run.
         restart: see `Restart.command`; never part of an error message.
         roles: role -> placement; None: the suite finds models by the names of the roles.
+        limits: the limits of the server (`roles.declared_limits`).
         models: deployed model to judge -> the inputs that the user defines for the model; empty inputs are generated
             from the model's metadata.
     """
@@ -46,6 +48,7 @@ class TargetConfig:
     never: tuple[str, ...] = ()
     restart: str = field(default="", repr=False)
     roles: Mapping[str, Placement] | None = None
+    limits: Limits = field(default_factory=dict)
     models: Mapping[str, UserInputs] = field(default_factory=dict)
 
 
@@ -102,6 +105,7 @@ def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
     """
     tls = entries.get("tls", {})
     headers = entries.get("headers", {})
+    limits = drop_empty(entries.get("limits", {}))
     return TargetConfig(
         url=expand_variables(entries["url"], "url") if "url" in entries else None,
         grpc=expand_variables(entries["grpc"], "grpc") if "grpc" in entries else None,
@@ -113,7 +117,8 @@ def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
         extensions=tuple(entries.get("extensions", ())),
         never=tuple(entries.get("never", ())),
         restart=entries.get("restart", ""),
-        roles={role: _parse_placement(role, entry) for role, entry in entries["roles"].items()}
+        limits=limits,
+        roles={role: _parse_placement(role, entry, limits) for role, entry in entries["roles"].items()}
         if "roles" in entries
         else None,
         models=build_user_inputs(entries.get("models", {})),
@@ -144,8 +149,10 @@ def _build_table(tensor: UserTensor) -> dict[str, Any]:
     return {**datatype, "shape": list(tensor.shape), "data": list(tensor.data)}
 
 
-def _parse_placement(role: str, entry: str | Mapping[str, Any]) -> Placement:
+def _parse_placement(role: str, entry: str | Mapping[str, Any], limits: Limits) -> Placement:
     _expect_known_name(role, roles.load(), "roles", "role")
+    if excess := find_excess_of_role(limits, roles.load()[role]):
+        raise SettingsError(f"roles.{role}: the role has {excess[1]}, beyond limits.{excess[0]}: remove one of the two")
     if isinstance(entry, str):
         return Placement(entry)
     found = roles.load()[role]

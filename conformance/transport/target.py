@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
+from conformance.roles.declared_limits import Limits
 from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
@@ -49,6 +50,7 @@ class Target(TargetClient):
         roles: role -> the name of the model that fills the role on this target.
         placements: role -> the version and tensor names of that model, if they differ from those of the role.
         broken_in_discovery: the broken requests of discovery: see `BrokenRequest`.
+        limits: the limits that the target file declares.
     """
 
     outlives_errors = False
@@ -59,6 +61,7 @@ class Target(TargetClient):
         self.roles = roles or {}
         self.placements: Mapping[str, Placement] = {}
         self.broken_in_discovery: Sequence[BrokenRequest] = ()
+        self.limits: Limits = {}
         self._probe_results: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], Reply | None] = {}
 
@@ -87,7 +90,8 @@ class Target(TargetClient):
         if name is None:
             return None
         placement = self.placements.get(role, Placement(name))
-        return Model(load_roles()[role], name, salt, placement.version, placement.names)
+        max_batch = self.limits.get("max_batch")
+        return Model(load_roles()[role], name, salt, placement.version, placement.names, max_batch)
 
     def find_plain_refusal(self, model: Model, transport: str = HTTP) -> Reply | None:
         """Return the reply to the last plain request if the model answers none over a transport; None if it does.

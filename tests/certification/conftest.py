@@ -34,7 +34,7 @@ def few_models() -> Iterator[None]:
         patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugins])
         patch.setattr(certify, "run_pytest", run_pytest_warm)
         patch.setattr(rejudge, "find_coverage", lambda *_, **__: FULL_COVERAGE)
-        patch.setattr(profiles, "_need_other_extensions", lambda _rows, _demanded: True)
+        patch.setattr(profiles, "_are_beyond_scope", lambda _rows, _demanded: True)
         yield
 
 

@@ -173,7 +173,7 @@ IMPOSSIBLE_REQUESTS: tuple[FaultyRequest, ...] = (
     ("one-element-too-many", edit_first_input(data=[1, 2, 3, 4]), "identity_int32"),
     ("no-elements", edit_first_input(data=[]), "identity_int32"),
     ("one-string-too-few", edit_first_input(data=["a", "b"]), "identity_bytes"),
-    ("one-item-for-a-batch-of-two", edit_first_input(data=[1, 2, 3]), "batching"),
+    ("one-item-for-a-batch-of-two", edit_first_input(shape=[2, 3], data=[1, 2, 3]), "batching"),
     ("nested-array-too-short", edit_first_input(shape=[2, 2], data=[[1, 2], [3]]), "rank2"),
     ("nested-array-too-long", edit_first_input(shape=[2, 2], data=[[1, 2], [3, 4, 5]]), "rank2"),
 )
