@@ -165,7 +165,7 @@ class Target(TargetClient):
                 second_reply = self.send(reply.exchange.message, fresh=True)
         finally:
             self._is_outside_rows = True
-            if is_broken(reply):
+            if is_broken(reply) and not reply.exchange.is_slow:
                 self.broken.append(BrokenRequest(self._scope, reply, second_reply))
         return reply if second_reply.status is None else second_reply
 
