@@ -37,7 +37,7 @@ from conformance.judging.row_judge import (
 )
 from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.server_limits import ServerLimits
-from conformance.judging.short_waits import ShortWaitError, ShortWaits
+from conformance.judging.short_waits import ShortWaits, WaitError
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import Outcome, Reason, ReasonKind
@@ -170,7 +170,7 @@ class Judge(RowJudge):
         return hidden, exchanges
 
     def _has_failed(self, found: RowOutcome) -> bool:
-        is_open = found.reason is not None and found.reason.kind is ReasonKind.SHORT_WAIT
+        is_open = found.reason is not None and found.reason.kind in (ReasonKind.SHORT_WAIT, ReasonKind.SLOW)
         return found.outcome is Outcome.FAIL or is_open
 
     # --- the check ---
@@ -189,8 +189,8 @@ class Judge(RowJudge):
         except NotRecordedError as missing:
             kind = ReasonKind.NOT_KEPT if isinstance(missing, PartlyRecordedError) else ReasonKind.NOT_RECORDED
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
-        except ShortWaitError as short:
-            return short.conclude()
+        except WaitError as inconclusive:
+            return inconclusive.conclude()
         except (HungError, TargetLostError):
             raise
         except Exception as error:
@@ -209,7 +209,7 @@ class Judge(RowJudge):
             if silence and check.infers:
                 return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
-        with self._short_waits.raise_for_short_waits(check, row):
+        with self._short_waits.raise_for_waits(check, row):
             return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
 
     def _conclude_error(self, check: Check, row: Row, error: RowError) -> RowOutcome:

@@ -5,7 +5,8 @@
     results = [scheduler.judge(check, row) for check, row in rows]
 
 The results are the same as those of a sequential run. Several sessions, which share only the discovery result, run rows
-early. The exchanges of a row are recorded when its turn comes. Rows that do not pass are run again alone, and only the
+early, a block of rows at a time: the longest first, and the rows that must run alone when all others of the block have
+ended. The exchanges of a row are recorded when its turn comes. Rows that do not pass are run again alone, and only the
 second result counts, so that no server fails because of concurrent load. If the second result differs from the first,
 the scheduler runs all further rows sequentially.
 """
@@ -13,10 +14,12 @@ the scheduler runs all further rows sequentially.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from itertools import islice
+from queue import Empty, SimpleQueue
 from threading import Thread
 
 from conformance.judging.judge import STATE_REQUIREMENTS
@@ -27,8 +30,16 @@ from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.transport.exchange import Call, Reply
 
-# Number of rows per connection that are started early: enough to avoid idle time, few enough to keep in memory.
-ROWS_PER_CONNECTION = 2
+# Number of rows of a block: enough to avoid idle time, few enough to keep in memory.
+BLOCK_ROWS = 400
+# Inferences of a row, one after the other: of checks with many, and of the other checks. Measured with `certify`.
+INFERENCES: Mapping[str, float] = {
+    "walk.every-exchange-is-right": 30.0,
+    "walk.each-value-is-right-alone": 4.5,
+    "grpc.every-exchange-is-right": 30.0,
+    "grpc.each-value-is-right-alone": 4.5,
+}
+USUAL_INFERENCES = 1.6
 # Approximate CPU time of the suite per exchange. More than (latency / this time) connections would wait for the suite.
 OWN_EXCHANGE_S = 0.003
 MIN_LATENCY_S = 0.01  # a target that answers faster is judged on one connection
@@ -89,6 +100,9 @@ class ConcurrentScheduler:
 
     def close(self) -> None:
         """Close the other sessions without waiting for their unfinished rows."""
+        with suppress(Empty):
+            while True:
+                self._tasks.get_nowait()
         for _ in self._threads:
             self._tasks.put(None)
         self._threads.clear()
@@ -127,15 +141,15 @@ class ConcurrentScheduler:
     # --- concurrent ---
 
     def _queue_rows(self, first: _PendingRow) -> None:
-        """Queue a row and its successors, up to the next row that must run alone."""
+        """Queue the block that begins with a row, without the rows that must run alone; do nothing if it is queued."""
+        if first.judgement is not None:
+            return
         self._start_threads()
-        wanted = ROWS_PER_CONNECTION * len(self.other_sessions)
-        for place, pending in enumerate([first, *self._pending]):
-            if place >= wanted or not is_concurrency_safe(pending.check, pending.row):
-                break
-            if pending.judgement is None:
-                pending.judgement = Future()
-                self._tasks.put(pending)
+        block = [first, *islice(self._pending, BLOCK_ROWS - 1)]
+        safe = [one for one in block if is_concurrency_safe(one.check, one.row)]
+        for pending in sorted(safe, key=lambda one: -estimate_inferences([(one.check, one.row)])):
+            pending.judgement = Future()
+            self._tasks.put(pending)
 
     def _start_threads(self) -> None:
         if not self._threads:
@@ -167,6 +181,18 @@ def is_concurrency_safe(check: Check, row: Row) -> bool:
     is_about_state = requirement in STATE_REQUIREMENTS
     is_of_robustness = ledger.get_requirement(requirement.removesuffix("/grpc")).is_of_robustness
     return not (is_about_state or is_of_robustness or row.dangerous or check.judges_discovery or check.explores)
+
+
+def estimate_inferences(rows: Iterable[tuple[Check, Row]]) -> float:
+    """Return about how many inferences rows send one after the other."""
+    return sum(INFERENCES.get(check.id, USUAL_INFERENCES) for check, _ in rows)
+
+
+def estimate_seconds(rows: Sequence[tuple[Check, Row]], latency: float, connections: int) -> float:
+    """Return about how many seconds rows take on a target with this latency."""
+    alone = [(check, row) for check, row in rows if not is_concurrency_safe(check, row)]
+    overlapping = estimate_inferences(rows) - estimate_inferences(alone)
+    return latency * (estimate_inferences(alone) + overlapping / connections) + len(rows) * OWN_EXCHANGE_S
 
 
 def choose_connections(latency: float | None) -> int:

@@ -34,20 +34,22 @@ MAX_UNANSWERED_ROWS: Final = 1
 _VARYING_HEADERS: Final = ("user-agent", "content-length", INFERENCE_HEADER.lower())
 
 
-class ShortWaitError(Exception):
-    """A short wait ended before the whole answer arrived, so the row has no verdict yet; the message is one line.
+class WaitError(Exception):
+    """A wait ended that does not prove that the server hangs, so the row has no verdict; the message is one line.
 
     Attributes:
+        kind: the kind of wait: it was short, or the server may be slow.
         requirement: the requirement that the row would violate if the answer never comes.
     """
 
-    def __init__(self, message: str, requirement: str) -> None:
+    def __init__(self, kind: ReasonKind, message: str, requirement: str) -> None:
         super().__init__(message)
+        self.kind = kind
         self.requirement = requirement
 
     def conclude(self) -> RowOutcome:
         """Return the outcome of a row that will not be repeated with the whole timeout."""
-        return no_verdict(Outcome.BLOCKED, ReasonKind.SHORT_WAIT, str(self), self.requirement)
+        return no_verdict(Outcome.BLOCKED, self.kind, str(self), self.requirement)
 
 
 class ShortWaits:
@@ -94,13 +96,14 @@ class ShortWaits:
             self._unanswered[found.failure.requirement] += 1
 
     @contextmanager
-    def raise_for_short_waits(self, check: Check, row: Row) -> Iterator[None]:
-        """Run a check body in this context, which raises an exception if a short wait may have decided the result.
+    def raise_for_waits(self, check: Check, row: Row) -> Iterator[None]:
+        """Run a check body in this context, which raises an exception if an inconclusive wait may decide the result.
 
         A body that passes does not depend on the unanswered requests: it judges other answers, which are correct.
 
         Raises:
-            ShortWaitError: a short wait ended without a whole answer, and the body does not pass.
+            WaitError: a short wait, or the wait for a slow server, ended without a whole answer, and the body does not
+                pass.
         """
         requirement = check.requirements(row)[0]
         self._control = None
@@ -108,23 +111,33 @@ class ShortWaits:
             yield
         except UnmetError as error:
             named = name_requirement(check, row, error)
+            if error.reply is None or is_wait(error.reply.exchange):
+                self._raise_if_slow(named)
             if self._is_ahead or self._unanswered[named] < MAX_UNANSWERED_ROWS:
                 self._raise_if_short_wait(named)
             raise
         except (BlockedError, NotApplicableError) as error:
             if isinstance(error, BlockedError) and self._target.exchanges:
                 self._control = _identify_control_request(requirement, self._target.exchanges[-1])
+            self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
             raise
         if find_requirement(check, row).level == Level.OBSERVE:
+            self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
 
     def _raise_if_short_wait(self, requirement: str) -> None:
-        """Raise `ShortWaitError` if a short wait of the row ended without a whole answer."""
+        """Raise `WaitError` if a short wait of the row ended without a whole answer."""
         short = next((one.failure for one in self._target.exchanges if one.is_short_wait), None)
         if short is not None:
             message = f"{short}; not repeated, because a row of {requirement} got no answer in the whole timeout"
-            raise ShortWaitError(escape_text(message), requirement)
+            raise WaitError(ReasonKind.SHORT_WAIT, escape_text(message), requirement)
+
+    def _raise_if_slow(self, requirement: str) -> None:
+        """Raise `WaitError` if a request of the row got no answer from a server that may only be slow."""
+        slow = next((one.failure for one in self._target.exchanges if one.is_slow), None)
+        if slow is not None:
+            raise WaitError(ReasonKind.SLOW, escape_text(str(slow)), requirement)
 
 
 def _identify_control_request(requirement: str, exchange: Exchange) -> tuple[object, ...] | None:

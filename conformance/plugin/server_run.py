@@ -210,7 +210,7 @@ class ServerRun(BaseRun):
     def _create_other_session(self) -> Session:
         """Create a further session with the same target; the session judges rows before their turn."""
         target = Target(self._settings)
-        target.has_answered = True
+        target.has_answered, target.shared_results = True, self._started_session.target.shared_results
         placements = self.options.file.roles
         return Session(
             target,

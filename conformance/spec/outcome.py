@@ -89,6 +89,7 @@ class ReasonKind(StrEnum):
     TOO_LARGE = "too_large"  # for the target, which rejected the body
     MODEL_IS_SILENT = "model_is_silent"  # a model answers no simple valid request (the model's name)
     SHORT_WAIT = "short_wait"  # no complete answer within a shortened wait (the requirement)
+    SLOW = "slow"  # no answer within the timeout, from a server that may only be slow (the requirement)
     SIMPLER_IS_WRONG = "simpler_is_wrong"  # a simpler precondition of the check already fails
     TARGET_LOST = "target_lost"  # no connection can be made any more (the last attempt)
     NOT_RECORDED = "not_recorded"  # the recording does not have the request

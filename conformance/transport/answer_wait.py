@@ -1,11 +1,18 @@
-"""Shortens the wait for answers of a target after a few of its requests ran into the timeout.
+"""How long to wait for the answers of a target: longer beside other requests, shorter after a few waits in vain.
 
+A server may answer one request after the other, so requests in flight together get as long as it takes for all of them.
 A target whose requests never ran into the timeout always gets the whole timeout, however slow it is.
+
+No document says how fast an answer has to be. A wait proves that a server hangs only if the server has answered such
+requests well within the wait (`AnswerTimes.find_hint`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Final
 
 # Requests that take the whole timeout before waits are shortened.
@@ -13,6 +20,11 @@ MAX_WHOLE_WAITS: Final = 2
 # A short wait is SLOWEST_ANSWERS times the slowest answer so far, and at least MIN_PART of the timeout (1 s of 10 s).
 SLOWEST_ANSWERS: Final = 10
 MIN_PART: Final = 0.1
+# A wait of fewer than so many times the fastest answer proves nothing: alone, and for each of the requests in flight.
+PROVING_ANSWERS: Final = 4
+PROVING_ANSWERS_EACH: Final = 2
+# The timeout that a message suggests for a target that has answered no inference, as a multiple of the timeout.
+SUGGESTED_TIMEOUTS: Final = 6
 
 
 @dataclass(slots=True)
@@ -22,14 +34,64 @@ class AnswerTimes:
     Attributes:
         slowest_s: the seconds that the slowest complete answer took.
         whole_waits: the number of requests that ran into the timeout.
+        slowest_alone_s: the seconds that the slowest inference took of those without others in flight.
+        fastest_s: path -> the seconds that the fastest inference with this path took.
+        in_flight: the number of requests in flight, in all sessions.
+        abandoned: the number of requests without an answer since the last answered inference: a server may still be
+            busy with them.
     """
 
     slowest_s: float = 0.0
     whole_waits: int = 0
+    slowest_alone_s: float = 0.0
+    fastest_s: dict[str, float] = field(default_factory=dict)
+    in_flight: int = 0
+    abandoned: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    @contextmanager
+    def count_in_flight(self, count: int) -> Iterator[None]:
+        """Count requests as in flight in this context."""
+        self._add_in_flight(count)
+        try:
+            yield
+        finally:
+            self._add_in_flight(-count)
+
+    def _add_in_flight(self, count: int) -> None:
+        with self._lock:
+            self.in_flight += count
+
+    @property
+    def pending(self) -> int:
+        """The number of requests that the server may be busy with."""
+        return self.in_flight + self.abandoned
 
     def note_answer(self, seconds: float) -> None:
         """Note the seconds that a complete answer took."""
         self.slowest_s = max(self.slowest_s, seconds)
+
+    def note_inference(self, path: str, seconds: float) -> None:
+        """Note the seconds that a successful inference took."""
+        if self.pending <= 1:
+            self.slowest_alone_s = max(self.slowest_alone_s, seconds)
+        self.fastest_s[path] = min(seconds, self.fastest_s.get(path, seconds))
+        self.abandoned = 0
+
+    def find_hint(self, path: str, wait_s: float, timeout: float) -> str:
+        """Return the option that helps if a wait may have ended because the server is slow, else an empty string.
+
+        Args:
+            path: the path of the request.
+            wait_s: the seconds of the wait.
+            timeout: the timeout of the run.
+        """
+        fastest = self.fastest_s.get(path, min(self.fastest_s.values(), default=0.0))
+        proving_s = fastest * max(PROVING_ANSWERS, PROVING_ANSWERS_EACH * self.pending)
+        if self.fastest_s and proving_s < wait_s:
+            return ""
+        suggested = max(SUGGESTED_TIMEOUTS * timeout, 10 * (proving_s // 10 + 1))
+        return f"; the server may only be slow: try --target-timeout={suggested:g}"
 
 
 @dataclass(slots=True)
@@ -43,6 +105,12 @@ class AnswerWait:
 
     times: AnswerTimes = field(default_factory=AnswerTimes)
     short_s: float | None = None
+
+    def choose_wait(self, timeout: float) -> float:
+        """Return the seconds to wait now: time for all requests in flight and one more, and at least the timeout."""
+        alone = timeout if self.short_s is None else self.short_s
+        others = self.times.pending - 1
+        return alone if others <= 0 else max(alone, (others + 2) * self.times.slowest_alone_s)
 
     def find_short_wait(self, timeout: float) -> float | None:
         """Return the seconds to wait instead of the timeout; None if the timeout applies."""

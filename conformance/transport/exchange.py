@@ -73,6 +73,7 @@ class Exchange:
         as_octets: whether raw bytes were sent instead of the message; the note describes the bytes.
         call: the index of the exchange's `Call` in its scope, from 0.
         is_short_wait: whether no complete answer came in a wait that was shorter than the timeout; see `answer_wait`.
+        is_slow: whether no answer came, but the server may be slow instead of hanging; see `answer_wait`.
     """
 
     number: int
@@ -94,6 +95,7 @@ class Exchange:
     call: int = 0
     as_octets: bool = False
     is_short_wait: bool = False
+    is_slow: bool = False
 
 
 _connection_numbers = count(1)

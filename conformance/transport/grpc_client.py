@@ -127,7 +127,8 @@ class GrpcClient:
         return [found.get(k, stream) for k, stream in enumerate(streams)]
 
     def _build_headers(self, message: Message) -> list[Header]:
-        user_headers, timeout_ms = self.settings.headers, DEADLINE_TIMEOUTS * self.settings.timeout * 1000
+        user_headers, deadline = self.settings.headers, DEADLINE_TIMEOUTS * self.settings.timeout
+        timeout_ms = max(deadline, self.settings.deadline) * 1000
         host = next((value for name, value in user_headers if name.lower() == "host"), self._address.target)
         return [
             (":method", "POST"),

@@ -7,6 +7,7 @@ Members that HAR does not define begin with an underscore:
     _go_ahead                 the reaction to a body that was held back
     _failure, _failure_kind   a transport failure, in words and for programs
     _short_wait               the wait for the answer was shortened
+    _slow                     the server may be slow instead of hanging
     _lost, _died              see `Call`
     _hung                     the target had hung before
 
@@ -93,8 +94,12 @@ def _hide_details(exchange: Exchange, settings: Settings) -> str:
 def _format_failure(exchange: Exchange) -> dict[str, Any]:
     if exchange.failure is None:
         return {}
-    short = {"_short_wait": True} if exchange.is_short_wait else {}
-    return {"_failure": exchange.failure.text, "_failure_kind": str(exchange.failure.kind), **short}
+    waits = {"_short_wait": exchange.is_short_wait, "_slow": exchange.is_slow}
+    return {
+        "_failure": exchange.failure.text,
+        "_failure_kind": str(exchange.failure.kind),
+        **{name: True for name, is_set in waits.items() if is_set},
+    }
 
 
 def _drop_empty(**members: str | None) -> dict[str, str]:
@@ -194,6 +199,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
         code=str(grpc_status.get("code", "")),
         details=str(grpc_status.get("details", "")),
         is_short_wait=entry.get("_short_wait", False),
+        is_slow=entry.get("_slow", False),
     )
 
 
@@ -230,6 +236,7 @@ _OPTIONAL: Final[Mapping[str, Kinds]] = {
     "_failure": str,
     "_failure_kind": str,
     "_short_wait": bool,
+    "_slow": bool,
     "_grpc": dict,
     "_client": str,
     "_received": dict,

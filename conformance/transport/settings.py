@@ -112,7 +112,7 @@ class Settings:
         segment_pause: the seconds between TCP segments of a body, so that the server receives them in separate reads.
         rate_limit: the rate limit, which all copies of these settings share.
         restart: the user's command that starts the target again, which all copies of these settings share.
-        wait: may shorten the wait for answers; each `TargetClient` has its own.
+        wait: may lengthen or shorten the wait for answers; each `TargetClient` has its own.
     """
 
     url: str
@@ -154,8 +154,8 @@ class Settings:
 
     @property
     def answer_timeout(self) -> float:
-        """The maximum number of seconds to wait for the next byte of an answer: `timeout`, or a shorter wait."""
-        return self.timeout if self.wait.short_s is None else self.wait.short_s
+        """The maximum number of seconds to wait for the next byte of an answer: see `answer_wait`."""
+        return self.wait.choose_wait(self.timeout)
 
     @property
     def base_path(self) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from conformance.roles.declared_limits import Limits
 from conformance.roles.model import Model
@@ -18,7 +18,7 @@ from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable
 from conformance.transport.connection import exchange_after_idling, send_alone
-from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
+from conformance.transport.exchange import Call, Exchange, FailureKind, Reply, TransportFailure
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
@@ -51,6 +51,8 @@ class Target(TargetClient):
         placements: role -> the version and tensor names of that model, if they differ from those of the role.
         broken_in_discovery: the broken requests of discovery: see `BrokenRequest`.
         limits: the limits that the target file declares.
+        shared_results: results that the sessions of a run share, by name, with the calls that led to them; None if
+            each session needs its own.
     """
 
     outlives_errors = False
@@ -62,6 +64,7 @@ class Target(TargetClient):
         self.placements: Mapping[str, Placement] = {}
         self.broken_in_discovery: Sequence[BrokenRequest] = ()
         self.limits: Limits = {}
+        self.shared_results: dict[str, Future[tuple[Any, list[Call]] | None]] = {}
         self._probe_results: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], Reply | None] = {}
 
@@ -102,8 +105,12 @@ class Target(TargetClient):
         """
         key = model.label, transport
         if key not in self._plain_refusals:
-            with self.scope(model.label + (" over gRPC" if transport == GRPC else ""), outside_rows=True):
-                self._plain_refusals[key] = self._find_refusal(replace(model, salt=0), transport)
+            name = model.label + (" over gRPC" if transport == GRPC else "")
+            with self.scope(name, outside_rows=True):
+                # A refusal is not shared: each session needs the broken requests that belong to it.
+                self._plain_refusals[key] = self._evaluate_once(
+                    name, lambda: self._find_refusal(replace(model, salt=0), transport), lambda refusal: refusal is None
+                )
         return self._plain_refusals[key]
 
     def probe_once(self, name: str, probe: Callable[[], bool]) -> bool:
@@ -114,8 +121,31 @@ class Target(TargetClient):
         """
         if name not in self._probe_results:
             with self.scope(name, shortens_waits=True):
-                self._probe_results[name] = probe()
+                self._probe_results[name] = self._evaluate_once(name, probe, lambda _: True)
         return self._probe_results[name]
+
+    def _evaluate_once(self, name: str, evaluate: Callable[[], T], is_shared: Callable[[T], bool]) -> T:
+        """Return the result of `evaluate`, or the result that another session shares; record its calls as well."""
+        own: Future[tuple[Any, list[Call]] | None] = Future()
+        shared = self.shared_results.setdefault(name, own)
+        if shared is not own and (found := shared.result()) is not None:
+            for call in found[1]:
+                self.record(call)
+            result: T = found[0]
+            return result
+        calls: list[Call] = []
+        before, self.journal = self.journal, calls.append
+        try:
+            result = evaluate()
+        except BaseException:
+            own.set_result(None)
+            raise
+        finally:
+            self.journal = before
+            for call in calls:
+                self.record(call)
+        own.set_result((result, calls) if is_shared(result) else None)
+        return result
 
     def _find_refusal(self, model: Model, transport: str) -> Reply | None:
         reply: Reply | None = None
@@ -187,7 +217,7 @@ class Target(TargetClient):
                 lost = SERVER_ENDS if self.ends_server(reply.exchange.message) else ""
         finally:
             self._is_outside_rows = True
-            if is_broken(reply):
+            if is_broken(reply) and not reply.exchange.is_slow:
                 self.broken.append(BrokenRequest(self._scope, reply, second_reply, lost))
         return reply if second_reply.status is None else second_reply
 

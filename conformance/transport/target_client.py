@@ -15,14 +15,14 @@ from conformance.transport.answer_wait import AnswerWait
 from conformance.transport.broken_request import BrokenRequest, is_broken
 from conformance.transport.client_names import OWN_CLIENT, ClientName
 from conformance.transport.connection import PersistentConnection
-from conformance.transport.exchange import Call, Exchange, Reply
+from conformance.transport.exchange import Call, Exchange, FailureKind, Reply, TransportFailure
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.har_bodies import JUDGED_LIMIT, shorten
 from conformance.transport.http_client import HttpClient
 from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import TargetLostError, UnreachableError
-from conformance.transport.wait_budget import WaitBudget, is_silence, is_wait
+from conformance.transport.wait_budget import WaitBudget, is_inference, is_silence, is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_grpc_call
 from conformance.wire.request import Message
 
@@ -59,7 +59,8 @@ class TargetClient:
         has_died: see `TargetLostError`.
         last: the most recent exchange, or None.
         has_answered: whether any answer has ever come.
-        latency: the seconds that the fastest answer during discovery took, over any transport; None before discovery.
+        latency: the seconds that the fastest inference during discovery took, over any transport; without one, the
+            fastest answer; None before discovery.
         waited_s: the seconds spent on calls with an answer that did not come or was not complete in time.
         broken: the broken requests (`BrokenRequest`) that no row has judged yet.
         client: the client name of messages in the current scope.
@@ -278,8 +279,10 @@ class TargetClient:
         return [Reply(one) for one in numbered]
 
     def _note_latency(self, exchanges: Sequence[Exchange]) -> None:
+        inferences = self.settings.wait.times.fastest_s.values()
         before = [] if self.latency is None else [self.latency]
-        self.latency = min([*before, *(one.elapsed for one in exchanges if one.status is not None)], default=None)
+        answers = (one.elapsed for one in exchanges if one.status is not None)
+        self.latency = min(inferences or [*before, *answers], default=None)
 
     def _run_call(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Send the messages of a call, and return the exchanges.
@@ -289,7 +292,8 @@ class TargetClient:
         Raises:
             TargetLostError: the gateway still cannot reach the server, or the server is silent.
         """
-        found = self._note_times(exchange)
+        with self.settings.wait.times.count_in_flight(len(call.messages)):
+            found = self._note_times(exchange)
         with self._wait_for_answers(None):
             if not any(one.is_short_wait for one in found):
                 self._note_waits(call, found)
@@ -306,13 +310,27 @@ class TargetClient:
         for one in found:
             if one.status is not None and one.failure is None:
                 wait.times.note_answer(one.elapsed)
-        if not any(map(is_wait, found)):
-            return found
-        self.waited_s += seconds
-        if wait.short_s is not None:
-            return [replace(one, is_short_wait=is_wait(one)) for one in found]
-        wait.times.whole_waits += seconds >= self.settings.timeout
+            if is_inference(one) and Reply(one).succeeded:
+                wait.times.note_inference(one.message.path, one.elapsed)
+        unanswered = [one for one in found if is_inference(one) and one.status is None]
+        if any(map(is_wait, found)):
+            self.waited_s += seconds
+            wait.times.whole_waits += wait.short_s is None and seconds >= self.settings.timeout
+            found = [self._mark_wait(one) if is_wait(one) else one for one in found]
+        wait.times.abandoned += len(unanswered)
         return found
+
+    def _mark_wait(self, exchange: Exchange) -> Exchange:
+        """Mark a wait that was short, or that a slow server may have caused; say then which option helps."""
+        wait, timeout, path = self.settings.wait, self.settings.timeout, exchange.message.path
+        if wait.short_s is not None:
+            return replace(exchange, is_short_wait=True)
+        if not is_silence(exchange) or not is_inference(exchange):
+            return exchange
+        if hint := wait.times.find_hint(path, wait.choose_wait(timeout), timeout):
+            failure = TransportFailure(FailureKind.TIMEOUT, f"{exchange.failure}{hint}")
+            return replace(exchange, is_slow=True, failure=failure)
+        return exchange
 
     def _note_waits(self, call: Call, found: Sequence[Exchange]) -> None:
         """Count the waits of a call; if `WaitBudget` requires it, test the target with a simple request."""
@@ -377,10 +395,10 @@ class TargetClient:
             requests: the subject of the message: which requests had no complete answer.
             ending: the end of the message.
         """
+        timeout = self.settings.timeout
+        hint = self.settings.wait.times.find_hint("", timeout, timeout) if self.has_answered else ""
         state = "is silent" if self._wait_budget.is_silent else "never ends an answer"
-        self.lost = (
-            f"{self.settings.url} {state}: {requests} had no complete answer in {self.settings.timeout:g} s{ending}"
-        )
+        self.lost = f"{self.settings.url} {state}: {requests} had no complete answer in {timeout:g} s{ending}{hint}"
         return TargetLostError(self.lost)
 
     def _probe_target(self, message: Message) -> None:

@@ -51,7 +51,7 @@ class WaitBudget:
             return
         self.in_a_row = 0
         for exchange in exchanges:
-            if exchange.message.path.lower().endswith(_INFERENCE) and not is_wait(exchange):
+            if is_inference(exchange) and not is_wait(exchange):
                 self.count_inference()
                 self.answered = exchange.message if Reply(exchange).succeeded else self.answered
 
@@ -84,6 +84,11 @@ class WaitBudget:
     def is_used_up(self) -> bool:
         """Whether the waits since the last answered inference are too many or took too long."""
         return self.in_a_row > 0 and (self.waits >= MAX_WAITS or self.seconds >= MAX_TIMEOUTS * self.timeout)
+
+
+def is_inference(exchange: Exchange) -> bool:
+    """Return whether the request asks for an inference."""
+    return exchange.message.path.lower().endswith(_INFERENCE)
 
 
 def is_wait(exchange: Exchange) -> bool:

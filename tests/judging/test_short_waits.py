@@ -1,4 +1,4 @@
-"""Waits are shortened for a server that hangs on one kind of request; no server fails for being slow."""
+"""Waits are short for a server that hangs, and long beside other requests; no server fails for being slow."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.judging.run_start import start_run
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import Session
 from conformance.spec.check import Check, Row
-from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.outcome import INCOMPLETE, Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.transport import answer_wait, journal, recording
 from conformance.transport.answer_wait import AnswerTimes, AnswerWait
@@ -154,6 +155,67 @@ def test_server_slower_than_a_short_wait_is_right(area: str, monkeypatch: pytest
         results = judge(target, list_sized_rows(area))
     assert {one.outcome for one in results} <= RIGHT, [(one.label, one.message) for one in results]
     assert target.waited_s  # short waits ended, and rows were repeated
+
+
+IN_FLIGHT = {"identity_int32-json", "gzip", "json-beside-many", "calls-beside-many"}
+
+
+@pytest.mark.parametrize("area", ["state", "walk", "grpc"])
+def test_worker_that_takes_one_inference_after_the_other_is_right(area: str) -> None:
+    """All requests in flight together take far longer than the timeout."""
+    rows = [
+        (c, r)
+        for c, r in list_area_rows(area, ROLES)
+        if r.id in IN_FLIGHT and ("in-flight" in c.id or "beside" in r.id)
+    ]
+    with run_slow("worker", 0.2) as settings:
+        results = judge(Target(settings), rows)
+    assert {one.outcome for one in results} <= RIGHT, [(one.label, one.message) for one in results]
+    assert settings.wait.times.slowest_s > TIMEOUT_S
+
+
+@pytest.mark.parametrize("transport", ["http", "grpc"])
+def test_server_slower_than_the_timeout_is_incomplete(transport: str) -> None:
+    with run_slow("worker", HANGS_S) as settings:
+        only = settings if transport == "http" else make_settings("", timeout=TIMEOUT_S, grpc=settings.grpc_address.url)
+        with Session(Target(only)) as session:
+            _, conclusion = start_run(session, ["binary_tensor_data"], ROLES, {})
+    assert conclusion is not None
+    assert conclusion.verdict.verdict == INCOMPLETE
+    assert "try --target-timeout=10" in conclusion.verdict.why[0]
+
+
+def test_row_without_an_answer_of_a_slow_server_is_blocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wait proves nothing if plain answers take a large part of the timeout as well."""
+    monkeypatch.setattr(answer_wait, "PROVING_ANSWERS", 1000)
+    rows = list_empty_rows("ordering")
+    with run_slow("empty", HANGS_S) as settings:
+        target = Target(settings)
+        target.journal = Journal(tmp_path, "", settings)
+        results = judge(target, rows)
+    slow = [one for one in results if one.has_reason(ReasonKind.SLOW)]
+    assert slow
+    assert {one.outcome for one in results} <= {Outcome.BLOCKED, *RIGHT}, [(one.label, one.message) for one in results]
+    assert all("--target-timeout=" in one.message for one in slow)
+    journal.merge(tmp_path, settings.url, {}, settings.grpc_address.url)
+    replayed = judge(ReplayTarget(settings, recording.load(recording.find_recording(tmp_path)).calls), rows)
+    assert [(one.label, one.message) for one in replayed] == [(one.label, one.message) for one in results]
+
+
+@pytest.mark.parametrize(
+    ("fastest", "in_flight", "suggested"),
+    [(None, 1, "60"), (0.01, 1, ""), (2.4, 1, ""), (3.0, 1, "60"), (16.0, 1, "70"), (0.1, 32, ""), (0.5, 32, "60")],
+)
+def test_wait_proves_nothing_about_a_slow_server(fastest: float | None, in_flight: int, suggested: str) -> None:
+    times = AnswerTimes(fastest_s={} if fastest is None else {"other": 20.0, "own": fastest}, in_flight=in_flight)
+    assert times.find_hint("own", 10.0, 10.0).rpartition("=")[2] == suggested
+
+
+def test_wait_beside_others_is_as_long_as_all_of_them_take() -> None:
+    wait = AnswerWait(AnswerTimes(slowest_alone_s=0.5))
+    with wait.times.count_in_flight(32):
+        assert wait.choose_wait(10.0) == 33 * 0.5
+    assert wait.choose_wait(10.0) == 10.0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The reference server, slow in one kind of inference: `python -m tests.support.slow_server KIND SECONDS [OPTION ...]`.
 
 It answers such requests as late as this, and others at once, over both transports; the options are the server's own.
+With the KIND `worker` every inference takes so long in the only worker, and the others queue; a number is a number of
+workers.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import Any
 
@@ -22,6 +25,7 @@ from reference_server.faults.ended_servers import list_dimensions, list_inputs, 
 Shapes = Sequence[Sequence[int]]
 
 LARGE = 1000  # elements
+MANY = 256  # workers: more than a run has requests in flight
 _started: list[bool] = []
 
 
@@ -43,23 +47,26 @@ KINDS: dict[str, Callable[[Shapes], bool]] = {
 
 def main(kind: str, seconds: float, options: Sequence[str]) -> None:
     """Serve until a signal."""
+    workers = ThreadPoolExecutor(1 if kind == "worker" else int(kind) if kind.isdigit() else MANY)
+    is_slow = KINDS.get(kind, KINDS["all"])
 
     def find_pause(shapes: Shapes) -> float:
-        return seconds if KINDS[kind](shapes) else 0.0
+        return seconds if is_slow(shapes) else 0.0
 
     @fault("app.Service.infer")
     async def late_over_http(original: Any, service: Any, http: Request) -> Response:
         """Inferences of this kind are late over HTTP."""
         inputs = list_inputs(await read_document(http))
         is_slow_coding = kind == GZIP and "gzip" in http.headers.get("Accept-Encoding", "")
-        await asyncio.sleep(seconds if is_slow_coding else find_pause([list_dimensions(item) for item in inputs]))
+        pause = seconds if is_slow_coding else find_pause([list_dimensions(item) for item in inputs])
+        await asyncio.get_running_loop().run_in_executor(workers, time.sleep, pause)
         response: Response = await original(service, http)
         return response
 
     @fault("grpc_methods.model_infer")
     def late_over_grpc(original: Any, models: Any, message: Any) -> Any:
         """Inferences of this kind are late over gRPC."""
-        time.sleep(find_pause([list(entry.shape) for entry in message.inputs]))
+        workers.submit(time.sleep, find_pause([list(entry.shape) for entry in message.inputs])).result()
         return original(models, message)
 
     sys.argv = [sys.argv[0], *options]
