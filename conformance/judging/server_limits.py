@@ -224,22 +224,26 @@ class ServerLimits:
     # --- classes ---
 
     def _find_class_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Return a message if the server returns one class, but refuses the requested number and one class more."""
+        """Return a message if the server returns one class, but refuses the requested number and a neighbouring one.
+
+        That is one class more; or one less, if a deployed model has no vector of more elements to ask for.
+        """
         count = max(found.class_counts.values(), default=0)
         is_more = ORDINARY_CLASSES < count <= MAX_JSON_ELEMENTS
         plain = self._build_class_request(found, model, count) if is_more else None
         if plain is None:
             return ""
-        one, as_many, more = (
+        near = count - 1 if model.is_own_oracle else count + 1
+        one, as_many, neighbour = (
             self._send_control_request(
                 _encode_request(
                     replace(plain, outputs=tuple(replace(each, classification=k) for each in plain.outputs or ())),
                     reply,
                 )
             )
-            for k in (1, count, count + 1)
+            for k in (1, count, near)
         )
-        is_limit = one.succeeded and _is_declined(as_many) and _is_declined(more)
+        is_limit = one.succeeded and _is_declined(as_many) and _is_declined(neighbour)
         return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _build_class_request(self, found: RequestContent, model: Model, count: int) -> InferRequest | None:
@@ -252,7 +256,8 @@ class ServerLimits:
             vectors = self._find_vector_model(spec.datatype)
             if vectors is not None:
                 return _request_classes(vectors, vectors.role.outputs[0].name, [vectors.tensor([1] * (count + 2))])
-        plain = build_control_request(found, self._target, model) if count > MANY_CLASSES else None
+        is_asked = count > MANY_CLASSES or (model.is_own_oracle and count > ORDINARY_CLASSES + 1)
+        plain = build_control_request(found, self._target, model) if is_asked else None
         return plain and replace(plain, outputs=tuple(map(RequestedOutput, found.class_counts)))
 
     def _find_datatype_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:

@@ -74,6 +74,8 @@ def describe_requirement(entry: Requirement) -> Lines:
     about = requirement_facts.find_faults(entry.id).about
     if about:
         yield "Faults", join_some([fault.name for fault in about], MAX_SHOWN_NAMES)
+    if entry.look_alike:
+        yield "Spared", f"a valid server that looks wrong: {entry.look_alike}"
     if grpc_id := ledger.find_grpc_id(entry.id):
         yield "Over gRPC", grpc_id
     if entry.url:

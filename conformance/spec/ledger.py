@@ -92,6 +92,8 @@ class Requirement:
         concern: the subject; None for robustness, which affects no verdict.
         page: the area whose page documents the requirement, the same for both transports.
         note: an explanation for readers; empty if there is none.
+        look_alike: the valid server of the tests that is most like one that breaks the requirement; empty if none is
+            named.
         party: the party that must meet the requirement.
     """
 
@@ -105,6 +107,7 @@ class Requirement:
     concern: Concern | None
     page: str
     note: str = ""
+    look_alike: str = ""
     party: Party = Party.SERVER
 
     @property
@@ -221,5 +224,6 @@ def _build_requirement(requirement_id: str, table: Mapping[str, Any], page: str)
         concern=Concern(table["concern"]) if "concern" in table else None,
         page=page,
         note=table.get("note", ""),
+        look_alike=table.get("look_alike", ""),
         party=Party(table.get("party", Party.SERVER)),
     )

@@ -131,12 +131,8 @@ def judge_rows(
         surveyed: see what the server offers, and judge that alone.
         deployed: the roles that are taken to be there; None for all.
     """
-    reached_by = replace(settings.make_settings(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
-    survey = DiscoveryResult(
-        offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in deployed or roles.load()}
-    )
     errors = 0
-    with Session(Target(reached_by), None if surveyed else survey) as session:
+    with open_session(url, grpc, pause=pause, surveyed=surveyed, deployed=deployed) as session:
         if surveyed:
             with suppress(TargetLostError):  # each row says so, too
                 session.discover()
@@ -146,6 +142,22 @@ def judge_rows(
             errors += result.outcome is Outcome.ERROR
             if errors > MAX_ERRORS:
                 break
+
+
+def open_session(
+    url: str,
+    grpc: str | None = None,
+    *,
+    pause: float = SHORT_PAUSE,
+    surveyed: bool = False,
+    deployed: Collection[str] | None = None,
+) -> Session:
+    """Return a session with a server that offers everything, unless discovery is to tell; see `judge_rows`."""
+    reached_by = replace(settings.make_settings(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
+    survey = DiscoveryResult(
+        offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in deployed or roles.load()}
+    )
+    return Session(Target(reached_by), None if surveyed else survey)
 
 
 def see(server: Server, fault: Fault, rows: Rows, *, until: Collection[str] | None = None) -> Sighting:
