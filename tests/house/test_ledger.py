@@ -129,6 +129,7 @@ def test_requirement_is_what_the_file_says() -> None:
         note="Decision: the KServe page does not mention the order, but its example follows it.",
         concern=Concern.EXCHANGE,
         page="ordering",
+        look_alike="outputs-in-reverse",
     )
 
 
