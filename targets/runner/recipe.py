@@ -85,10 +85,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         install(recipe, place)
         export(recipe, place)
         with run_server(recipe, place) as server:
-            status = judge(server.addresses, place, report, more)
+            status = judge(recipe, server.addresses, place, report, more)
             if more:
                 return status
-            server.check_alive()
+            if not recipe.ends:
+                server.check_alive()
         say("compare", "the outcome with what is known")
         return conclude(recipe, json.loads(report.read_text(encoding="utf-8")), status)
     except RecipeError as error:
@@ -141,11 +142,15 @@ def check_library(recipe: Recipe, place: WorkFolder) -> None:
 
 
 def export(recipe: Recipe, place: WorkFolder) -> None:
-    """Write the models of the roles."""
-    say("export", f"the model roles for {recipe.format}")
+    """Write the models of the roles, or those of the recipe."""
     folder = place.work / "models"
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
+    if not recipe.format:
+        say("export", f"{' '.join(recipe.models)} by {recipe.prepare}")
+        run(place.python, TARGETS / recipe.folder / recipe.prepare, folder)
+        return
+    say("export", f"the model roles for {recipe.format}")
     command = Path(sys.executable).parent / "oip-conformance"
     without = [f"--without={datatype}" for datatype in recipe.without]
     run(command, "models", "export", "--format", recipe.format, "--prefix", PREFIX, *without, folder)
@@ -187,13 +192,17 @@ def make_environment(recipe: Recipe, place: WorkFolder, ports: Sequence[int] = (
     return {**ours, "PYTHONDONTWRITEBYTECODE": "1", **recipes}
 
 
-def judge(addresses: Mapping[str, str], place: WorkFolder, report: Path, more: Sequence[str] = ()) -> int:
+def judge(
+    recipe: Recipe, addresses: Mapping[str, str], place: WorkFolder, report: Path, more: Sequence[str] = ()
+) -> int:
     """Run the suite against the server, over each transport that has an address; return its exit status."""
     options = [TARGET_OPTIONS[transport] + address for transport, address in addresses.items()]
     say("judge", " ".join(options))
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    options += ["--target-config=models/target.toml"]
+    deployed = [f"--target-model={name}" for name in recipe.models]
+    options += ["--target-config=models/target.toml"] if recipe.format else [*deployed, "--target-extension=protocol"]
+    options += [f"--target-extension={name}" for name in recipe.extensions]
     options += ["--conformance-profile=certify", f"--conformance-report={report}", *more]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]

@@ -25,7 +25,10 @@ class Recipe:
         folder: of the server.
         version: its key in `versions` of recipe.toml.
         title: the server with its whole version.
-        format: of `oip-conformance models export`.
+        format: of `oip-conformance models export`; empty if the server gets other models than the roles.
+        prepare: the script in the folder that writes these models.
+        models: the names of these models.
+        extensions: to judge, if not those that the server offers.
         listens: where it is judged: `http`, on `http_port`, `grpc`, on `grpc_port`, or both.
         command: starts the server in the foreground. In it, and in `environment`, `copies` and `library`, a name in
             braces stands for a value of `Place`.
@@ -34,6 +37,7 @@ class Recipe:
         without: datatypes that this version lacks, beside those that its format never has.
         copies: files to copy after the installation, target by source.
         library: a shared library that has to be there, or empty; `library_hint` says where it comes from.
+        ends: whether the run ends the server.
         outcome: the verdict and exit status of the run, and patterns of its `why`.
     """
 
@@ -41,11 +45,15 @@ class Recipe:
     folder: str
     version: str
     title: str
-    format: str
     listens: Sequence[str]
     command: Sequence[str]
     environment: Mapping[str, str]
     outcome: Mapping[str, Any]
+    format: str = ""
+    prepare: str = ""
+    models: Sequence[str] = ()
+    extensions: Sequence[str] = ()
+    ends: bool = False
     packages: str = "requirements.txt"
     without: Sequence[str] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
