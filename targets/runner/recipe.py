@@ -201,7 +201,8 @@ def judge(
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     deployed = [f"--target-model={name}" for name in recipe.models]
-    options += ["--target-config=models/target.toml"] if recipe.format else [*deployed, "--target-extension=protocol"]
+    options += ["--target-config=models/target.toml"] if recipe.format else deployed
+    options += [f"--target-extension={name}" for name in recipe.extensions]
     options += ["--conformance-profile=certify", f"--conformance-report={report}", *more]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]

@@ -28,6 +28,7 @@ class Recipe:
         format: of `oip-conformance models export`; empty if the server gets other models than the roles.
         prepare: the script in the folder that writes these models.
         models: the names of these models.
+        extensions: to judge, if not those that the server offers.
         listens: where it is judged: `http`, on `http_port`, `grpc`, on `grpc_port`, or both.
         command: starts the server in the foreground. In it, and in `environment`, `copies` and `library`, a name in
             braces stands for a value of `Place`.
@@ -51,6 +52,7 @@ class Recipe:
     format: str = ""
     prepare: str = ""
     models: Sequence[str] = ()
+    extensions: Sequence[str] = ()
     ends: bool = False
     packages: str = "requirements.txt"
     without: Sequence[str] = ()

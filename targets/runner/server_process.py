@@ -129,8 +129,8 @@ def _is_ready_over_grpc(address: str) -> bool:
     with grpc.insecure_channel(address) as channel:
         try:
             return bool(channel.unary_unary(READY_CALL)(b"", timeout=MAX_PROBE_S) == READY_ANSWER)
-        except grpc.RpcError:
-            return False
+        except grpc.RpcError as error:  # a server without this method is ready to say so
+            return bool(error.code() is grpc.StatusCode.UNIMPLEMENTED)
 
 
 PROBES: Mapping[str, Callable[[str], bool]] = {"http": _is_ready_over_http, "grpc": _is_ready_over_grpc}

@@ -35,8 +35,10 @@ ENTRIES = [(name, known) for name in RECIPES for known in RECIPES[name].known]
 
 
 def test_there_is_a_recipe_for_each_format() -> None:
-    assert list(RECIPES) == ["dynamo", "kserve", "kserve-0.14", "mlserver", "triton", "triton-2.39"]
-    assert {each.format for each in RECIPES.values()} | {"python"} == set(FORMATS)  # its server is judged by a test
+    assert list(RECIPES) == ["aissemble", "dynamo", "kserve", "kserve-0.14", "mlserver", "triton", "triton-2.39"]
+    assert {each.format for each in RECIPES.values() if each.format} | {"python"} == set(
+        FORMATS
+    )  # its server is judged by a test
 
 
 def test_the_newest_version_has_the_name_of_the_folder() -> None:
@@ -64,6 +66,7 @@ def test_what_a_version_says_stands_instead_of_what_all_share() -> None:
 def test_every_file_of_a_folder_belongs_to_a_version(folder: str) -> None:
     own = [each for each in RECIPES.values() if each.folder == folder]
     files = {"README.md", "recipe.toml", "expected.toml", *(each.packages for each in own)}
+    files |= {each.prepare for each in own if each.prepare}
     assert {path.name for path in (TARGETS / folder).iterdir()} == files
     entries = tomllib.loads((TARGETS / folder / "expected.toml").read_text(encoding="utf-8"))["known"]
     assert {version for entry in entries for version in entry.get("versions", [])} <= {each.version for each in own}

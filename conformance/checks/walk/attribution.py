@@ -137,6 +137,8 @@ def _attribute_contents(found: MinimalFailure, remaining: Step, role: Role) -> s
         return "BIN-HEADER-I"
     if "nesting" in remaining:
         return "OIP-DATA"
+    if remaining.keys() == {"id"}:
+        return "OIP-ID"
     if send != "json":
         return _attribute_inputs(send, remaining, role)
     if want not in ("nothing", "json", "no-binary"):
