@@ -135,8 +135,9 @@ def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[
     target = session.target
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
     if not names:
+        answers = hide(placement_search.describe_missing_list(target), target.settings.secrets)
         raise InitError(
-            f"{target.settings.url} lists no models, and none has the name of a role: "
+            f"{target.settings.url} lists no models ({answers}), and none has the name of a role: "
             "name a model with --target-model NAME"
         )
     found = placement_search.find_placements(target, names)

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from typing import Any
 
 from conformance.spec.result import Evidence, MessageEvidence
-from conformance.spec.text import escape_text, format_elements
+from conformance.spec.text import escape_text, format_elements, shorten_middle
 from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.body_layout import Field, Layout, list_fields
@@ -25,7 +25,7 @@ from conformance.wire.request import INFERENCE_HEADER
 
 MAX_ARRAY_ITEMS = 6  # elements of an array, members of an object
 MAX_DEPTH = 8  # nested arrays and objects
-MAX_TEXT_CHARS = 60  # characters of a string
+MAX_TEXT_CHARS = 120  # characters of a string, of which the last third is its end
 MAX_OUTPUTS = 4  # binary tensors whose first elements are shown
 MAX_PARSED_BYTES = 64 * 1024  # longer JSON is not parsed for display
 MAX_TEXT_BYTES = 16 * 1024  # a longer gRPC message is shown by its size alone
@@ -70,7 +70,8 @@ def shorten_json(text: bytes) -> str:
 
 def _shorten_arrays(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT_CHARS else f"{value[:MAX_TEXT_CHARS]}... ({len(value)} characters)"
+        shown = shorten_middle(value, MAX_TEXT_CHARS)
+        return value if len(value) <= MAX_TEXT_CHARS else f"{shown} ({len(value)} characters)"
     if not isinstance(value, list | dict):
         return value
     if depth == MAX_DEPTH:

@@ -128,7 +128,7 @@ def test_an_app_that_offers_nothing_is_incomplete() -> None:
     assert report.verdict == "incomplete"
     assert not report.passed
     assert "serves none of the suite's model roles" in str(report)
-    assert str(report).endswith('to judge a deployed model, name it with models=["NAME"]')
+    assert str(report).endswith('to judge one, name it with models=["NAME"]')
     assert not report.to_dict()["footer"]["complete"]
 
 

@@ -37,7 +37,7 @@ from tests.support.small_reports import HOSTILE, check, report, requirement
         ("<b>&amp;", "&lt;b&gt;&amp;amp;"),
         ("[go](http://evil) WWW.evil", "\\[go\\](http&#58;//evil) WWW&#46;evil"),
         ("a\r\n# b\x1b\u202e\u2028", "a\\\\r\\\\n\\# b\\\\x1b\\\\u202e\\\\u2028"),
-        ("x" * 301, "x" * 300 + "... (301 characters)"),
+        ("x" * 301, "x" * 200 + " ... " + "x" * 100 + " (301 characters)"),
     ],
 )
 def test_text_has_no_meaning_in_markdown(foreign: str, shown: str) -> None:

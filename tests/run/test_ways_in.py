@@ -156,7 +156,8 @@ def test_init_of_a_server_without_models_says_so(tmp_path: Path) -> None:
     with serve(Bare) as url:
         done = run_command(tmp_path, "init", "--target-url", url)
     assert done.returncode == 2
-    assert "lists no models, and none has the name of a role: name a model with --target-model NAME" in done.stderr
+    assert "lists no models (POST /v2/repository/index: HTTP 4" in done.stderr
+    assert "), and none has the name of a role: name a model with --target-model NAME" in done.stderr
 
 
 def test_a_table_of_the_file_is_the_same_as_the_option(tmp_path: Path) -> None:
