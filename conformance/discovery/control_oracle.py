@@ -78,13 +78,14 @@ class ControlOracle:
         """Start a new row: `find_change` no longer repeats the control requests of the previous row."""
         self._row_requests.clear()
 
-    def find_change(self, model: DeployedModel) -> Change:
+    def find_change(self, model: DeployedModel, expected: Tensor | None = None) -> Change:
         """Repeat the latest control requests of the row, each between others; return how their answers changed.
 
+        A request whose answer has the expected output, which another answer lacks, is always repeated.
         The answer that a request gets most often replaces the cached one. If repeated answers have values of no
         request, `request_outputs` treats the model as not deterministic and no longer returns its outputs.
         """
-        asked = self._choose_repeated_requests(model)
+        asked = self._choose_repeated_requests(model, expected)
         if not asked:
             return Change.NONE
         found = {name: [self._answers[name]] for name in asked}
@@ -109,9 +110,16 @@ class ControlOracle:
             return Change.OTHER_REQUEST
         return Change.OTHER_VALUES if wrong or is_noisy else Change.NONE
 
-    def _choose_repeated_requests(self, model: DeployedModel) -> dict[str, Message]:
+    def _choose_repeated_requests(self, model: DeployedModel, expected: Tensor | None) -> dict[str, Message]:
         """Return the latest control requests of the row, and a further one, so that each has another one before it."""
-        latest = list(self._row_requests.items())[-MAX_REPEATED:]
+
+        def has_expected_output(item: tuple[str, Message]) -> bool:
+            output = self._answers[item[0]].answer.output(expected.name) if expected else None
+            if expected is None or output is None or output.array is None:
+                return False
+            return np.array_equal(output.array, expected.array)
+
+        latest = sorted(self._row_requests.items(), key=has_expected_output)[-MAX_REPEATED:]
         if latest:
             self._send_control_request(model, model.draw(model.salt + 1))
         chosen = dict([*latest, *list(self._row_requests.items())[-1:]])

@@ -74,8 +74,8 @@ class Oracle(Protocol):
     def begin_row(self) -> None:
         """Start a new row: `find_change` no longer repeats the control requests of the previous row."""
 
-    def find_change(self, model: DeployedModel) -> Change:
-        """Repeat the latest control requests of the row; return how their answers changed."""
+    def find_change(self, model: DeployedModel, expected: Tensor | None = None) -> Change:
+        """Repeat control requests of the row, first those with the expected output; return how answers changed."""
 
 
 @dataclass(frozen=True, slots=True)

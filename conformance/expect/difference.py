@@ -58,7 +58,8 @@ def find_difference(
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
         return Difference(f"{whole} = {format_elements(expected.array)}", f"unreadable values: {reason}")
     is_near = (not output.binary) if through_json is None else through_json
-    index = _find_first_wrong_element(expected, output.array, approximate=is_near or expected.is_approximate)
+    is_near = is_near or expected.is_approximate or expected.tolerance > 0
+    index = _find_first_wrong_element(expected, output.array, approximate=is_near)
     if index is None:
         return None
     wanted, found = _describe_values(whole, expected.array, output.array, index)

@@ -215,10 +215,11 @@ class Judge(RowJudge):
     def _conclude_error(self, check: Check, row: Row, error: RowError) -> RowOutcome:
         if isinstance(error, NotApplicableError):
             return conclude_exception(error)
-        change = self.models.find_change(check, row)
+        unmet = error.cause if isinstance(error, BlockedError) else error
+        change = self.models.find_change(check, row, unmet.tensor if unmet else None)
         if change is Change.OTHER_VALUES:
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
-        if change is Change.OTHER_REQUEST and (mixed := self._attribute_to_isolation(error)):
+        if change is Change.OTHER_REQUEST and (mixed := self._attribute_to_isolation(unmet)):
             return self._conclude_unmet(check, row, mixed)
         if isinstance(error, BlockedError):
             return self._conclude_blocked(check, row, error)
@@ -228,9 +229,8 @@ class Judge(RowJudge):
         self._attribute_to_client_name(check, row, error)
         return self._conclude_unmet(check, row, error)
 
-    def _attribute_to_isolation(self, error: UnmetError | BlockedError) -> UnmetError | None:
+    def _attribute_to_isolation(self, unmet: UnmetError | None) -> UnmetError | None:
         """Return the violation, if the values of an answer are wrong on a server that mixes requests; else None."""
-        unmet = error.cause if isinstance(error, BlockedError) else error
         reply = unmet.reply if unmet else None
         if unmet is None or reply is None or not reply.succeeded:
             return None

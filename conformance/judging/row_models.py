@@ -20,6 +20,7 @@ from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
 from conformance.transport.target import Target
 from conformance.wire.grpc_request import make_grpc_call, make_infer_message
+from conformance.wire.tensor import Tensor
 
 ENDPOINTS_OVER_GRPC = "OIP-ENDPOINTS/grpc"
 MISSING_SERVICE = "the server answers no method of inference.GRPCInferenceService: has the service another name?"
@@ -101,13 +102,16 @@ class RowModels:
         role = check.find_role(row)
         return None if role is None else self._target.model(role, salt)
 
-    def find_change(self, check: Check, row: Row) -> Change:
-        """Return how a deployed model answers the control requests of the row when asked again."""
+    def find_change(self, check: Check, row: Row, expected: Tensor | None) -> Change:
+        """Return how a deployed model answers the control requests of the row when asked again.
+
+        `expected` is the output that an answer lacks, if the row failed for this reason.
+        """
         model = self._find_model(check, row) if row.model is not None else None
         if model is None or model.control is None:
             return Change.NONE
         with self._target.scope(f"{format_key(check.id, row.id)}, control"):
-            return model.control.find_change(model)
+            return model.control.find_change(model, expected)
 
     def explain_missing_service(self, check: Check, row: Row) -> str:
         """Return why no call of a row can be answered: the server answers no method of the service; else empty.

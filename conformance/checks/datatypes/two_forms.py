@@ -14,6 +14,7 @@ from conformance.checks.support.control_sides import expect_read, expect_written
 from conformance.checks.support.datatypes import JSON_CAPABLE, get_identity_role, make_datatype_rows
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.checks.support.exploring import explore
+from conformance.discovery.control_oracle import as_tensor
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
@@ -122,11 +123,12 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
     found = []
     for spec in model.role.outputs:
         output = expect(reply).output(spec.name)
-        if output.array is None or output.shape is None:
+        tensor = as_tensor(output, model.noise.get(spec.name, 0))
+        if tensor is None:
             reason = "; ".join(finding.described for finding in output.findings) or "no values"
             about = attribution.attribute_unreadable_output(reply, spec.name)
             raise UnmetError(f"{spec.name} with readable values", reason, reply, requirement=about)
-        found.append(Tensor(output.name, output.datatype, output.shape, output.array))
+        found.append(tensor)
     return found
 
 

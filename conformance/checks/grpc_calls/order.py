@@ -19,6 +19,7 @@ from conformance.checks.support.over_grpc import (
     require_typed_inputs_accepted,
     reverse_similar_inputs,
 )
+from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
@@ -247,10 +248,10 @@ def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
     typed = expect_answered_or_block(target.infer(model.request(tensors, send="json")))
     raw = expect_answered_or_block(target.infer(model.request(tensors, send="binary")))
     usual = [
-        Tensor(output.name, output.datatype, output.array.shape, output.array)
+        tensor
         for output in typed.answer.outputs
-        if output.array is not None
-        and not _is_unreadable(output.array)
+        if (tensor := as_tensor(output, model.noise.get(output.name, 0)))
+        and not _is_unreadable(tensor.array)
         and output.name in model.list_comparable_outputs()
     ]
     expect(raw).tensors(usual, through_json=model.is_own_oracle)

@@ -23,6 +23,7 @@ from conformance.checks.sizes.wrong_size_requests import (
 )
 from conformance.checks.support.deployed_models import require_several_inputs, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
 from conformance.expect.unmet import BlockedError, NotApplicableError, is_met
@@ -31,7 +32,6 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.outputs import Output
 from conformance.wire.request import ABSENT, Message
 from conformance.wire.tensor import Tensor
 
@@ -301,18 +301,13 @@ def _expect_refused_or_unchanged(
         return reply
     nondeterministic = {spec.name for spec in model.role.outputs} - set(model.list_comparable_outputs())
     outputs = [output for output in right.answer.outputs if output.name not in nondeterministic]
-    tensors = [_convert_to_tensor(output) for output in outputs if output.array is not None]
+    tensors = [tensor for output in outputs if (tensor := as_tensor(output, model.noise.get(output.name, 0)))]
     if not (alternatives and is_met(lambda: expect(reply).tensors(alternatives))):
         expect(reply, requirement).tensors(
             [tensor for tensor in tensors if tensor.name == (output_name or tensor.name)]
         )
     expect(target.send(good, fresh=True), requirement).tensors(tensors)  # dropped bytes are not read later
     return reply
-
-
-def _convert_to_tensor(output: Output) -> Tensor:
-    assert output.array is not None  # noqa: S101 - the caller ensures this
-    return Tensor(output.name, output.datatype, output.array.shape, output.array)
 
 
 # --- shapes whose product is 0, or small ------------------------------------------------------------------------------
