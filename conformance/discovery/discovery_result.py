@@ -83,7 +83,7 @@ class DiscoveryResult:
     def describe_versions(self) -> list[str]:
         """Return a line that says that requests name a version, if the server refuses requests without one."""
         named = {*self.versions, *(name for name, model in self.models.items() if model.get("version"))}
-        line = f"named in requests to {len(named)} models: without one, which is optional, the server returns an error"
+        line = f"named in all requests to {len(named)} models, because the server refuses plain requests without one"
         return [line] if named else []
 
     def describe_other_models(self) -> list[str]:
