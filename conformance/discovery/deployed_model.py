@@ -39,7 +39,7 @@ MAX_SCORES = 1_000_000  # in an output that is classified
 # Attributes of a model that `to_dict` copies, with tuples as lists.
 PLAIN_FIELDS = (
     *("is_described", "binary_only", "unsteady", "trouble", "refusal", "missing", "json_trouble"),
-    *("demands", "varies", "takes_counts", "by_place", "noise"),
+    *("demands", "varies", "takes_counts", "by_place", "noise", "version"),
 )
 
 

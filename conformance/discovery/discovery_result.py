@@ -37,6 +37,7 @@ class DiscoveryResult:
         offered: offered extension -> evidence ("listed", "works", or "asked for" by the user).
         refusals: extension that is not offered -> the answer to its probe; empty if no model could be probed.
         roles: role -> name of the model that fills the role.
+        versions: role -> the listed version that requests name, if the server refuses requests without a version.
         other_models: role without a model -> the inputs of a model that has the role's name, but is another model.
         models: name -> a deployed model, as `DeployedModel.to_dict` returns it.
         silence: a short description of the answer to the request for server metadata, if the answer contains no
@@ -54,6 +55,7 @@ class DiscoveryResult:
     offered: dict[str, str] = field(default_factory=dict)
     refusals: dict[str, str] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
     other_models: dict[str, str] = field(default_factory=dict)
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
     silence: str = ""
@@ -79,6 +81,12 @@ class DiscoveryResult:
         """Return a text: the role has no model; and if another model has its name, what that model is."""
         missing = f"no model for the role {role}"
         return f"{missing}: {self._describe_other_model(role)}" if role in self.other_models else missing
+
+    def describe_versions(self) -> list[str]:
+        """Return a line that says that requests name a version, if the server refuses requests without one."""
+        named = {*self.versions, *(name for name, model in self.models.items() if model.get("version"))}
+        line = f"named in all requests to {len(named)} models, because the server refuses plain requests without one"
+        return [line] if named else []
 
     def describe_other_models(self) -> list[str]:
         """Return a line for each model that has the name of a role, but does not fill it."""

@@ -160,7 +160,7 @@ def discover_model(target: Target, name: str, given: UserInputs) -> DeployedMode
     declared = {spec.name: spec.datatype for spec in outputs}
     model = DeployedModel(derive_role(name, inputs, outputs), name, declared=declared, is_described=is_described)
     try:
-        model, reply = _find_working_inputs(target, _mark_binary_only_datatypes(model), given)
+        model, reply = _find_working_version(target, _mark_binary_only_datatypes(model), given)
     except UserInputError as error:
         raise SettingsError(f"--target-config: models.{name}.{error}") from None
     return (
@@ -240,6 +240,19 @@ def _parse_spec(model: str, item: Any) -> TensorSpec:
 def _mark_binary_only_datatypes(model: DeployedModel) -> DeployedModel:
     """Return the model with `binary_only` set to the outputs whose datatype JSON cannot represent."""
     return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
+
+
+def _find_working_version(
+    target: Target, model: DeployedModel, given: UserInputs
+) -> tuple[DeployedModel, Reply | None]:
+    """Find working inputs; if a server accepts none without a version, as it may, name one that metadata list."""
+    found, reply = _find_working_inputs(target, model, given)
+    metadata = offered_extensions.request_model_metadata(target, model) if reply is None else None
+    for version in offered_extensions.read_versions(metadata)[:1] if metadata else ():
+        named, of_version = _find_working_inputs(target, replace(model, version=version), given)
+        if of_version is not None:
+            return named, of_version
+    return found, reply
 
 
 def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs) -> tuple[DeployedModel, Reply | None]:

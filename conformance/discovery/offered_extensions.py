@@ -89,6 +89,22 @@ def send_plain_request(target: Target, model: Model) -> Reply:
     return send_request(target, model.request(send=model.plain_input_form, want=model.plain_output_form))
 
 
+def read_versions(reply: Reply) -> list[str]:
+    """Return the versions in the metadata of a model; an empty list if there are none."""
+    if reply.is_over_grpc:
+        message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
+        return list(message.versions) if message is not None else []
+    document, _ = parse_json(reply.body)
+    listed = document.get("versions") if isinstance(document, dict) else None
+    return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
+
+
+def send_over(target: Target, model: Model, transport: str) -> Reply:
+    """Send a plain request with sample values to the model of a role over this transport."""
+    request = model.request(send=model.plain_input_form, want=model.plain_output_form)
+    return target.infer(request if transport == HTTP else make_infer_message(request))
+
+
 def send_request(target: Target, request: InferRequest) -> Reply:
     """Send an inference request over HTTP, or over gRPC if only gRPC is judged."""
     return target.infer(request if HTTP in target.settings.transports else make_infer_message(request))

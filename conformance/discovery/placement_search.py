@@ -39,10 +39,11 @@ INDEX_REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The inputs and outputs that the metadata of a model list."""
+    """The inputs, outputs and versions that the metadata of a model list."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    versions: tuple[str, ...] = ()
 
     @property
     def tensors(self) -> tuple[TensorSpec, ...]:
@@ -169,7 +170,8 @@ def parse_signature(metadata: Reply) -> Signature | None:
     if not metadata.succeeded:
         return None
     inputs, outputs = map(_parse_specs, _read_tensors(metadata))
-    return None if inputs is None or outputs is None else Signature(inputs, outputs)
+    versions = tuple(offered_extensions.read_versions(metadata))
+    return None if inputs is None or outputs is None else Signature(inputs, outputs, versions)
 
 
 def _read_tensors(metadata: Reply) -> tuple[Any, Any]:
@@ -195,8 +197,10 @@ def _parse_specs(entries: Any) -> tuple[TensorSpec, ...] | None:
 def _find_placement(target: Target, role: Role, signatures: Mapping[str, Signature]) -> Placement | None:
     for name, signature in signatures.items():
         names = _map_names(role, signature)
-        if names is not None and _is_role_model(target, Model(role, name, names=names)):
-            return Placement(name, names=names)
+        for version in ("", *signature.versions[:1]) if names is not None else ():
+            placement = Placement(name, version, names or Names())
+            if _is_role_model(target, Model(role, name, version=version, names=placement.names)):
+                return placement
     return None
 
 

@@ -6,17 +6,20 @@ nor are the checks of a role without a model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from conformance.discovery import offered_extensions, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.roles.model import Model
-from conformance.roles.placement import Placement
+from conformance.roles.placement import Placement, add_versions
 from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
 from conformance.spec.text import escape_text
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
+
+MAX_VERSIONS = 3  # of a model that requests name until one is answered
 
 
 def discover_roles(
@@ -46,6 +49,8 @@ def discover_roles(
         _find_roles(target, result, progress)
     else:
         result.roles = _place_roles(target, placements, progress)
+    result.versions = _find_needed_versions(target, result.roles)
+    target.placements = add_versions(target.placements, result.roles, result.versions)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it reports a missing model
     for extension in OVER_HTTP if HTTP in transports else ():
         probes = offered_extensions.PROBES[extension](target)
@@ -73,6 +78,31 @@ def _find_roles(target: Target, result: DiscoveryResult, progress: Progress) -> 
         elif placement_search.is_served(target, model, metadata):
             result.roles[name] = name
     target.roles = result.roles
+
+
+def _find_needed_versions(target: Target, roles: Iterable[str]) -> dict[str, str]:
+    """Return role -> a listed version of its model, if the server refuses plain requests without a version.
+
+    "If a version is not provided the server may choose a version based on its own policies or return an error" (Open
+    Inference Protocol, REST). A server that answers a model without a version is not asked further.
+    """
+    transports, found = target.settings.transports, dict[str, str]()
+    for role in roles:
+        model = target.model(role)
+        if model is None or model.version:
+            continue
+        if not any(offered_extensions.send_over(target, model, one).is_refusal for one in transports):
+            if not found:
+                break
+            continue
+        for version in offered_extensions.read_versions(offered_extensions.request_model_metadata(target, model))[
+            :MAX_VERSIONS
+        ]:
+            named = replace(model, version=version)
+            if all(offered_extensions.send_over(target, named, one).succeeded for one in transports):
+                found[role] = version
+                break
+    return found
 
 
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:

@@ -21,7 +21,7 @@ from conformance.judging.row_judge import find_requirement
 from conformance.judging.selection import ROLES, Subjects
 from conformance.roles.declared_limits import Limits
 from conformance.roles.guessed_inputs import UserInputs
-from conformance.roles.placement import Placement
+from conformance.roles.placement import Placement, add_versions
 from conformance.spec.check import Check, Row, format_key
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.result import CheckResult
@@ -179,5 +179,5 @@ class Session:
     def _set_survey(self, survey: DiscoveryResult) -> None:
         self.survey = self._judge.models.survey = survey
         self.target.roles, self.target.limits = survey.roles, survey.limits
-        self.target.placements = self._placements or {}
+        self.target.placements = add_versions(self._placements or {}, survey.roles, survey.versions)
         self.target.broken_in_discovery = [broken_request.from_dict(one) for one in survey.broken]

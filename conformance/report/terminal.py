@@ -58,6 +58,7 @@ def format_header(
         *[f"            {name} is {survey.describe_absence(name)}" for name in survey.refusals],
         *_format_roles(survey),
         *deployed_models.format_header(survey),
+        *[f"versions    {line}" for line in survey.describe_versions()],
         *_format_refused_clients(survey),
         *([f"limits      {describe_limits(survey.limits)}"] if survey.limits else []),
         f"profile     {profile}{_format_seed(profile, seed)}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.wire.request import Names
@@ -33,3 +33,11 @@ class Placement:
         """Build a placement from the result of `to_dict`, or from an entry of a `--target-config` file."""
         names = Names(entry.get("inputs", {}), entry.get("outputs", {}))
         return cls(entry["model"], entry.get("version", ""), names)
+
+
+def add_versions(
+    placements: Mapping[str, Placement], roles: Mapping[str, str], versions: Mapping[str, str]
+) -> dict[str, Placement]:
+    """Return the placements with these versions: role -> version; `roles` has the model of each role."""
+    named = {role: replace(placements.get(role, Placement(roles[role])), version=one) for role, one in versions.items()}
+    return {**placements, **named}

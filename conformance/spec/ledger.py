@@ -57,7 +57,8 @@ class Concern(StrEnum):
 
 
 CONCERNS: Mapping[Concern, str] = {
-    Concern.EXCHANGE: "a request that a conforming client may send gets the correct answer, or a well-formed error",
+    Concern.EXCHANGE: "a request that a conforming client may send gets the correct answer, or a well-formed error "
+    "where a document lets the server decline",
     Concern.REFUSAL: "a request that the protocol's own documents call wrong is refused, and has no effect",
     Concern.TRANSPORT: "requests and answers follow the rules of HTTP, gRPC and JSON",
 }

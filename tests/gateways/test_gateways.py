@@ -203,6 +203,27 @@ def test_nginx_that_compresses_and_keeps_connections_is_no_other_server(gateway:
     assert set(compressed) == {"gzip"}
 
 
+def test_nginx_that_limits_the_rate_turns_requests_in_flight_away(gateway: Behind, tmp_path: Path) -> None:
+    zone = "limit_req_zone $binary_remote_addr zone=one:1m rate=50r/s;"
+    with gateway(f"{zone} server {{ listen LISTEN; limit_req zone=one burst=4 nodelay; {PLAIN} }}") as front:
+        url = f"--target-url=http://127.0.0.1:{front.port}"
+        run = judge(tmp_path, url, "-k", "beside or flight", "--conformance-report=r.json")
+        asked = front.log.read_text()
+    assert run.returncode == 0, run.stdout
+    assert asked.count('" 503 ') > 10
+    assert outcomes(tmp_path) <= {"pass", "not_applicable"}
+
+
+def test_nginx_that_refuses_clients_by_name(gateway: Behind, tmp_path: Path) -> None:
+    guard = 'if ($http_user_agent ~ "^(curl|python-requests)/") { return 403; }'
+    with gateway(f"server {{ listen LISTEN; {guard} {PLAIN} }}") as front:
+        url = f"--target-url=http://127.0.0.1:{front.port}"
+        run = judge(tmp_path, url, "-k", "metadata or sizes or client", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout
+    assert report_of(tmp_path)["target"]["refused_clients"] == {"requests": "HTTP 403", "curl": "HTTP 403"}
+    assert outcomes(tmp_path) <= {"pass", "observed", "not_applicable"}
+
+
 def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference: str, tmp_path: Path) -> None:
     folder = tmp_path / "nginx"
     folder.mkdir()

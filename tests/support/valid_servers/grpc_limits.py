@@ -221,6 +221,14 @@ def grpc_older_versions_are_not_loaded(original: Any, models: Any, message: Mess
     return answer
 
 
+@variation("grpc_methods.model_infer", surveyed=True)
+def grpc_inference_without_a_version_is_refused(original: Any, models: Any, message: Message) -> Message:
+    """The server refuses inference calls without a version."""
+    if not message.model_version:
+        raise InferenceError("which version?")
+    return original(models, message)
+
+
 @variation("grpc_methods.find_model", "grpc_methods.model_metadata")
 def grpc_versions_have_aliases(original: Any, models: Any, *arguments: Any) -> Any:
     """The model metadata list `production` beside version 1, of which it is another name: answers name version 1."""

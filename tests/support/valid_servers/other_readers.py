@@ -71,6 +71,15 @@ def server_metadata_are_at_a_path_with_a_slash(original: Any, application: Any, 
     return original(application, http)
 
 
+@variation("app.Service.infer", surveyed=True)
+async def inference_without_a_version_is_refused(original: Any, service: Any, http: Request) -> Response:
+    """The server refuses inference requests without a version, and describes models without one."""
+    if "version" not in http.path_params:
+        raise InferenceError("which version?", status=404)
+    answer: Response = await original(service, http)
+    return answer
+
+
 @variation("app.Service.find_model")
 def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
     """The server has no paths with a version, although the model metadata list one."""
