@@ -17,6 +17,7 @@ from typing import Any
 
 UNMET = ("fail", "advisory", "blocked", "error")
 MET = ("pass", "observed")
+TARGET_LOST = "target_lost"  # the reason of rows that a crash leaves unjudged
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,10 @@ def compare(
         wanted: `verdict`, `exit_status`, and `why`, a list of patterns; each may be absent.
         status: the exit status of the run.
     """
-    rows = report["rows"]
-    return [*_ending(report, wanted, status), *_unexpected(rows, known), *_not_seen(rows, known)]
+    lost = [row for row in report["rows"] if (row.get("reason") or {}).get("kind") == TARGET_LOST]
+    rows = [row for row in report["rows"] if row not in lost] if lost else report["rows"]
+    judged = [entry for entry in known if not any(map(entry.fits, lost))]
+    return [*_ending(report, wanted, status), *_unexpected(rows, known), *_not_seen(rows, judged)]
 
 
 def _ending(report: Mapping[str, Any], wanted: Mapping[str, Any], status: int) -> Iterator[str]:

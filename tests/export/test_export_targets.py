@@ -35,18 +35,16 @@ ENTRIES = [(name, known) for name in RECIPES for known in RECIPES[name].known]
 
 
 def test_there_is_a_recipe_for_each_format() -> None:
-    assert list(RECIPES) == ["aissemble", "dynamo", "kserve", "kserve-0.14", "mlserver", "triton", "triton-2.39"]
-    assert {each.format for each in RECIPES.values() if each.format} | {"python"} == set(
-        FORMATS
-    )  # its server is judged by a test
+    assert {each.format for each in RECIPES.values() if each.format} | {"python"} == set(FORMATS)  # a test judges that
+    assert [name for name, each in RECIPES.items() if not each.format] == ["aissemble", "omle", "omle-0.2-alone"]
 
 
 def test_the_newest_version_has_the_name_of_the_folder() -> None:
     for name, each in RECIPES.items():
         versions = [other.version for other in RECIPES.values() if other.folder == each.folder]
-        newest = max(versions, key=lambda version: tuple(map(int, version.split("."))))
+        newest = max(versions, key=lambda version: tuple(map(int, version.partition("-")[0].split("."))))
         assert name == (each.folder if each.version == newest else f"{each.folder}-{each.version}")
-        assert f" {each.version}." in each.title
+        assert f" {each.version.partition('-')[0]}." in each.title
 
 
 def test_an_unknown_version_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,8 +63,8 @@ def test_what_a_version_says_stands_instead_of_what_all_share() -> None:
 @pytest.mark.parametrize("folder", sorted({each.folder for each in RECIPES.values()}))
 def test_every_file_of_a_folder_belongs_to_a_version(folder: str) -> None:
     own = [each for each in RECIPES.values() if each.folder == folder]
-    files = {"README.md", "recipe.toml", "expected.toml", *(each.packages for each in own)}
-    files |= {each.prepare for each in own if each.prepare}
+    named = {name for each in own for name in (each.packages, each.prepare) if name}
+    files = {"README.md", "recipe.toml", "expected.toml", *named}
     assert {path.name for path in (TARGETS / folder).iterdir()} == files
     entries = tomllib.loads((TARGETS / folder / "expected.toml").read_text(encoding="utf-8"))["known"]
     assert {version for entry in entries for version in entry.get("versions", [])} <= {each.version for each in own}
@@ -92,7 +90,9 @@ def test_a_recipe_names_no_place_that_is_not_there(name: str, tmp_path: Path) ->
 
 @on_each(ENTRIES)
 def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: KnownFailure) -> None:
-    rows = [(check, row) for check, row in ROWS if check.id == known.check and fnmatchcase(row.id, known.rows)]
+    pattern, _, model = known.rows.partition("@") if RECIPES[name].models else (known.rows, "", "*")
+    rows = [(check, row) for check, row in ROWS if check.id == known.check and fnmatchcase(row.id, pattern)]
+    assert model == "*" or model in RECIPES[name].models
     assert rows, f"{name}: no such check, or no such row"
     assert known.requirement in ledger.load()
     assert len(known.reason) > 20
@@ -127,12 +127,15 @@ def known(rows: str, requirement: str = "A-1") -> KnownFailure:
     return KnownFailure("sizes.a-check", rows, requirement, "why")
 
 
+LOST = {"reason": {"kind": "target_lost", "subject": ""}}  # of a row behind the crash of the server
 COMPARED: list[tuple[list[dict[str, Any]], list[KnownFailure], list[str]]] = [
     ([judged("a", "pass"), judged("b", "observed"), judged("c", "not_applicable")], [], []),
     ([judged("a", "fail", "A-1"), judged("b", "advisory", "B-2")], [known("a"), known("b", "B-2")], []),
     ([judged("a-1", "fail", "A-1"), judged("a-2", "fail", "A-1"), judged("b", "pass")], [known("a-*")], []),
     ([judged("a", "blocked"), judged("", "error", check="sizes.a-check")], [known("a"), known("", "B-2")], []),
     ([judged("a-1", "fail", "A-1"), judged("a-2", "not_applicable")], [known("a-*")], []),
+    ([judged("a-1", "fail", "A-1"), judged("a-2", "error") | LOST], [known("a-*")], []),
+    ([judged("b", "pass"), judged("a-2", "error") | LOST], [known("a-*")], []),
     ([judged("a", "fail", "A-1")], [], ["UNEXPECTED  fail A-1 sizes.a-check [a]: got 200"]),
     ([judged("a", "blocked")], [], ["UNEXPECTED  blocked A-1 B-2 sizes.a-check [a]: got 200"]),
     (

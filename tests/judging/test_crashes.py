@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,8 @@ from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import conclude
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.settings import Settings
+from conformance.transport.restart import MAX_RUNS, Restart
+from conformance.transport.settings import Settings, make_settings
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError, UnreachableError
 from conformance.wire.request import Message
@@ -189,6 +191,57 @@ def test_a_request_beside_those_of_others_is_not_blamed_for_its_own_requirement(
         assert list(map(read_message, results)) == ["pass", ALIVE, GONE]
     answered = judge_bodies(EndingTarget(ANSWERED, BROKEN, ANSWERED, ANSWERED), looking, looking, looking, several=True)
     assert list(map(read_message, answered)) == ["pass", OWN, "pass"]
+
+
+class CommandedTarget(Target):
+    """A target that ends at each request but GET v2 and health, and is there again once the command has run."""
+
+    def __init__(self, started: Path, command: str) -> None:
+        super().__init__(make_settings("http://h", timeout=0.1, restart=command))
+        self.started, self.has_answered = started, True
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        del fresh
+        if not self.started.exists():
+            raise UnreachableError("cannot connect", is_refused=True) from ConnectionRefusedError()
+        if message.path == LIVE.path:
+            self.started.unlink()
+            return replace(BROKEN, message=message)
+        return replace(ANSWERED, message=message)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected", "lost"),
+    [
+        ("touch started", ["fail OIP-ALIVE-LEGAL"] * 2, None),
+        ("", ["fail OIP-ALIVE-LEGAL", GONE], "cannot connect"),
+        (
+            "echo no; exit 3",
+            ["fail OIP-ALIVE-LEGAL", GONE],
+            "cannot connect; the restart command ended with exit status 3",
+        ),
+    ],
+)
+def test_the_restart_command_starts_a_target_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, expected: list[str], lost: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "started").touch()
+    target = CommandedTarget(tmp_path / "started", command)
+    assert list(map(read_message, judge_in_rows_of("OIP-ID", target, sending, sending))) == expected
+    assert target.lost == lost
+    assert target.settings.restart.output == ("no\n" if "no" in command else "")
+    assert command not in repr(target.settings) or not command
+
+
+def test_a_restart_command_runs_once_for_all_sessions_and_not_forever(tmp_path: Path) -> None:
+    restart = Restart(f"echo >> {tmp_path / 'ran'}")
+    assert restart.run(0)
+    assert restart.run(0)  # another session, which saw the same crash
+    assert (tmp_path / "ran").read_text() == "\n"
+    restart.runs = MAX_RUNS
+    assert not restart.run(MAX_RUNS)
+    assert (tmp_path / "ran").read_text() == "\n"
 
 
 # --- credentials ------------------------------------------------------------------------------------------------------

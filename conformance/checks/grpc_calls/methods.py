@@ -101,13 +101,14 @@ def model_is_ready(target: GrpcTarget, model: Model) -> str:
 )
 def inference_over_http_is_one_over_grpc(target: GrpcTarget, model: Model) -> None:
     """The server answers ModelInfer for a model with which it infers over HTTP."""
-    refusal = target.find_plain_refusal(model)
-    if refusal is None or refusal.exchange.code not in SERVER_FAULTS:
-        return
+    for request in target.build_good_requests(model):
+        reply = target.infer(request)
+        if reply.exchange.code not in SERVER_FAULTS:
+            return
     if over_http := target.over_http.find_plain_refusal(model):
         raise BlockedError(f"{model.name} answers no plain request over HTTP either: {over_http.outcome()}")
-    hint = " (is the service registered under another name?)" if refusal.exchange.code == "UNIMPLEMENTED" else ""
-    raise expect(refusal).unmet("an answer to a plain call, as over HTTP", f"{escape_text(refusal.outcome())}{hint}")
+    hint = " (is the service registered under another name?)" if reply.exchange.code == "UNIMPLEMENTED" else ""
+    raise expect(reply).unmet("an answer to a plain call, as over HTTP", f"{escape_text(reply.outcome())}{hint}")
 
 
 @check(
