@@ -22,6 +22,7 @@ from conformance.transport.hostile_sending import Octets
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
 from conformance.transport.target_client import TargetClient
+from conformance.transport.unreachable import UnreachableError
 from conformance.transport.wait_budget import is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
@@ -30,6 +31,9 @@ from conformance.wire.request import Form, InferRequest, Message
 MAX_IN_FLIGHT = 256
 # Seconds to wait before each repetition of a request that a busy server refused.
 BUSY_PAUSES_S = (0.05, 0.2, 1.0)
+# A target that answers faster is not measured for how many inferences it computes at once; the measured number is
+# rounded up this much, because the requests do not arrive at the same moment.
+MIN_MEASURED_S, OVERLAP_MARGIN = 0.1, 1.25
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -144,6 +148,36 @@ class Target(TargetClient):
             if reply.succeeded:
                 return None
         return reply.outcome() if reply else None
+
+    def count_overlapping(self, count: int) -> int:
+        """Return how many of `count` inferences the target computes at once; nothing of this is recorded.
+
+        A target that computes one after the other would only keep concurrent rows waiting. Measures `latency` again.
+        """
+        known = self._wait_budget.answered
+        if known is None or not self.latency or self.latency < MIN_MEASURED_S:
+            return count
+        try:
+            self.latency = self._measure([known])
+            together_s = self._measure([known] * count)
+        except UnreachableError:
+            return 1
+        return max(1, min(count, round(OVERLAP_MARGIN * count * self.latency / together_s)))
+
+    def _measure(self, messages: Sequence[Message]) -> float:
+        """Return how many seconds the answers to messages take that are sent at the same time.
+
+        Raises:
+            UnreachableError: a connection failed.
+        """
+        self.settings.rate_limit.wait(len(messages))
+        started = time.monotonic()
+        with self.settings.wait.times.count_in_flight(len(messages)):
+            if messages[0].method == GRPC_METHOD:
+                self._grpc.send_together(messages, fresh=True)
+            else:
+                self._send_concurrently(lambda one: self._http.send(one, fresh=True, share=len(messages)), messages)
+        return time.monotonic() - started
 
     # --- ways of sending ---
 
