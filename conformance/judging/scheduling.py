@@ -36,7 +36,7 @@ BLOCK_ROWS = 400
 INFERENCES: Mapping[str, float] = {
     "walk.every-exchange-is-right": 30.0,
     "walk.each-value-is-right-alone": 4.5,
-    "grpc.every-exchange-is-right": 30.0,
+    "grpc.every-call-is-right": 30.0,
     "grpc.each-value-is-right-alone": 4.5,
 }
 USUAL_INFERENCES = 1.6

@@ -162,6 +162,7 @@ class Hooks:
         if isinstance(self.run, ServerRun):
             rows = [(item.check, item.row) for item in session.items if isinstance(item, collection.CheckItem)]
             self.run.expect_rows(rows)
+            printing.print_duration(self.run, rows, self.config.pluginmanager.get_plugin("terminalreporter"))
         self.progress = ProgressLine(self.config.pluginmanager.get_plugin("terminalreporter"), session)
 
     @pytest.hookimpl(tryfirst=True)

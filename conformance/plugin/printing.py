@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,9 +17,11 @@ from conformance.discovery.discovery_result import Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
 from conformance.plugin.base_run import BaseRun
 from conformance.plugin.collection import CheckItem
+from conformance.plugin.server_run import ServerRun
 from conformance.report import github, terminal
 from conformance.report.findings import format_label
 from conformance.report.lines import MARKUP, Line
+from conformance.spec.check import Check, Row
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 
@@ -42,6 +44,12 @@ def print_header(run: BaseRun, reporter: Any) -> None:
     if reporter is None or run.conclusion or not (reporter.showheader and not reporter.no_header):
         return
     for line in run.list_header_lines():
+        reporter.write_line(line)
+
+
+def print_duration(run: ServerRun, rows: Sequence[tuple[Check, Row]], reporter: Any) -> None:
+    """Print about how long the rows of a run take, if that is long."""
+    for line in run.describe_duration(rows) if reporter is not None and not run.conclusion else ():
         reporter.write_line(line)
 
 

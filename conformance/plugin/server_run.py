@@ -15,7 +15,7 @@ from conformance.discovery.limit_checks import ContradictedLimitError
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.run_start import start_run
-from conformance.judging.scheduling import ConcurrentScheduler, choose_connections
+from conformance.judging.scheduling import ConcurrentScheduler, choose_connections, estimate_seconds
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
 from conformance.plugin import server_options
@@ -197,7 +197,7 @@ class ServerRun(BaseRun):
         return None if self.explores else self.seed
 
     def _choose_connections(self, target: Target) -> int:
-        """Return the number of connections: the user's choice, or a number that suits the latency.
+        """Return the number of connections: the user's choice, or as many as suit the latency and the target.
 
         Each pytest-xdist process uses one connection by default. A recording, which has no latency, and Hypothesis,
         which runs in one thread, always use one.
@@ -205,7 +205,10 @@ class ServerRun(BaseRun):
         if self.options.recording is not None or self.explores:
             return 1
         is_one_of_several = bool(self._from_controller) or self._config.getoption("numprocesses", None)
-        return self.options.connections or (1 if is_one_of_several else choose_connections(target.latency))
+        if self.options.connections or is_one_of_several:
+            return self.options.connections or 1
+        wanted = choose_connections(target.latency)
+        return target.count_overlapping(wanted) if wanted > 1 else 1
 
     def _create_other_session(self) -> Session:
         """Create a further session with the same target; the session judges rows before their turn."""
@@ -226,6 +229,14 @@ class ServerRun(BaseRun):
         """Set the rows that will be judged, in order."""
         if self._scheduler is not None:
             self._scheduler.expect_rows(rows)
+
+    def describe_duration(self, rows: Sequence[tuple[Check, Row]]) -> Iterator[str]:
+        """Yield about how long the rows take, if that is long; nothing in a process that did not measure the target."""
+        latency = self._started_session.target.latency
+        if latency is not None and self.options.recording is None:
+            yield from terminal.format_duration(
+                estimate_seconds(rows, latency, self.connections), latency, self.connections
+            )
 
     def describe_target(self) -> dict[str, Any]:
         """Return further members of the report's object `target`.

@@ -41,6 +41,7 @@ ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
 COLORS = {CONFORMANT: "green", PARTIAL: "cyan", NONCONFORMANT: "red", INCOMPLETE: "yellow", NARROWED: "cyan"}
 CONCERN_WIDTH = 12
 MIN_SHOWN_WAIT_S = 1.0
+MIN_SHOWN_RUN_S = 60.0
 MAX_LISTED_ROWS = 6
 MAX_REASON_CHARS = 1200  # characters
 
@@ -64,6 +65,13 @@ def format_header(
         f"profile     {profile}{_format_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
+
+
+def format_duration(seconds: float, latency: float, connections: int) -> Iterator[str]:
+    """Yield about how long a run takes on a slow target; nothing if it ends soon."""
+    if seconds >= MIN_SHOWN_RUN_S:
+        time = f"{seconds:.0f} s" if seconds < 2 * MIN_SHOWN_RUN_S else f"{seconds / 60:.0f} min"
+        yield f"duration    about {time}, at {latency:.1f} s for an inference and {connections} at once"
 
 
 def _format_roles(survey: DiscoveryResult) -> Iterator[str]:

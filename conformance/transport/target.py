@@ -39,6 +39,9 @@ ENDS_IN_A_ROW = 2
 # Connections to a server that may be ending, and the seconds between them.
 MAX_LOOKS, LOOK_PAUSE_S = 20, 0.05
 SERVER_ENDS = "then the host refuses connections; sent again twice: the same"
+# A target that answers faster is not measured for how many inferences it computes at once; the measured number is
+# rounded up this much, because the requests do not arrive at the same moment.
+MIN_MEASURED_S, OVERLAP_MARGIN = 0.1, 1.25
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -156,6 +159,36 @@ class Target(TargetClient):
             if reply.succeeded:
                 return None
         return reply
+
+    def count_overlapping(self, count: int) -> int:
+        """Return how many of `count` inferences the target computes at once; nothing of this is recorded.
+
+        A target that computes one after the other would only keep concurrent rows waiting. Measures `latency` again.
+        """
+        known = self._wait_budget.answered
+        if known is None or not self.latency or self.latency < MIN_MEASURED_S:
+            return count
+        try:
+            self.latency = self._measure([known])
+            together_s = self._measure([known] * count)
+        except UnreachableError:
+            return 1
+        return max(1, min(count, round(OVERLAP_MARGIN * count * self.latency / together_s)))
+
+    def _measure(self, messages: Sequence[Message]) -> float:
+        """Return how many seconds the answers to messages take that are sent at the same time.
+
+        Raises:
+            UnreachableError: a connection failed.
+        """
+        self.settings.rate_limit.wait(len(messages))
+        started = time.monotonic()
+        with self.settings.wait.times.count_in_flight(len(messages)):
+            if messages[0].method == GRPC_METHOD:
+                self._grpc.send_together(messages, fresh=True)
+            else:
+                self._send_concurrently(lambda one: self._http.send(one, fresh=True, share=len(messages)), messages)
+        return time.monotonic() - started
 
     # --- ways of sending ---
 

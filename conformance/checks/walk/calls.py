@@ -80,7 +80,7 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
 
 
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
-@rows(*make_array_rows(CALLS, _JUDGED))
+@rows(*make_array_rows(CALLS, _JUDGED, build_steps))
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
     """The server answers calls of every kind correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):

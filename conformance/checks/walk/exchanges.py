@@ -74,7 +74,7 @@ def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
-@rows(*make_array_rows(KINDS, JUDGED))
+@rows(*make_array_rows(KINDS, JUDGED, build_steps))
 def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) -> str:
     """The server answers requests of every kind and encoding correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):

@@ -10,8 +10,8 @@ from conformance.checks.walk import deployed_steps
 from conformance.checks.walk.single_factor import FORM_AXES
 from conformance.spec.check import Row
 
-PARTS = ("brief", "rest")
 BRIEF_STEPS = 4  # the brief part is this fraction of the array: its first steps, which cover the most pairs
+MAX_REST_STEPS = 20  # of a row: the rows of a role can run at the same time on a slow server
 # kind -> axis -> the values of the axis
 Kinds = Mapping[str, Mapping[str, Sequence[str]]]
 # kind -> the requirement that its steps break by default, and the extensions that its rows need
@@ -20,12 +20,12 @@ Judged = Mapping[str, tuple[str, tuple[str, ...]]]
 Baselines = Mapping[str, tuple[str, Sequence[Step]]]
 
 
-def make_array_rows(kinds: Kinds, judged: Judged) -> Iterator[Row]:
-    """Yield the rows that send covering arrays: two for each role and kind of request, and some for deployed models."""
+def make_array_rows(kinds: Kinds, judged: Judged, build_steps: Callable[[str], Sequence[Step]]) -> Iterator[Row]:
+    """Yield the rows that send covering arrays: some for each role and kind of request, and for deployed models."""
     for kind in judged:
         common = list_common_fields(judged[kind])
         for role in kinds[kind]["role"]:
-            for part in PARTS:
+            for part in _divide_steps(build_steps(kind), role):
                 yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, **common)
         for number in range(deployed_steps.PARTS):
             fit = deployed_steps.FITS[kind]
@@ -49,9 +49,16 @@ def make_single_value_rows(
 
 
 def select_part(steps: Sequence[Step], role: str, part: str) -> tuple[Step, ...]:
-    """Return the steps with one role in the `brief` part of a covering array, or in the `rest`."""
+    """Return the steps with one role in a part of a covering array: `brief`, `rest`, `rest-2` and so on."""
+    return _divide_steps(steps, role)[part]
+
+
+def _divide_steps(steps: Sequence[Step], role: str) -> dict[str, tuple[Step, ...]]:
+    """Return the steps with one role, by the part of the covering array."""
     brief = len(steps) // BRIEF_STEPS
-    return tuple(step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role)
+    first, rest = (tuple(step for step in half if step["role"] == role) for half in (steps[:brief], steps[brief:]))
+    pieces = [rest[start : start + MAX_REST_STEPS] for start in range(0, max(1, len(rest)), MAX_REST_STEPS)]
+    return {"brief": first, **{f"rest-{k}" if k > 1 else "rest": piece for k, piece in enumerate(pieces, 1)}}
 
 
 def list_common_fields(judged: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
