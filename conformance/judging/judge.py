@@ -49,7 +49,7 @@ from conformance.transport.unreachable import TargetLostError
 # Outcomes other than failure of rows that have sent requests.
 _OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # Requirements about the effect of earlier requests, on any connection.
-_SPELLING = "OIP-WRITTEN"
+_SPELLING, _STATUS = "OIP-WRITTEN", "OIP-ERROR-STATUS"
 STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
@@ -301,6 +301,8 @@ class Judge(RowJudge):
         model, named = self.models.build_model(check, row), unmet.requirement or check.requirements(row)[0]
         if reading := self._raw_interpretation.find_exemption(unmet, named, model):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
+        if named.startswith(_STATUS) and (unmet.reply.status or 0) >= 500:
+            return None  # a limit is allowed, and this status of a refusal is advised against
         if excess := self._limits.find_declared_excess(unmet.reply, model):
             return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, excess, "max_batch")
         limit = self._limits.find_limit(unmet.reply, model)

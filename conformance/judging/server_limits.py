@@ -3,7 +3,8 @@
 The documents set no minimum for the number of elements, the batch size or the length of an id, and do not say which
 characters an id may contain. JSON lets a parser limit the characters of strings (RFC 8259, 9). If a server refuses a
 request larger than every example in the documents, control requests decide: the server has a size limit if it also
-refuses a control request of the same size and a slightly larger one. The same applies to tensors without elements,
+refuses a control request of the same size and a slightly larger one. The status does not matter: many servers answer
+an exception in a model with 500, which OIP-ERROR-STATUS advises against. The same applies to tensors without elements,
 which no example contains. A server that refuses only one encoding or one size has no such limit, and is judged. The
 documents name no datatype whose outputs must support classification: a server may classify some datatypes and decline
 others. They describe only classes of vectors and of batches of vectors: a server may decline other outputs.
@@ -82,15 +83,17 @@ class ServerLimits:
         self.is_spelling_refused = False
         if is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
-        if model is None or not _is_declined(reply):
+        if model is None or not reply.is_refusal:
             return ""
         found = read_request_content(reply.exchange.message, model)
         if found is None:
             return ""
         try:
+            limit = self._find_size_limit(found, reply, model)
+            if limit or not _is_declined(reply):
+                return limit
             return (
-                self._find_size_limit(found, reply, model)
-                or self._find_id_limit(found, reply, model)
+                self._find_id_limit(found, reply, model)
                 or self._find_character_limit(found, reply, model)
                 or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
@@ -117,7 +120,9 @@ class ServerLimits:
         if not _exceeds_ordinary_sizes(found) and not _exceeds_ordinary_batch(found, model):
             return ""
         for plain in self._build_equally_large_requests(found, reply, model):
-            if all(_is_declined(self._send_control_request(message)) for message in plain):
+            if all(self._send_control_request(message).is_refusal for message in plain) and (
+                _is_declined(reply) or self._takes_plain_requests(reply, model)
+            ):
                 outcome = escape_text(self._send_control_request(plain[0]).outcome())
                 return f"too large for the target, which also refuses a simple request of the same size: {outcome}"
         return ""
@@ -211,11 +216,15 @@ class ServerLimits:
         )
         if self._send_control_request(_encode_request(binary, reply)).succeeded:
             return ""
-        takes_others = any(
-            self._send_control_request(self._target.message(request)).succeeded
+        takes_others = self._takes_plain_requests(reply, model)
+        return f"the target refuses tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
+
+    def _takes_plain_requests(self, reply: Reply, model: Model) -> bool:
+        """Whether the server answers a small valid request to the model, over the transport of the reply."""
+        return any(
+            self._send_control_request(_encode_request(request, reply)).succeeded
             for request in self._target.build_good_requests(model)
         )
-        return f"the target refuses tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
 
     # --- classes ---
 

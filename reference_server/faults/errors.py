@@ -49,6 +49,14 @@ async def texts_of_refusals_are_formats(original: Any, _request: Any, exception:
     return answer
 
 
+@fault("models.Model.check_shape", breaks="OIP-ERROR-STATUS")
+def exceptions_for_more_than_10000_elements(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
+    """The server answers 500 to an input of more than 10000 elements."""
+    original(model, spec, shape)
+    if math.prod(shape) > 10_000:
+        raise InferenceError("cannot allocate", 500)
+
+
 @fault("strict_json.parse_object", breaks="OIP-ERROR-STATUS")
 def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
     """The server answers malformed JSON with status 500."""

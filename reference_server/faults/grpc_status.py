@@ -104,6 +104,19 @@ def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message)
     return original(model, message)
 
 
+@fault("grpc_request.parse_input", "grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
+def grpc_exceptions_for_more_than_10000_elements(original: Any, *arguments: Any) -> Any:
+    """The server answers INTERNAL to an input of more than 10000 elements."""
+    if len(arguments) == 1:
+        from grpc import StatusCode
+
+        code, text = original(*arguments)
+        return (StatusCode.INTERNAL if text.endswith("cannot allocate") else code), text
+    if math.prod(arguments[2].shape) > 10_000:
+        raise InferenceError("cannot allocate")
+    return original(*arguments)
+
+
 @fault("grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
     """The server gives every refused call the status UNKNOWN, like an uncaught exception."""

@@ -25,6 +25,7 @@ from conformance.spec.fit import JSON
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message
@@ -117,7 +118,8 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilde
 def expect_client_error(reply: Reply) -> None:
     """Expect a refusal to have a 4xx status."""
     if reply.status is not None and reply.status >= 500:
-        raise expect(reply, "OIP-ERROR-STATUS").unmet("a 4xx status", escape_text(reply.outcome()))
+        expected = "a status such as OUT_OF_RANGE" if reply.is_over_grpc else "a 4xx status"
+        raise expect(reply, "OIP-ERROR-STATUS").unmet(expected, escape_text(reply.outcome()))
 
 
 def expect_error_object(reply: Reply, requirement: str) -> None:
@@ -153,6 +155,23 @@ def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, ref
     expect(reply, "OIP-REFUSAL/grpc").refused(refusal.described)
     if reply.exchange.code != "INVALID_ARGUMENT" and not refusal.unknown:
         raise UnmetError(f"INVALID_ARGUMENT for {refusal.described}", escape_text(reply.outcome()), reply)
+
+
+# --- valid requests beyond a limit ------------------------------------------------------------------------------------
+
+MANY_ELEMENTS = 1 << 15
+
+
+@check("errors.too-many-elements-have-a-4xx-status", answers="OIP-ERROR-STATUS", role="identity_int32")
+@check(
+    "grpc.too-many-elements-are-no-server-error", answers="OIP-ERROR-STATUS/grpc", role="identity_int32", over=(GRPC,)
+)
+def too_many_elements_are_no_server_error(target: Peer, model: Model) -> None:
+    """If the server refuses a tensor of many elements, the status is not that of a server error."""
+    tensor = model.tensor([*range(MANY_ELEMENTS)])
+    reply = target.send(target.message(model.request([tensor], send="json")), fresh=True)
+    if reply.is_refusal:
+        expect_client_error(reply)
 
 
 # --- methods and paths that no endpoint has ---------------------------------------------------------------------------

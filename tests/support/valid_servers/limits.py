@@ -46,6 +46,12 @@ def more_than_1000_elements_are_too_large(original: Any, model: Any, spec: Any, 
     _elements(1000, 413)(original, model, spec, shape)
 
 
+@variation(SHAPE, breaks="OIP-ERROR-STATUS")
+def more_than_1000_elements_raise(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
+    """The server refuses an input of more than 1000 elements with 500, as Python backends answer an exception."""
+    _elements(1000, 500)(original, model, spec, shape)
+
+
 @variation(SHAPE)
 def more_than_100_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
     """The server refuses an input of more than 100 elements with 422."""
@@ -430,6 +436,20 @@ def grpc_more_than_1000_elements_are_out_of_range(original: Any, *arguments: Any
 
     code, text = original(*arguments)
     return (StatusCode.OUT_OF_RANGE if "over the limit" in text else code), text
+
+
+@variation(
+    *("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status"),
+    breaks="OIP-ERROR-STATUS/grpc",
+)
+def grpc_more_than_1000_elements_raise(original: Any, *arguments: Any) -> Any:
+    """The server refuses an input of more than 1000 elements with UNKNOWN, as grpc answers an exception."""
+    if len(arguments) > 1:
+        return _over_grpc(original, arguments, 1000)
+    from grpc import StatusCode
+
+    code, text = original(*arguments)
+    return (StatusCode.UNKNOWN if "over the limit" in text else code), text
 
 
 @variation("grpc_request.parse_input")
