@@ -12,6 +12,7 @@ import pytest
 
 from conformance.certification import manifest, rejudge
 from conformance.certification.manifest import RECORDING, REPORT
+from conformance.certification.verifying import Folder
 from conformance.commands.main import main
 from conformance.registry import entries
 from conformance.report.report_file import read
@@ -58,7 +59,7 @@ def test_manifest_note_and_verification_name_the_limits(folder: Path, capsys: py
 
 def test_a_registry_names_the_limits(folder: Path) -> None:
     made = manifest.read(folder)
-    entry = entries.Entry(entries.Folder(folder), "c", (), None, entries.Status.VALID)
+    entry = entries.Entry(Folder(folder), "c", (), None, entries.Status.VALID)
     assert entry.message == f"classification {WORDS.removeprefix('conformant ')} 1"
     assert ("certified as", made.certified_as) in entry.facts
 

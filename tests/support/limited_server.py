@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from reference_server import __main__ as program
@@ -18,12 +17,12 @@ check_shape = Model.check_shape
 def refuse_large_batches(most: int, status: int) -> None:
     """Let every model refuse a batch of more items with a status, over gRPC with INVALID_ARGUMENT."""
 
-    def check(model: Model, spec: Any, shape: Sequence[int]) -> None:
+    def check(model: Model, spec: Any, shape: tuple[int, ...]) -> None:
         check_shape(model, spec, shape)
         if model.batching and shape[0] > most:
             raise InferenceError(f"a batch of {shape[0]}", status=status)
 
-    Model.check_shape = check  # type: ignore[method-assign]
+    Model.check_shape = check  # type: ignore[assignment]
 
 
 if __name__ == "__main__":
