@@ -25,7 +25,7 @@ from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from reference_server import metadata
 from reference_server.models import Model
-from tests.support import renamed_server, sampling, unusual_models
+from tests.support import renamed_server, sampling, unusual_models, valid_servers
 from tests.support.few_rows import FEW_ROWS
 from tests.support.samples import select_answering
 from tests.support.sampling import judge_sample, judge_until_missed
@@ -41,13 +41,25 @@ ROLES = {
     "identity_bytes": "BIN-BYTES-I BIN-BYTES-O",
     "identity_fp32": "BIN-LITTLE-ENDIAN-I BIN-LITTLE-ENDIAN-O BIN-SIZE-WRONG BIN-BODY-SHORT OIP-ERROR",
     "cast_fp32_bf16": "BIN-HEADER-O",
-    **dict.fromkeys(("identity_fp16", "identity_uint64", "identity_bool", "batching", "emit", "rank0", "rank4"), ""),
-    **dict.fromkeys(("string_length", "scores_rank2", "raw_two_variable", "documented_mixed"), ""),
     "scores_labelled": "CLS-HIGHEST CLS-FORMAT CLS-VALUE CLS-INDEX CLS-BINARY",
     "scores_batching_rank2": "CLS-BATCH",
     "raw_two_outputs": "RAW-ENCODING RAW-OUTPUTS RAW-SIZE",
-    "raw_bytes_one": "",
     "raw_batching_variable": "RAW-ENCODING",
+}
+# Models of further kinds, each on a valid server that is not ordinary.
+VARIATIONS = {
+    "identity_fp16": "fp16-in-json-is-widened",
+    "identity_uint64": "answers-are-chunked",
+    "identity_bool": "more-than-1000-elements-raise",
+    "batching": "requests-in-flight-are-turned-away",
+    "emit": "busy-is-a-refusal",
+    "rank0": "older-versions-compute-something-else",
+    "rank4": "data-are-nested",
+    "string_length": "parameters-named-proto-are-refused",
+    "scores_rank2": "curl-and-requests-are-refused-by-name",
+    "raw_two_variable": "chunked-bodies-are-refused",
+    "documented_mixed": "errors-close-the-connection",
+    "raw_bytes_one": "strings-over-100-bytes-are-refused",
 }
 LONG_WALK = "walk.every-exchange-is-right"  # each of its rows has more than a hundred requests
 MAX_ROWS = 4  # of a claim; those behind the first that applies are judged on few models
@@ -151,6 +163,15 @@ def test_a_right_model_fails_nothing_and_is_judged_by_what_fits(name: str, judge
     assert bad(results) == []
     assert met(results) > {"OIP-MODEL-METADATA", "OIP-ENDPOINTS", "BIN-HEADER-IN-BYTES", "OIP-REFUSAL"}
     assert met(results) >= set(judged_by.split())
+
+
+@pytest.mark.parametrize(("name", "variation"), VARIATIONS.items())
+def test_a_right_model_fails_nothing_on_a_valid_server(name: str, variation: str) -> None:
+    spared = set(valid_servers.load()[variation].breaks)
+    with unusual_models.serve(fault=variation) as address:
+        results = judged(address, (name,))
+    assert bad([one for one in results if not (one.failure and one.failure.requirement in spared)]) == []
+    assert met(results) > {"OIP-MODEL-METADATA", "OIP-ENDPOINTS"}
 
 
 @pytest.mark.parametrize(("odd", "least", "reason"), ODD_ONES, ids=[odd.name for odd, *_ in ODD_ONES])

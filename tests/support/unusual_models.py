@@ -17,6 +17,7 @@ from reference_server.errors import InferenceError
 from reference_server.http_protocol import OipHttpProtocol
 from reference_server.models import Model
 from reference_server.tensors import Tensor, TensorSpec, make_objects
+from tests.support import valid_servers
 from tests.support.servers import serve_app
 
 Inputs = Mapping[str, Tensor]
@@ -27,9 +28,9 @@ Specs = Sequence[tuple[str, str, tuple[int, ...]]]
 
 @contextmanager
 def serve(*extra: Model, fault: str | None = None) -> Iterator[str]:
-    """Serve the models of all roles and these, with a fault of the server if one is named; yields the URL."""
+    """Serve the models of all roles and these, as the fault or variation of this name does; yields the URL."""
     CallCounter.number, StaleInputs.before = 0, None
-    with faults.switch_on(faults.load()[fault]) if fault else nullcontext():
+    with faults.switch_on((faults.load() | valid_servers.load())[fault]) if fault else nullcontext():
         served = RequestCounter(app.create(models.load() | {model.name: model for model in extra}))
         config = uvicorn.Config(
             served, http=OipHttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False

@@ -268,7 +268,7 @@ async def paths_over_80_characters_are_refused(original: Any, service: app.Servi
     return found
 
 
-@variation("app.Service.infer")
+@variation("app.Service.infer", breaks="OIP-ERROR-ELSEWHERE")
 async def curl_and_requests_are_refused_by_name(original: Any, service: app.Service, http: Any) -> Response:
     """A gateway answers 403 and a page to clients that call themselves curl or python-requests."""
     if http.headers.get("User-Agent", "").startswith(("curl/", "python-requests/")):
