@@ -91,12 +91,13 @@ class ServerLimits:
         if found is None:
             return ""
         try:
-            sizes = self._find_size_limit(found, reply, model) or self._find_empty_tensor_limit(found, reply, model)
-            if sizes or not _is_declined(reply):
-                return sizes
+            size = self._find_size_limit(found, reply, model)
+            if size or not _is_declined(reply):
+                return size
             return (
                 self._find_id_limit(found, reply, model)
                 or self._find_character_limit(found, reply, model)
+                or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
                 or self._find_rank_limit(found, reply, model)
                 or self._find_class_count_limit(found, reply, model)
@@ -208,7 +209,7 @@ class ServerLimits:
         It has to refuse empty tensors in both forms: inability to read one form is not a limit.
         """
         plain = build_control_request(found, self._target, model) if found.is_empty else None
-        if plain is None or not _is_well_formed_refusal(self._send_control_request(_encode_request(plain, reply))):
+        if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
             return ""
         binary = replace(
             plain, inputs=tuple(replace(one, binary=True) for one in plain.inputs), binary_data_output=True

@@ -48,8 +48,11 @@ def cut_short(handler: JsonOnly) -> None:
     handler.close_connection = True
 
 
-def in_trouble(kind: str, trouble: Trouble, times: int = 1) -> Handler:
-    """Return a server of JSON that has trouble with the first requests of a kind: of a path, or `raw`, or `infer`."""
+def in_trouble(kind: str, trouble: Trouble, times: int = 1, after: int = 0) -> Handler:
+    """Return a server of JSON that has trouble with the first requests of a kind: of a path, or `raw`, or `infer`.
+
+    It answers so many requests of the kind before: `after`.
+    """
     met: list[int] = []
 
     class Troubled(JsonOnly):
@@ -59,9 +62,11 @@ def in_trouble(kind: str, trouble: Trouble, times: int = 1) -> Handler:
             return self.path.endswith(kind)
 
         def is_in_trouble(self) -> bool:
-            if not self.is_it() or len(met) >= times:
+            if not self.is_it() or len(met) >= after + times:
                 return False
             met.append(1)
+            if len(met) <= after:
+                return False
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             trouble(self)
             return True
@@ -191,7 +196,9 @@ def test_what_breaks_beside_a_row_fails_that_row() -> None:
         if check.area == "json" and check.infers and check.find_role(row) == "identity_int32"
     }
     honest = judged(in_trouble("nothing", closes), sorted(names), ["binary_tensor_data"])
-    troubled = judged(in_trouble("/identity_int32/infer", closes), sorted(names), ["binary_tensor_data"])
+    in_discovery = 1
+    breaks_later = in_trouble("/identity_int32/infer", closes, after=in_discovery)
+    troubled = judged(breaks_later, sorted(names), ["binary_tensor_data"])
     differing = [(a, b) for a, b in zip(honest, troubled, strict=True) if a.outcome is not b.outcome]
     ((before, after),) = differing
     assert before.outcome is not Outcome.FAIL
