@@ -2,7 +2,7 @@
 
 It answers such requests as late as this, and others at once, over both transports; the options are the server's own.
 With the KIND `worker` every inference takes so long in the only worker, and the others queue; a number is a number of
-workers.
+workers. `--variation=NAME` makes the server that valid server as well.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from math import prod
 from typing import Any
 
@@ -21,10 +22,12 @@ from starlette.responses import Response
 from reference_server import __main__ as program
 from reference_server.faults import fault, switch_on
 from reference_server.faults.ended_servers import list_dimensions, list_inputs, read_document
+from tests.support import valid_servers
 
 Shapes = Sequence[Sequence[int]]
 
 LARGE = 1000  # elements
+VARIATION = "--variation="
 MANY = 256  # workers: more than a run has requests in flight
 _started: list[bool] = []
 
@@ -69,8 +72,11 @@ def main(kind: str, seconds: float, options: Sequence[str]) -> None:
         workers.submit(time.sleep, find_pause([list(entry.shape) for entry in message.inputs])).result()
         return original(models, message)
 
-    sys.argv = [sys.argv[0], *options]
-    with switch_on(late_over_http), switch_on(late_over_grpc):
+    named = [option.removeprefix(VARIATION) for option in options if option.startswith(VARIATION)]
+    sys.argv = [sys.argv[0], *(option for option in options if not option.startswith(VARIATION))]
+    with ExitStack() as stack:
+        for one in (late_over_http, late_over_grpc, *(valid_servers.load()[name] for name in named)):
+            stack.enter_context(switch_on(one))
         program.main()
 
 
