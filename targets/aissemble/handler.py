@@ -93,7 +93,8 @@ async def serve(http_port: int, grpc_port: str) -> None:
 
     app = AissembleOIPFastAPI(Handler()).server
     http = uvicorn.Server(uvicorn.Config(app, host=HOST, port=http_port, log_level="warning"))
-    await asyncio.gather(http.serve(), AissembleOIPgRPC(Handler()).start_server())
+    servers = [asyncio.create_task(each) for each in (http.serve(), AissembleOIPgRPC(Handler()).start_server())]
+    await asyncio.wait(servers, return_when=asyncio.FIRST_COMPLETED)  # a signal ends only one of them
 
 
 if __name__ == "__main__":
