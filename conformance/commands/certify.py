@@ -24,7 +24,7 @@ from conformance.certification import manifest, profiles, sealing
 from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedProduct
 from conformance.commands import certify_client, certify_options
 from conformance.judging.session import Session
-from conformance.report import json_report
+from conformance.report import json_report, terminal
 from conformance.report.output_files import make_empty_folder
 from conformance.report.report_file import ReportError, read
 from conformance.spec import ledger
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
 REPORT, EVIDENCE = "report.json", "evidence"
 MAX_SHOWN_PROBLEMS = 12
+STDERR = 2  # the file descriptor
 MAX_INPUTS_BYTES = 1 << 20  # of user-given model inputs, as JSON in a manifest
 PLACEHOLDER_TIME = "1970-01-01T00:00:00+00:00"
 
@@ -310,9 +311,19 @@ def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
 
 
 def run_pytest(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run pytest in a separate process with exactly this environment; return its output and exit status."""
+    """Run pytest in a separate process with this environment; return its output and exit status.
+
+    The output is captured, but for how long the run will take: the process writes that to our standard error.
+    """
     command = [sys.executable, "-m", "pytest", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if os.name != "posix":
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    shown = os.dup(STDERR)
+    try:
+        variables = {**environment, terminal.DURATION_VARIABLE: str(shown)}
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False, pass_fds=(shown,))
+    finally:
+        os.close(shown)
 
 
 def list_arguments(options: argparse.Namespace) -> list[str]:

@@ -32,11 +32,11 @@ from conformance.transport.exchange import Call, Reply
 
 # Number of rows of a block: enough to avoid idle time, few enough to keep in memory.
 BLOCK_ROWS = 400
-# Inferences of a row, one after the other: of checks with many, and of the other checks. Measured with `certify`.
+# Inferences of a row: of checks with many, and of the other checks. Measured with `quick`, with probes and company.
 INFERENCES: Mapping[str, float] = {
-    "walk.every-exchange-is-right": 30.0,
+    "walk.every-exchange-is-right": 45.0,
     "walk.each-value-is-right-alone": 4.5,
-    "grpc.every-call-is-right": 30.0,
+    "grpc.every-call-is-right": 45.0,
     "grpc.each-value-is-right-alone": 4.5,
 }
 USUAL_INFERENCES = 1.6

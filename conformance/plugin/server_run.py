@@ -207,6 +207,7 @@ class ServerRun(BaseRun):
         is_one_of_several = bool(self._from_controller) or self._config.getoption("numprocesses", None)
         if self.options.connections or is_one_of_several:
             return self.options.connections or 1
+        target.measure_latency()
         wanted = choose_connections(target.latency)
         return target.count_overlapping(wanted) if wanted > 1 else 1
 

@@ -42,6 +42,8 @@ COLORS = {CONFORMANT: "green", PARTIAL: "cyan", NONCONFORMANT: "red", INCOMPLETE
 CONCERN_WIDTH = 12
 MIN_SHOWN_WAIT_S = 1.0
 MIN_SHOWN_RUN_S = 60.0
+# The environment variable with the file descriptor to which the duration of a run is written as well.
+DURATION_VARIABLE = "OIP_CONFORMANCE_DURATION_FD"
 MAX_LISTED_ROWS = 6
 MAX_REASON_CHARS = 1200  # characters
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -159,6 +159,16 @@ class Target(TargetClient):
             if reply.succeeded:
                 return None
         return reply
+
+    def measure_latency(self) -> None:
+        """Set `latency` to that of an inference if discovery asked for none; nothing of this is recorded."""
+        model = next(filter(None, map(self.model, self.roles)), None)
+        if model is None or self.settings.wait.times.fastest_s:
+            return
+        request = self.build_good_requests(model)[0]
+        message = request.message() if HTTP in self.settings.transports else make_infer_message(request)
+        with suppress(UnreachableError):
+            self.latency, self._wait_budget.answered = self._measure([message]), message
 
     def count_overlapping(self, count: int) -> int:
         """Return how many of `count` inferences the target computes at once; nothing of this is recorded.

@@ -64,9 +64,8 @@ def test_a_slow_honest_server_fails_nothing(
     with run_variation(name, workers, seconds, is_busy=is_busy) as settings, Session(Target(settings)) as session:
         survey = session.discover((), subjects)
         every = list_profile_rows("certify", subjects=subjects, transports=TRANSPORTS)
-        by_area = {
-            area: [case for case in every if case[0].area == area] for area in {check.area for check, _ in every}
-        }
+        areas = dict.fromkeys(check.area for check, _ in every)
+        by_area = {area: [case for case in every if case[0].area == area] for area in areas}
         few = [case for found in by_area.values() for case in found[:: max(1, len(found) // ROWS_OF_AREA)]]
         rows = [*few, *((c, r) for c, r in every if f"{c.id}[{r.id}".startswith(IN_FLIGHT))]
         others = [Session(Target(settings), survey, is_one_of_several=True, is_ahead=True) for _ in range(connections)]
