@@ -23,6 +23,7 @@ from conformance.spec.extensions import BINARY
 from conformance.spec.fit import ANY, Fit
 from conformance.spec.fit import JSON as JSON_MODELS
 from conformance.spec.text import escape_text
+from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, JSON, Form, Message
@@ -141,6 +142,8 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: 
             _expect_no_silence(reply)
         if message not in reads:
             expect_own_answer(target, reply, model, 4, 1, "HTTP-PIPELINE")
+        elif is_busy(reply) or is_busy(alone[message.path]):  # a server may limit the rate of requests
+            continue
         elif _extract_status_and_name(reply) != _extract_status_and_name(alone[message.path]):
             expected = f"the answer to {message.path}: {escape_text(alone[message.path].outcome())}"
             raise expect(reply, "HTTP-PIPELINE").unmet(expected, escape_text(reply.outcome()))
