@@ -232,6 +232,9 @@ def start_run(
         given: inputs that the user supplies instead of guessed ones, by model.
         progress: receives the progress of discovery.
         names: the option or argument names for the reason.
+
+    Raises:
+        ContradictedLimitError: the target contradicts a limit that its file declares.
     """
     subjects, nothing = discover_subjects(session, subjects, extensions, given, progress)
     if nothing is None:

@@ -50,7 +50,7 @@ def _join(names: Sequence[str]) -> str:
 
 
 def _find_other_datatypes(supported: Sequence[str], tensors: Sequence[DeclaredTensor], _: bool) -> str:
-    others = sorted({tensor.datatype for tensor in tensors} - {*supported})
+    others = sorted({tensor.datatype for tensor in tensors} & DATATYPES.keys() - {*supported})
     return f"{_join(others)} tensors" if others else ""
 
 

@@ -15,6 +15,7 @@ from conformance.report import formats
 from conformance.roles import roles
 from conformance.roles.declared_limits import describe_limits, find_excess_of_role
 from conformance.wire.datatypes import DATATYPES, OIP_DATATYPES
+from tests.support import fussy_app
 from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import judge, run_bundled, run_command
 from tests.support.valid_reports import read_valid_report
@@ -114,6 +115,15 @@ def test_a_deployed_model_contradicts_a_limit_as_well(
     file = write_file(tmp_path, limits, f'url = "{reference}"\nroles.scores = "scores"')
     run = judge(tmp_path, file, "--target-model=batching", *FEW_ROWS)
     assert (run.returncode, run.stderr.partition("t.toml: ")[2].partition(": correct")[0]) == (4, said)
+
+
+def test_models_that_the_server_lists_count_though_they_are_not_judged(tmp_path: Path) -> None:
+    write_file(tmp_path, {"datatypes": ["FP32"]})
+    with pytest.raises(conformance.JudgeError, match="model special of the server has BYTES tensors"):
+        conformance.judge(fussy_app.app, models=["iris"], config=tmp_path / "t.toml")
+    write_file(tmp_path, {"datatypes": ["FP32", "BYTES"], "fixed_shapes": True})  # no datatype is named float32
+    report = conformance.judge(fussy_app.app, models=["iris"], config=tmp_path / "t.toml")
+    assert report.document["target"]["limits"] == {"datatypes": ["FP32", "BYTES"], "fixed_shapes": True}
 
 
 WRONG = {
