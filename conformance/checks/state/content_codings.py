@@ -258,12 +258,15 @@ CUT_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
 def coded_body_that_ends_early_is_refused(
     target: Target, model: Model, form: AnyForm, coding: str, chunked: bool
 ) -> str:
-    """The server refuses a compressed body whose data end early, or closes the connection."""
+    """The server answers no request whose compressed data end early: it refuses it, or closes the connection.
+
+    The suite does not judge a server that waits for the rest, because no client sends such a body on purpose.
+    """
     message, _ = send_answered_request(target, model, form, 200)
     name, compress = CUT_CODINGS[coding]
     sent = message.with_body(compress(message.body)).with_header("Content-Encoding", name)
     reply = target.send_in_pieces(sent, [9], chunks=PLAIN_CHUNKS) if chunked else target.send(sent, fresh=True)
-    if not reply.has_ended_unanswered:
+    if reply.succeeded:
         expect(reply, "HTTP-CODING-I").refused("compressed data that end early")
     expect_alive(target, model)
-    return "the connection was closed" if reply.status is None else f"refused with {reply.status}"
+    return "no answer" if reply.status is None else f"refused with {reply.status}"
