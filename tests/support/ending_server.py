@@ -69,12 +69,9 @@ def end_after(count: int) -> Fault:
             state.listener.close()
             state.task = loop.create_task(end_when_idle())
         try:
-            response = await original(service, http)
+            return await original(service, http)
         finally:
             state.in_flight -= 1
-        if state.requests >= count:
-            response.headers["Connection"] = "close"
-        return response
 
     return leaving
 
