@@ -138,16 +138,15 @@ class Target(TargetClient):
             return result
         calls: list[Call] = []
         before, self.journal = self.journal, calls.append
+        found = None
         try:
             result = evaluate()
-        except BaseException:
-            own.set_result(None)
-            raise
+            found = (result, calls) if is_shared(result) else None
         finally:
+            own.set_result(found)  # whatever happens: others wait for it
             self.journal = before
             for call in calls:
                 self.record(call)
-        own.set_result((result, calls) if is_shared(result) else None)
         return result
 
     def _find_refusal(self, model: Model, transport: str) -> Reply | None:
