@@ -30,7 +30,8 @@ def test_rows_without_a_model_are_counted_with_the_musts_that_stay_unjudged(
     coverage = Coverage(deployments=deployments, waiting=7)
     assert list(terminal.format_unjudged(Conclusion(Verdict("partial"), coverage=coverage), DiscoveryResult())) == [
         f"Rows skipped because no model fills their role: 7. MUSTs that these rows leave unjudged: {count}.",
-        "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):",
+        "Deploy these roles to run them (`oip-conformance models export` writes them for several servers), or declare",
+        "what the server cannot do under [limits] in the target file (`oip-conformance init` proposes limits):",
         *models,
     ]
 

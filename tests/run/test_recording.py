@@ -247,7 +247,7 @@ def test_what_is_no_evidence_is_one_line_and_status_2(tmp_path: Path, prepare: A
 def test_evidence_of_a_json_only_server_is_recorded_too(tmp_path: Path) -> None:
     with serve(JsonOnly) as url:
         judge(tmp_path, f"--target-url={url}", "--conformance-evidence=e")
-    assert {entry["_scope"] for entry in entries(tmp_path / "e")} == {"survey"}
+    assert {entry["_scope"] for entry in entries(tmp_path / "e")} == {"survey", "metadata of an unknown model"}
     again = judge(tmp_path, "--target-replay=e/run.har.xz")
     assert again.returncode == 6
     assert "offers none of the extensions" in again.stdout
