@@ -79,6 +79,12 @@ def match_from(place: int) -> Turn:
     return lambda exchange, _: exchange >= place
 
 
+def match_from_word(place: int, word: bytes) -> Turn:
+    """Be hostile in this exchange of those with a word in their request line, and in all of them that follow."""
+    numbers = count()
+    return lambda _, line: word in line and next(numbers) >= place
+
+
 def match_word(word: bytes) -> Turn:
     """Be hostile in all exchanges with a word in their request line."""
     return lambda _, line: word in line

@@ -30,6 +30,7 @@ from tests.hostile.proxy import (
     Wire,
     match_exchange,
     match_from,
+    match_from_word,
     match_word,
     run_hostile_proxy,
 )
@@ -154,9 +155,8 @@ def test_an_endless_flood_ends_the_run(server: str, tmp_path: Path) -> None:
 
 def test_what_is_nasty_stays_harmless_wherever_it_is_shown(server: str, tmp_path: Path) -> None:
     wanted = ("--conformance-report=r.html", "--conformance-report=r.md", "--junitxml=j.xml")
-    found = ended(
-        server, tmp_path, gives_nasty_errors, match_from(118), "-k", "request-follows-its-json", "-vv", *wanted
-    )
+    in_rows = match_from_word(5, b"/multi/infer")  # behind the requests that ask whether the model answers
+    found = ended(server, tmp_path, gives_nasty_errors, in_rows, "-k", "request-follows-its-json", "-vv", *wanted)
     assert found.failed()
     names = ("r.html", "r.md", "j.xml", "report.json")
     page, markdown, *others = [(tmp_path / name).read_text() for name in names]
