@@ -3,7 +3,8 @@
 An entry of expected.toml names a check and rows of it (patterns as of `fnmatch`), the requirement that they do not
 meet, and why the server is wrong. Where only some versions are, `versions` names them. All rows that the pattern fits
 have to be unmet: one that is met is a difference, too, and so is an entry that fits nothing. An entry with
-`some = true` is of rows that come upon the fault by chance: some of them are unmet.
+`some = true` is of rows that come upon the fault by chance: some of them are unmet. `blocks`, a pattern of checks, says
+which rows the fault may leave blocked.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class KnownFailure:
     requirement: str
     reason: str
     some: bool = False
+    blocks: str = ""
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Whether a row of a report is one of this entry's."""
@@ -37,6 +39,10 @@ class KnownFailure:
     def explains(self, row: Mapping[str, Any]) -> bool:
         """Whether a row that is not met is known."""
         return self.fits(row) and self.requirement in find_unmet_requirements(row)
+
+    def has_blocked(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row may be blocked by what this entry is about."""
+        return row["outcome"] == "blocked" and fnmatchcase(row["check"], self.blocks)
 
 
 def read_known(path: Path, version: str) -> list[KnownFailure]:
@@ -82,7 +88,7 @@ def _ending(report: Mapping[str, Any], wanted: Mapping[str, Any], status: int) -
 
 def _unexpected(rows: Sequence[Mapping[str, Any]], known: Sequence[KnownFailure]) -> Iterator[str]:
     for row in rows:
-        if row["outcome"] in UNMET and not any(entry.explains(row) for entry in known):
+        if row["outcome"] in UNMET and not any(each.explains(row) or each.has_blocked(row) for each in known):
             requirements = " ".join(find_unmet_requirements(row))
             yield f"UNEXPECTED  {row['outcome']} {requirements} {row['check']} [{row['row']}]: {row['message']}"
 
