@@ -30,7 +30,8 @@ MAX_WAITS_IN_VAIN = 3
 EARLIER_IDS = ("the-one-before", "refused-before")
 # Hash of the body of an earlier answer -> hashes of the inputs of the requests that got it.
 EarlierAnswers = dict[int, set[int]]
-MIN_TELLING_ELEMENTS = 3  # different elements: fewer may be equal to those of another answer by chance
+# An answer with fewer different elements may be equal to another by chance; with two, if it has few in all, as of BOOL.
+MIN_DIFFERENT_ELEMENTS, MIN_ELEMENTS_OF_TWO = 3, 16
 MAX_COMPARED = 64  # elements of an output
 
 
@@ -116,17 +117,16 @@ def _is_repeated(reply: Reply, answers: EarlierAnswers) -> bool:
     """
     is_contradictory = any(output.findings for output in reply.answer.outputs)
     return (
-        reply.succeeded
-        and not is_contradictory
-        and len(answers.get(hash(reply.body), ())) == 1
-        and len(_list_elements(reply)) >= MIN_TELLING_ELEMENTS
+        reply.succeeded and not is_contradictory and len(answers.get(hash(reply.body), ())) == 1 and _is_telling(reply)
     )
 
 
-def _list_elements(reply: Reply) -> set[str]:
-    """Return the different elements of an answer, of the first few in each output."""
+def _is_telling(reply: Reply) -> bool:
+    """Say whether an answer has so many elements, of the first few in each output, that it is equal to no other."""
     arrays = [output.array.reshape(-1)[:MAX_COMPARED] for output in reply.answer.outputs if output.array is not None]
-    return {repr(element) for array in arrays for element in array.tolist()}
+    elements = [repr(element) for array in arrays for element in array.tolist()]
+    different = len(set(elements))
+    return different >= MIN_DIFFERENT_ELEMENTS or (different == 2 and len(elements) >= MIN_ELEMENTS_OF_TWO)
 
 
 def expect_correct_answer(reply: Reply, step_request: StepRequest) -> None:
