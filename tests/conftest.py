@@ -28,6 +28,8 @@ SLOWEST_FIRST = (
     "clients/test_client_walk.py",
     "clients/test_client_alterations.py",
     "judging/test_short_waits.py",
+    "faults/test_variations_under_load.py",
+    "run/test_limits.py",
     "run/test_docs.py",
     "clients/peer/test_rows.py",
     "run/test_plugin.py",

@@ -168,7 +168,7 @@ def test_worker_that_takes_one_inference_after_the_other_is_right(area: str) -> 
         for c, r in list_area_rows(area, ROLES)
         if r.id in IN_FLIGHT and ("in-flight" in c.id or "beside" in r.id)
     ]
-    with run_slow("worker", 0.2) as settings:
+    with run_slow("worker", 0.15) as settings:
         results = judge(Target(settings), rows)
     assert {one.outcome for one in results} <= RIGHT, [(one.label, one.message) for one in results]
     assert settings.wait.times.slowest_s > TIMEOUT_S
@@ -188,7 +188,7 @@ def test_server_slower_than_the_timeout_is_incomplete(transport: str) -> None:
 def test_row_without_an_answer_of_a_slow_server_is_blocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wait proves nothing if plain answers take a large part of the timeout as well."""
     monkeypatch.setattr(answer_wait, "PROVING_ANSWERS", 1000)
-    rows = list_empty_rows("ordering")
+    rows = list_empty_rows("ordering")[:3]
     with run_slow("empty", HANGS_S) as settings:
         target = Target(settings)
         target.journal = Journal(tmp_path, "", settings)
