@@ -3,8 +3,8 @@
 An entry of expected.toml names a check and rows of it (patterns as of `fnmatch`), the requirement that they do not
 meet, and why the server is wrong. Where only some versions are, `versions` names them. All rows that the pattern fits
 have to be unmet: one that is met is a difference, too, and so is an entry that fits nothing. An entry with
-`some = true` is of rows that come upon the fault by chance: some of them are unmet. `blocks`, a pattern of checks, says
-which rows the fault may leave blocked.
+`some = true` is of rows that come upon the fault by chance: some of them are unmet. `instead` is another requirement
+that chance may make the unmet one. `blocks`, a pattern of checks, says which rows the fault may leave blocked.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class KnownFailure:
     requirement: str
     reason: str
     some: bool = False
+    instead: str = ""
     blocks: str = ""
 
     def fits(self, row: Mapping[str, Any]) -> bool:
@@ -38,7 +39,7 @@ class KnownFailure:
 
     def explains(self, row: Mapping[str, Any]) -> bool:
         """Whether a row that is not met is known."""
-        return self.fits(row) and self.requirement in find_unmet_requirements(row)
+        return self.fits(row) and not {self.requirement, self.instead}.isdisjoint(find_unmet_requirements(row))
 
     def has_blocked(self, row: Mapping[str, Any]) -> bool:
         """Whether a row may be blocked by what this entry is about."""
