@@ -19,7 +19,7 @@ from conformance.report.simple_page import render_markdown
 from tests.support.small_reports import Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
-SERVERS = ["dynamo", "kserve-0.14", "kserve", "mlserver", "omle", "reference", "triton-2.39", "triton"]
+SERVERS = ["aissemble", "dynamo", "kserve-0.14", "kserve", "mlserver", "omle", "reference", "triton-2.39", "triton"]
 
 
 def markdown(*reports: Report) -> list[str]:
