@@ -207,9 +207,11 @@ def choose_connections(latency: float | None) -> int:
 def _is_unaffected(result: CheckResult, calls: Sequence[Call]) -> bool:
     """Return whether a result counts without running the row again alone: it passed, or no request was sent.
 
-    A row may pass although a connection ended without an answer. Whether the server has ended as well is seen alone.
+    A row may pass although a connection ended without an answer. Whether the server has ended as well is seen alone,
+    unless the request was sent in a way that cannot be repeated (`CrashTracker.find_repeatable_crash`).
     """
     if result.outcome is Outcome.NOT_APPLICABLE:
         return not result.exchanges
-    is_answered = not any(Reply(one).has_ended_unanswered for call in calls for one in call.exchanges)
+    exchanges = [one for call in calls for one in call.exchanges if not one.note]
+    is_answered = not any(Reply(one).has_ended_unanswered for one in exchanges)
     return result.failure is None and result.outcome in (Outcome.PASS, Outcome.OBSERVED) and is_answered
