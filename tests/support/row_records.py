@@ -80,9 +80,11 @@ def record(name: str) -> Iterator[Record]:
     def note(call: Call) -> None:
         digest = sent.setdefault(call.scope, sha256())
         for one in call.messages:
-            digest.update(repr((one.method, one.path, one.headers, one.body)).encode())
+            body = one.body.replace(host.encode(), b"HOST")  # a few bodies contain a request of their own
+            digest.update(repr((one.method, one.path, one.headers, body)).encode())
 
     with subject.serve() as (url, grpc):
+        host = url.removeprefix("http://")
         target = Target(make_settings(url, timeout=TIMEOUT, grpc=grpc))
         target.journal = note
         with Session(target) as session:
