@@ -10,7 +10,8 @@ package wherever it is installed.
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+from conformance.spec.version import __version__
+
 __all__ = ["JudgeError", "Report", "UnmetRequirement", "UnmetRow", "__version__", "judge"]
 
 

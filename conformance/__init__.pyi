@@ -4,5 +4,4 @@ from conformance.api import Report as Report
 from conformance.api import UnmetRequirement as UnmetRequirement
 from conformance.api import UnmetRow as UnmetRow
 from conformance.api import judge as judge
-
-__version__: str
+from conformance.spec.version import __version__ as __version__

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance import __version__
 from conformance.certification import client_rejudge, rejudge
 from conformance.certification.manifest import RECORDING, CertificationError
 from conformance.certification.verifying import Folder
@@ -25,6 +24,7 @@ from conformance.spec.ledger import Party
 from conformance.spec.outcome import INTEROPERABLE, Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text, join_some
+from conformance.spec.version import __version__
 from conformance.transport import recording as recordings
 from conformance.transport.har import HarError
 from conformance.transport.replay import NotRecordedError

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from conformance import __version__
 from conformance.certification import client_rejudge, manifest, note, profiles, rejudge, sealing
 from conformance.certification.manifest import (
     NOTE,
@@ -30,6 +29,7 @@ from conformance.spec import files, ledger
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.spec.text import escape_text
+from conformance.spec.version import __version__
 from conformance.transport import recording as recordings
 from conformance.transport.har import HarError
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import conformance
 from conformance.commands import evidence_reader
 from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.judging.selection import find_row
@@ -19,6 +18,7 @@ from conformance.spec import ledger
 from conformance.spec.ledger import Level, Party
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.spec.version import __version__
 
 
 class BugReportError(UserError):
@@ -112,7 +112,7 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
     read = [(evidence_reader.read(file), file.parent) for file in files]
     survey = read[0][0]["survey"]
     rows = [_make_failed_row(about, folder) for about, folder in read if "failure" in about]
-    return _format_product(survey["name"], survey["version"]), conformance.__version__, rows
+    return _format_product(survey["name"], survey["version"]), __version__, rows
 
 
 def _make_failed_row(about: dict[str, Any], folder: Path) -> FailedRow:

@@ -19,7 +19,6 @@ from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from conformance import __version__
 from conformance.certification import manifest, profiles, sealing
 from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedProduct
 from conformance.commands import certify_client, certify_options
@@ -32,6 +31,7 @@ from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.spec.text import join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
+from conformance.spec.version import __version__
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc

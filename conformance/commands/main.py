@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 
-from conformance import __version__
 from conformance.commands.parser import Parser
 from conformance.spec.user_error import UserError
+from conformance.spec.version import __version__
 
 PROGRAM = "oip-conformance"
 

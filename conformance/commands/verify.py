@@ -13,13 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from conformance import __version__
 from conformance.certification import manifest, other_suite, profiles, sealing
 from conformance.certification.manifest import NOTE, CertificationError, Manifest
 from conformance.certification.verifying import Folder, RequiredSigners, describe_label, find_refusal_reasons
 from conformance.spec import files
 from conformance.spec.outcome import PARTIAL
 from conformance.spec.text import escape_text
+from conformance.spec.version import __version__
 
 MAX_SHOWN_REASONS = 10
 

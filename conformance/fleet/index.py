@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from conformance import __version__
 from conformance.fleet.run_folder import RUNS, RunFolder, RunRecord
 from conformance.fleet.unit_runner import REPORT
 from conformance.report.json_report import compute_suite_digest
@@ -22,6 +21,7 @@ from conformance.report.scope import describe_limits_of
 from conformance.spec.outcome import Outcome
 from conformance.spec.tally import Tally, count_requirements, is_judged, select_requirements, tally_report
 from conformance.spec.verdict import EXIT_STATUS
+from conformance.spec.version import __version__
 
 Index = dict[str, Any]
 Report = Mapping[str, Any]

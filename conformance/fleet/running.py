@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conformance import __version__
 from conformance.fleet import index, index_page, pools, run_folder, units
 from conformance.fleet.fleet_file import Fleet, FleetError
 from conformance.fleet.pools import Cluster, LocalPool, Pool
@@ -18,6 +17,7 @@ from conformance.plugin import signals
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.output_files import write_atomically
 from conformance.spec import files
+from conformance.spec.version import __version__
 
 Say = Callable[[str], None]
 

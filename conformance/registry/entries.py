@@ -9,7 +9,6 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from conformance import __version__
 from conformance.certification import manifest, other_suite, verifying
 from conformance.certification.manifest import CertificationError, Manifest, ReportedProduct
 from conformance.certification.profiles import OVER_GRPC
@@ -24,6 +23,7 @@ from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, Outcome
 from conformance.spec.tally import Tally, tally_report
 from conformance.spec.text import escape_text
+from conformance.spec.version import __version__
 
 # Folders of a registry's repository that hold no certifications.
 _EXCLUDED_FOLDERS = {".git", ".github", "node_modules"}

@@ -13,7 +13,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from conformance import __version__
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.baseline import GateResult
 from conformance.report import deployed_models, robustness
@@ -27,6 +26,7 @@ from conformance.spec.result import CheckResult
 from conformance.spec.tally import count_by_concern
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import Verdict
+from conformance.spec.version import __version__
 from conformance.transport.settings import Settings
 
 SCHEMA_VERSION = 3

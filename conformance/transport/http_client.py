@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import h11
 import httpcore
 
-from conformance import __version__
+from conformance.spec.version import __version__
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.http_pool import (
     ERRORS,

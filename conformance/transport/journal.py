@@ -17,8 +17,8 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any, Final
 
-from conformance import __version__
 from conformance.spec.ledger import Party
+from conformance.spec.version import __version__
 from conformance.transport import har
 from conformance.transport.exchange import Call
 from conformance.transport.har_bodies import (

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from conformance import __version__
 from conformance.clients.recording.records import RecordedExchange, read_recorded_answer, to_exchange
 from conformance.spec import files
+from conformance.spec.version import __version__
 from conformance.transport import har, recording, settings
 from conformance.transport.exchange import Call, Exchange
 from conformance.transport.har import NAME, HarError
