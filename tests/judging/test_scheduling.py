@@ -106,6 +106,13 @@ class _Overwhelmed(BaseHTTPRequestHandler):
         return
 
 
+def test_a_row_that_does_not_apply_is_not_run_again(reference: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ConcurrentScheduler, "_judge_alone")
+    wanted = [case for case in rows("json") if case[1].id == "FP16-shortest-sent-as-binary"]
+    found = JudgingResult(reference, wanted, 2)
+    assert [(one.outcome, one.exchanges > 0) for one in found.results] == [(Outcome.NOT_APPLICABLE, True)]
+
+
 def test_a_target_that_suffers_is_asked_one_row_after_another(reference: str) -> None:
     wanted = rows("sizes", each=5)
     handler = type("Handler", (_Overwhelmed,), {"behind": reference})
