@@ -28,16 +28,17 @@ from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
+from conformance.transport.broken_request import is_retryable
 from conformance.transport.exchange import Call, Reply
 
 # Number of rows of a block: enough to avoid idle time, few enough to keep in memory.
 BLOCK_ROWS = 400
 # Inferences of a row: of checks with many, and of the other checks. Measured with `quick`, with probes and company.
 INFERENCES: Mapping[str, float] = {
-    "walk.every-exchange-is-right": 45.0,
-    "walk.each-value-is-right-alone": 4.5,
-    "grpc.every-call-is-right": 45.0,
-    "grpc.each-value-is-right-alone": 4.5,
+    "walk.every-exchange-is-right": 37.0,
+    "walk.each-value-is-right-alone": 5.4,
+    "grpc.every-call-is-right": 37.0,
+    "grpc.each-value-is-right-alone": 5.4,
 }
 USUAL_INFERENCES = 1.6
 # Approximate CPU time of the suite per exchange. More than (latency / this time) connections would wait for the suite.
@@ -205,13 +206,14 @@ def choose_connections(latency: float | None) -> int:
 
 
 def _is_unaffected(result: CheckResult, calls: Sequence[Call]) -> bool:
-    """Return whether a result counts without running the row again alone: it passed, or no request was sent.
+    """Return whether a result counts without running the row again alone: it passed, or no load explains it.
 
     A row may pass although a connection ended without an answer. Whether the server has ended as well is seen alone,
-    unless the request was sent in a way that cannot be repeated (`CrashTracker.find_repeatable_crash`).
+    unless the request was sent in a way that cannot be repeated (`CrashTracker.find_repeatable_crash`). A row that does
+    not apply is run again if the server may have been too busy to answer, or to take so large a request.
     """
+    exchanges = [one for call in calls for one in call.exchanges]
     if result.outcome is Outcome.NOT_APPLICABLE:
-        return not result.exchanges
-    exchanges = [one for call in calls for one in call.exchanges if not one.note]
-    is_answered = not any(Reply(one).has_ended_unanswered for one in exchanges)
+        return not (result.has_reason(ReasonKind.TOO_LARGE) or any(is_retryable(Reply(one)) for one in exchanges))
+    is_answered = not any(Reply(one).has_ended_unanswered for one in exchanges if not one.note)
     return result.failure is None and result.outcome in (Outcome.PASS, Outcome.OBSERVED) and is_answered

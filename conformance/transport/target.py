@@ -39,9 +39,9 @@ ENDS_IN_A_ROW = 2
 # Connections to a server that may be ending, and the seconds between them.
 MAX_LOOKS, LOOK_PAUSE_S = 20, 0.05
 SERVER_ENDS = "then the host refuses connections; sent again twice: the same"
-# A target that answers faster is not measured for how many inferences it computes at once; the measured number is
-# rounded up this much, because the requests do not arrive at the same moment.
-MIN_MEASURED_S, OVERLAP_MARGIN = 0.1, 1.25
+# A target that answers faster is not measured for how many inferences it computes at once. All overlap if together they
+# take at most so many times the latency: the requests do not arrive at the same moment, and the machine may be busy.
+MIN_MEASURED_S, OVERLAP_MARGIN = 0.1, 1.5
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -182,7 +182,7 @@ class Target(TargetClient):
             together_s = self._measure([known] * count)
         except UnreachableError:
             return 1
-        return max(1, min(count, round(OVERLAP_MARGIN * count * self.latency / together_s)))
+        return max(1, min(count, int(OVERLAP_MARGIN * count * self.latency / together_s)))
 
     def _measure(self, messages: Sequence[Message]) -> float:
         """Return how many seconds the answers to messages take that are sent at the same time.

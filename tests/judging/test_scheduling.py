@@ -106,6 +106,13 @@ class _Overwhelmed(BaseHTTPRequestHandler):
         return
 
 
+def test_a_row_that_does_not_apply_is_not_run_again(reference: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ConcurrentScheduler, "_judge_alone")
+    wanted = [case for case in rows("json") if case[1].id == "FP16-shortest-sent-as-binary"]
+    found = JudgingResult(reference, wanted, 2)
+    assert [(one.outcome, one.exchanges > 0) for one in found.results] == [(Outcome.NOT_APPLICABLE, True)]
+
+
 def test_a_target_that_suffers_is_asked_one_row_after_another(reference: str) -> None:
     wanted = rows("sizes", each=5)
     handler = type("Handler", (_Overwhelmed,), {"behind": reference})
@@ -133,3 +140,15 @@ def test_rows_that_were_left_out_are_not_waited_for(reference: str) -> None:
 )
 def test_connections_by_latency(latency: float | None, connections: int) -> None:
     assert choose_connections(latency) == connections
+
+
+@pytest.mark.parametrize(
+    ("together_s", "count"), [(0.5, 16), (0.75, 16), (1.0, 12), (2.0, 6), (4.0, 3), (8.0, 1), (9.0, 1)]
+)
+def test_inferences_that_a_target_computes_at_once(
+    together_s: float, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Target, "_measure", lambda _, messages: 0.5 if len(messages) == 1 else together_s)
+    target = Target(settings.make_settings("http://127.0.0.1:1"), {"identity_int32": "identity_int32"})
+    target.measure_latency()
+    assert target.count_overlapping(16) == count

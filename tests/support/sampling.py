@@ -1,10 +1,11 @@
-"""Samples of rows: one for each thing that a check says, and others by chance; with `pytest --whole` all rows."""
+"""Samples of rows: those of quick, or one for each thing that a check says; with `pytest --whole` all rows."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from zlib import crc32
 
+from conformance.judging.quick_rows import find_quick_position
 from conformance.judging.session import Session
 from conformance.spec.check import Check, Row
 from conformance.spec.outcome import Outcome
@@ -12,6 +13,11 @@ from conformance.spec.result import CheckResult
 
 ONE_IN = 8  # so many of the rows that a sample could leave out are in it; others for each model
 is_whole = False  # set by the option
+
+
+def select_quick(rows: Iterable[tuple[Check, Row]]) -> list[tuple[Check, Row]]:
+    """Return the rows of the profile quick, which sees every known fault."""
+    return [case for case in rows if is_whole or find_quick_position(*case) is not None]
 
 
 def judge_sample(session: Session, rows: Iterable[tuple[Check, Row]]) -> Iterator[CheckResult]:

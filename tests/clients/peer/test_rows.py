@@ -1,4 +1,4 @@
-"""Every row, on clients in this process: an honest one is never accused, and another's only of what it does."""
+"""The rows of quick, on clients in this process: an honest one is never accused, and another's only of what it does."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from conformance.spec.check import Check, Row, list_rows
 from conformance.spec.extensions import GRPC, HTTP
 from tests.clients.peer.plain_client import PlainClient
 from tests.clients.peer.triton_clients import TritonClients
+from tests.support.sampling import select_quick
 from tests.support.tables import on_each, row_name
 
 OVER_HTTP = list_rows(checks.list_area_checks("client"))
@@ -74,12 +75,12 @@ def unmet_by(client: Client, check: Check, row: Row) -> str | None:
     return None
 
 
-@on_each(OVER_HTTP, row_name)
+@on_each(select_quick(OVER_HTTP), row_name)
 def test_an_honest_client_meets_every_row(check: Check, row: Row, *, peer: Peer, plain: PlainClient) -> None:
     check.body(Client(plain, peer, HTTP), *row.values)
 
 
-@on_each(OVER_HTTP, row_name)
+@on_each(select_quick(OVER_HTTP), row_name)
 def test_tritonclient_over_http(check: Check, row: Row, *, peer: Peer, triton: TritonClients) -> None:
     assert unmet_by(Client(triton, peer, HTTP), check, row) in {None, *KNOWN}
 
