@@ -46,6 +46,7 @@ class DiscoveryResult:
         listed_grpc: the extensions in the metadata over gRPC, unchanged.
         refused_clients: key of `client_names.COMMON_NAMES` -> the status with which the server refuses this client.
         limits: the limits that the target file declares (`roles.declared_limits`).
+        is_dead_over_http: whether the server answers over gRPC, but no request over HTTP: gRPC shows the models.
         broken: requests that were neither answered nor refused (`transport.broken_request`), JSON-compatible.
     """
 
@@ -63,6 +64,7 @@ class DiscoveryResult:
     listed_grpc: list[str] = field(default_factory=list)
     refused_clients: dict[str, str] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
+    is_dead_over_http: bool = False
     broken: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +106,8 @@ class DiscoveryResult:
         shown = of_models.refusals | {name: why for name, why in self.refusals.items() if why}
         absent = {**of_models.refusals, **self.refusals}
         refusals = {name: shown.get(name, "") for name in absent if name not in offered}
-        return replace(self, offered=offered, refusals=refusals, models=of_models.models)
+        is_dead = self.is_dead_over_http and of_models.is_dead_over_http
+        return replace(self, offered=offered, refusals=refusals, models=of_models.models, is_dead_over_http=is_dead)
 
     def hide_secrets(self, secrets: Sequence[str]) -> DiscoveryResult:
         """Return a copy in which these secrets are masked in all texts from the server."""

@@ -16,7 +16,6 @@ from conformance.roles.declared_limits import find_excess, find_excess_of_role
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
 from conformance.roles.roles import load as load_roles
-from conformance.spec.extensions import HTTP
 from conformance.spec.text import escape_text
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
@@ -74,10 +73,9 @@ def _iterate_models(target: Target, found: DiscoveryResult) -> Iterator[tuple[st
             yield model.name, signature.tensors if signature else (*model.role.inputs, *model.role.outputs)
     for model in map(deployed_model.from_dict, found.models.values()):
         yield model.name, (*model.role.inputs, *model.role.outputs)
-    if HTTP in target.settings.transports:
-        names = [name for name in placement_search.list_models(target) if name not in found.roles.values()]
-        for name, signature in placement_search.read_signatures(target, names).items():
-            yield name, signature.tensors
+    names = [name for name in placement_search.list_models(target) if name not in found.roles.values()]
+    for name, signature in placement_search.read_signatures(target, names).items():
+        yield name, signature.tensors
 
 
 def _expect_batch_limit(target: Target, found: DiscoveryResult, size: int) -> None:

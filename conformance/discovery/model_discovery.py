@@ -111,11 +111,9 @@ def discover_models(
         TargetLost: the target does not answer.
         SettingsError: a model does not exist, its inputs are unknown, or `given` does not match its metadata.
     """
-    result, transports = DiscoveryResult(), target.settings.transports
-    if HTTP in transports:
-        offered_extensions.read_http_metadata(target, result)
-    if GRPC in transports:
-        offered_extensions.read_grpc_metadata(target, result)
+    result = DiscoveryResult()
+    offered_extensions.read_server_metadata(target, result, names)
+    transports = target.live_transports
     models = []
     for number, name in enumerate(dict.fromkeys(names), 1):
         progress(f"looking for inputs that models accept: {number}/{len(names)}")
@@ -199,7 +197,7 @@ def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[
 
 def _request_metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:
     """Request the metadata of a model; return the answer, and its JSON (None if the answer has no metadata)."""
-    if HTTP not in target.settings.transports:
+    if HTTP not in target.live_transports:
         reply = target.send(make_grpc_call("ModelMetadata", name=name))
         message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
         return reply, None if message is None else {
@@ -441,7 +439,7 @@ def _measure_noise(
     """
     datatypes = {spec.name: spec.datatype for spec in models[0].role.outputs}
     floats = [name for name in names if datatypes[name] in DATATYPES and DATATYPES[datatypes[name]].is_float]
-    over_http = HTTP in target.settings.transports
+    over_http = HTTP in target.live_transports
     usual = [reply for reply in replies if _has_outputs(reply)]
     accepted = [model for model, reply in zip(models, replies, strict=True) if _has_outputs(reply)]
     requests = [model.build_plain_request() for model in accepted]

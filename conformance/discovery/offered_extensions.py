@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from conformance.discovery.control_oracle import as_tensor
 from conformance.discovery.deployed_model import DeployedModel, encode_raw_body, is_classifiable
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.expect.attribution import SERVER_FAULTS
 from conformance.roles.model import Model
-from conformance.spec.extensions import HTTP, OVER_GRPC
+from conformance.roles.roles import load as load_roles
+from conformance.spec.extensions import GRPC, HTTP, OVER_GRPC, TRANSPORTS
 from conformance.spec.fit import SCORE_DATATYPES
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
-from conformance.transport.target import Target
+from conformance.transport.target import SERVER_PATH, Target
+from conformance.transport.target_client import READY_PATH
 from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_grpc_call, make_infer_message
 from conformance.wire.json_text import parse_json
@@ -36,14 +40,49 @@ LISTED_OVER_GRPC = {"classification_grpc": "classification"}
 _BINARY_PROBE_ROLES = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
 _RAW_PROBE_ROLES = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity_fp32")
 _CLASS_PROBE_ROLES = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
+# Statuses that say nothing about a request: no such path or method, or an exception.
+_DEAD_STATUSES = (404, 405, 500, 501)
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
 
 
-def read_http_metadata(target: Target, result: DiscoveryResult) -> None:
+def read_server_metadata(target: Target, result: DiscoveryResult, models: Iterable[str]) -> None:
+    """Read the server metadata over each transport, and set `target.live_transports`.
+
+    `models` are the names of the models that the server may serve.
+    """
+    judged = target.live_transports = target.settings.transports
+    if HTTP in judged:
+        _read_http_metadata(target, result)
+    if GRPC in judged:
+        _read_grpc_metadata(target, result)
+    if judged == TRANSPORTS and result.silence:
+        is_alive = target.send(make_grpc_call("ServerLive")).succeeded
+        result.is_dead_over_http = is_alive and _answers_nothing_over_http(target, models)
+        target.live_transports = (GRPC,) if result.is_dead_over_http else judged
+
+
+def _answers_nothing_over_http(target: Target, models: Iterable[str]) -> bool:
+    """Whether the server answers no request over HTTP, nor refuses one: neither metadata, health, nor inference."""
+    roles = load_roles()
+    named = [Model(roles.get(name, next(iter(roles.values()))), name) for name in models]
+    paths = (SERVER_PATH, "/v2/health/live", READY_PATH, *(model.path for model in named))
+    answers = chain(map(target.get, paths), (send_plain_request(target, model) for model in named))
+    return all(reply.status in _DEAD_STATUSES for reply in answers)
+
+
+def find_missing_service(target: Target) -> str:
+    """Return the answer to ServerLive, if the server answers no method over gRPC and refuses none; else empty."""
+    methods = ("ServerLive", "ServerMetadata", "ModelInfer")
+    replies = [target.send(make_grpc_call(method), fresh=True) for method in methods]
+    is_missing = all(reply.exchange.code in SERVER_FAULTS for reply in replies)
+    return escape_text(replies[0].outcome()) if is_missing else ""
+
+
+def _read_http_metadata(target: Target, result: DiscoveryResult) -> None:
     """Request GET /v2, and store the server's name, version and extensions in the result."""
-    reply = target.get("/v2")
+    reply = target.get(SERVER_PATH)
     document, _ = parse_json(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
         result.silence = escape_text(reply.outcome())
@@ -59,7 +98,7 @@ def _read_string(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
+def _read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
     """Call ServerMetadata; store the server's extensions in the result, and name and version if still unknown."""
     reply = target.send(make_grpc_call("ServerMetadata"))
     message = parse_message(reply.body, "ServerMetadata") if reply.succeeded else None
@@ -72,11 +111,11 @@ def read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
 
 
 def request_model_metadata(target: Target, model: Model) -> Reply:
-    """Request the metadata of a model over HTTP, or over gRPC if only gRPC is judged.
+    """Request the metadata of a model over HTTP, or over gRPC if only gRPC is judged or answers.
 
     A model may be served only over HTTP, so this decides whether it exists.
     """
-    if HTTP in target.settings.transports:
+    if HTTP in target.live_transports:
         return target.get(model.path)
     return target.send(make_grpc_call("ModelMetadata", name=model.name, version=model.version))
 
@@ -106,8 +145,8 @@ def send_over(target: Target, model: Model, transport: str) -> Reply:
 
 
 def send_request(target: Target, request: InferRequest) -> Reply:
-    """Send an inference request over HTTP, or over gRPC if only gRPC is judged."""
-    return target.infer(request if HTTP in target.settings.transports else make_infer_message(request))
+    """Send an inference request over HTTP, or over gRPC if only gRPC is judged or answers."""
+    return target.infer(request if HTTP in target.live_transports else make_infer_message(request))
 
 
 # --- probes -----------------------------------------------------------------------------------------------------------

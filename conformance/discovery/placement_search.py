@@ -20,6 +20,7 @@ from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import Role, TensorSpec
 from conformance.roles.roles import load as load_roles
+from conformance.spec.extensions import HTTP
 from conformance.spec.text import escape_text, join_some
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -62,16 +63,17 @@ class Signature:
 
 
 def list_models(target: Target) -> list[str]:
-    """Return the names of the models that the target lists."""
+    """Return the names of the models that the target lists; over gRPC there is no list."""
+    indexes = INDEX_REQUESTS if HTTP in target.live_transports else ()
     return list(
-        dict.fromkeys(
-            name for index in INDEX_REQUESTS for name in _iterate_names(parse_json(target.send(index).body)[0])
-        )
+        dict.fromkeys(name for index in indexes for name in _iterate_names(parse_json(target.send(index).body)[0]))
     )
 
 
 def describe_missing_list(target: Target) -> str:
     """Return the answers to the requests for a list of models, in one line."""
+    if HTTP not in target.live_transports:
+        return "no call over gRPC does"
     answers = [(f"{index.method} {index.path}", target.send(index).outcome()) for index in INDEX_REQUESTS]
     return "; ".join(f"{index}: {escape_text(outcome)}" for index, outcome in answers)
 

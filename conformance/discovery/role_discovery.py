@@ -40,11 +40,10 @@ def discover_roles(
         TargetLost: the target does not answer.
         SettingsError: `placements` names a model that the target does not serve.
     """
-    result, transports = DiscoveryResult(), target.settings.transports
-    if HTTP in transports:
-        offered_extensions.read_http_metadata(target, result)
-    if GRPC in transports:
-        offered_extensions.read_grpc_metadata(target, result)
+    result = DiscoveryResult()
+    names = [placement.model for placement in placements.values()] if placements else load_roles()
+    offered_extensions.read_server_metadata(target, result, names)
+    transports = target.live_transports
     if placements is None:
         _find_roles(target, result, progress)
     else:
@@ -86,7 +85,7 @@ def _find_needed_versions(target: Target, roles: Iterable[str]) -> dict[str, str
     "If a version is not provided the server may choose a version based on its own policies or return an error" (Open
     Inference Protocol, REST). A server that answers a model without a version is not asked further.
     """
-    transports, found = target.settings.transports, dict[str, str]()
+    transports, found = target.live_transports, dict[str, str]()
     for role in roles:
         model = target.model(role)
         if model is None or model.version:

@@ -202,8 +202,8 @@ class Judge(RowJudge):
         model = self.models.build_model(check, row)
         if isinstance(model, DeployedModel) and model.control is not None:
             model.control.begin_row()
-        if check.is_over_grpc and (missing := self.models.explain_missing_service(check, row)):
-            return no_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, missing)
+        if dead := self.models.explain_dead_transport(check, row):
+            return no_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, dead)
         if model and (check.infers or check.is_over_grpc):
             silence = self.models.explain_unusable_model(check, model)  # before a refusal: see `expect_alive`
             if silence and check.infers:

@@ -9,7 +9,7 @@ from conformance.discovery import deployed_model
 from conformance.discovery.control_oracle import ControlOracle
 from conformance.discovery.deployed_model import Change, DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.expect.attribution import SERVER_FAULTS
+from conformance.discovery.offered_extensions import find_missing_service
 from conformance.judging.row_judge import RowOutcome, find_requirement, no_verdict
 from conformance.roles.declared_limits import find_excess_of_role
 from conformance.roles.model import Model
@@ -19,10 +19,15 @@ from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL, ROBUSTN
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
 from conformance.transport.target import Target
-from conformance.wire.grpc_request import make_grpc_call, make_infer_message
+from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.tensor import Tensor
 
-ENDPOINTS_OVER_GRPC = "OIP-ENDPOINTS/grpc"
+# The requirements that a transport without any answer violates; they alone name it.
+ENDPOINTS = ("OIP-ENDPOINTS", "OIP-ENDPOINTS/grpc")
+DEAD_OVER_HTTP = (
+    "the server answers no request over HTTP, but it answers over gRPC: is the path of the URL before /v2 right, or"
+    " does a gateway require a header?"
+)
 MISSING_SERVICE = "the server answers no method of inference.GRPCInferenceService: has the service another name?"
 ADDRESS_OPTIONS = {HTTP: "--target-url", GRPC: "--target-grpc"}
 
@@ -46,7 +51,7 @@ class RowModels:
         offered, transports = self.survey.offered, self._target.settings.transports
         entry = find_requirement(check, row)
         broke = check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
-        applies = check.is_over_grpc or broke or entry.is_of_robustness
+        applies = check.is_over_grpc or broke or entry.is_of_robustness or self.survey.is_dead_over_http
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
             return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "the target offers no extension over HTTP")
         missing = [name for name in (str(entry.extension), *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
@@ -113,19 +118,20 @@ class RowModels:
         with self._target.scope(f"{format_key(check.id, row.id)}, control"):
             return model.control.find_change(model, expected)
 
-    def explain_missing_service(self, check: Check, row: Row) -> str:
-        """Return why no call of a row can be answered: the server answers no method of the service; else empty.
+    def explain_dead_transport(self, check: Check, row: Row) -> str:
+        """Return why no request of a row can be answered: the server answers none over its transport; else empty.
 
-        The rows of OIP-ENDPOINTS/grpc run, and fail.
+        The rows that judge only whether the endpoints exist run, and fail.
         """
-        if check.judges_discovery or check.requirements(row)[0] == ENDPOINTS_OVER_GRPC:
+        requirements = check.requirements(row)
+        if check.judges_discovery or (requirements[0] in ENDPOINTS and "OIP-ANSWER" not in requirements):
             return ""
-        is_missing = self._target.probe_once("methods over gRPC", self._answers_no_method)
+        if HTTP in check.over and self.survey.is_dead_over_http:
+            return DEAD_OVER_HTTP
+        if not check.is_over_grpc:
+            return ""
+        is_missing = self._target.probe_once("methods over gRPC", lambda: bool(find_missing_service(self._target)))
         return MISSING_SERVICE if is_missing else ""
-
-    def _answers_no_method(self) -> bool:
-        calls = (make_grpc_call(name) for name in ("ServerLive", "ServerMetadata", "ModelInfer"))
-        return all(self._target.send(call, fresh=True).exchange.code in SERVER_FAULTS for call in calls)
 
     def explain_unusable_model(self, check: Check, model: Model) -> str:
         """Return why no check can use the model, which may refuse simple requests; empty if the model works."""

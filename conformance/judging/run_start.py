@@ -13,6 +13,7 @@ from enum import StrEnum
 from conformance.discovery import placement_search
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.discovery.limit_checks import ContradictedLimitError
+from conformance.discovery.offered_extensions import find_missing_service
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
 from conformance.judging.selection import ROLES, Subjects, list_profile_rows
 from conformance.judging.session import Session
@@ -53,6 +54,7 @@ class MissingKind(StrEnum):
 
     ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
     METADATA = "metadata"  # no server metadata and no model (the actual answer)
+    METHODS = "methods"  # no method over gRPC (the answer to ServerLive)
     LIST_OF_MODELS = "list_of_models"  # no list of models although all are to be judged (the answers)
     ROLES = "roles"  # no model with a role, and no list of models (the answers)
     ROLES_OVER_GRPC = "roles_over_grpc"  # no model with a role; gRPC has no list of models
@@ -68,6 +70,10 @@ _SENTENCES: Mapping[MissingKind, str] = {
     MissingKind.METADATA: (
         "{url} gives no server metadata ({details}): check the path of the URL before /v2, and whether a gateway"
         " requires a header ({header})"
+    ),
+    MissingKind.METHODS: (
+        "{url} answers no method of inference.GRPCInferenceService ({details}): check the address, the name under which"
+        " the server registers the service, and the server's log"
     ),
     MissingKind.LIST_OF_MODELS: "{url} lists no models ({details}): name the models to judge with {model}",
     MissingKind.ROLES: f"{_ROLES}, and lists no models ({{details}}): to judge one, name it with {{model}}",
@@ -147,14 +153,17 @@ def discover_subjects(
     try:
         resolved = resolve_models(session, subjects)
         if resolved is None:
-            return subjects, _explain_missing_list(session, MissingKind.LIST_OF_MODELS)
-        is_listed, subjects = resolved != subjects, resolved
-        found = session.discover(extensions, subjects, given, lenient=lenient or is_listed, progress=progress)
-        return subjects, _explain_nothing_to_judge(session, found)
+            nothing: NothingToJudge | None = _explain_missing_list(session, MissingKind.LIST_OF_MODELS)
+        else:
+            is_listed, subjects = resolved != subjects, resolved
+            found = session.discover(extensions, subjects, given, lenient=lenient or is_listed, progress=progress)
+            nothing = _explain_nothing_to_judge(session, found)
+        return subjects, nothing and (_explain_missing_service(session) or nothing)
     except ContradictedLimitError:
         raise  # an error of the target file, not a result about the target
     except (TargetLostError, SettingsError) as error:
-        return subjects, NothingToJudge(MissingKind.ANSWERS, settings.url, (hide(str(error), settings.secrets),))
+        reason = NothingToJudge(MissingKind.ANSWERS, settings.url, (hide(str(error), settings.secrets),))
+        return subjects, _explain_missing_service(session) or reason
 
 
 def resolve_models(session: Session, subjects: Subjects) -> Subjects | None:
@@ -195,15 +204,23 @@ def _explain_nothing_to_judge(session: Session, found: DiscoveryResult) -> Nothi
     return None
 
 
+def _explain_missing_service(session: Session) -> NothingToJudge | None:
+    """Return the reason if only gRPC is judged, and the server answers no method; else None."""
+    settings = session.target.settings
+    if HTTP in settings.transports or session.target.lost:
+        return None
+    with session.target.scope("methods over gRPC"):
+        answer = find_missing_service(session.target)
+    return NothingToJudge(MissingKind.METHODS, settings.url, (hide(answer, settings.secrets),)) if answer else None
+
+
 def _explain_missing_models(session: Session, found: DiscoveryResult) -> NothingToJudge:
     settings = session.target.settings
-    is_over_http = HTTP in settings.transports
-    names = _list_models(session) if is_over_http else []
-    if names:
+    if names := _list_models(session):
         return NothingToJudge(MissingKind.ROLES_AMONG_MODELS, settings.url, tuple(names))
     if found.silence:
         return NothingToJudge(MissingKind.METADATA, settings.url, (found.silence,))
-    if is_over_http:
+    if HTTP in settings.transports:
         return _explain_missing_list(session, MissingKind.ROLES)
     return NothingToJudge(MissingKind.ROLES_OVER_GRPC, settings.url)
 

@@ -54,6 +54,7 @@ class Target(TargetClient):
         placements: role -> the version and tensor names of that model, if they differ from those of the role.
         broken_in_discovery: the broken requests of discovery: see `BrokenRequest`.
         limits: the limits that the target file declares.
+        live_transports: the judged transports, without HTTP while discovery knows that nothing is answered over HTTP.
         shared_results: results that the sessions of a run share, by name, with the calls that led to them; None if
             each session needs its own.
     """
@@ -67,6 +68,7 @@ class Target(TargetClient):
         self.placements: Mapping[str, Placement] = {}
         self.broken_in_discovery: Sequence[BrokenRequest] = ()
         self.limits: Limits = {}
+        self.live_transports = settings.transports
         self.shared_results: dict[str, Future[tuple[Any, list[Call]] | None]] = {}
         self._probe_results: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], Reply | None] = {}

@@ -1,0 +1,109 @@
+"""A transport that answers nothing is named once; the rest is judged over the other one, or has one clear reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+
+from conformance.judging.run_start import ALL_MODELS, MissingKind, discover_subjects
+from conformance.judging.selection import ROLES, Subjects, find_row
+from conformance.judging.session import Session
+from conformance.spec.outcome import Outcome
+from conformance.transport.settings import make_settings
+from conformance.transport.target import Target
+from tests.support.programs import read_line, start_program
+from tests.support.servers import PYTEST, JsonOnly, serve
+
+MODEL = "identity_int32"
+ROWS = (
+    ("json.metadata-have-status-200", "server"),
+    ("json.plain-request-is-answered", MODEL),
+    ("json.health-is-told", "live"),
+    ("grpc.methods-are-served", "ServerLive"),
+    ("grpc.answers-are-those-of-http", MODEL),
+)
+
+
+@pytest.fixture(scope="module")
+def living_grpc() -> Iterator[str]:
+    program = [PYTEST[0], "-m", "reference_server", "--port=0", "--grpc-port=0", f"--model={MODEL}"]
+    with start_program(program) as process:
+        read_line(process)
+        yield read_line(process).removeprefix("grpc ")
+
+
+def make_handler(status: int, *, infers: bool) -> type[JsonOnly]:
+    """Return a server over HTTP that answers every request with a status, or every request except inferences."""
+
+    def refuse(handler: JsonOnly) -> None:
+        handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        handler.send_response(status)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return type("Dead", (JsonOnly,), {"do_GET": refuse} if infers else {"do_GET": refuse, "do_POST": refuse})
+
+
+def judge(url: str, address: str, subjects: Subjects) -> tuple[bool, list[Outcome]]:
+    """Return whether the server is dead over HTTP, and the outcomes of `ROWS`, on a deployed model if there is one."""
+    names = subjects.models
+    with Session(Target(make_settings(url, grpc=address))) as session:
+        _, nothing = discover_subjects(session, subjects)
+        rows = [find_row(check, f"own@{MODEL}" if names and row == MODEL else row, names) for check, row in ROWS]
+        found = [session.judge(*row) for row in rows if row]
+    assert nothing is None
+    assert {result.failure.requirement for result in found if result.failure} == {"OIP-ENDPOINTS"}
+    return session.survey.is_dead_over_http, [result.outcome for result in found]
+
+
+@pytest.mark.parametrize("subjects", [ROLES, Subjects((MODEL,))], ids=["role", "deployed"])
+@pytest.mark.parametrize("status", [404, 405, 500, 501])
+def test_nothing_over_http_is_one_unmet_requirement(living_grpc: str, status: int, subjects: Subjects) -> None:
+    with serve(make_handler(status, infers=False)) as url:
+        is_dead, outcomes = judge(url, living_grpc, subjects)
+    assert is_dead
+    assert outcomes == [Outcome.FAIL, Outcome.BLOCKED, Outcome.BLOCKED, Outcome.PASS, Outcome.BLOCKED]
+
+
+def test_one_inference_over_http_is_enough_to_be_judged_there(living_grpc: str) -> None:
+    with serve(make_handler(404, infers=True)) as url, Session(Target(make_settings(url, grpc=living_grpc))) as session:
+        discover_subjects(session)
+    assert not session.survey.is_dead_over_http
+    assert MODEL in session.survey.roles
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_by_a_gateway_accuses_nobody(living_grpc: str, status: int) -> None:
+    handler = make_handler(status, infers=False)
+    with serve(handler) as url, Session(Target(make_settings(url, grpc=living_grpc))) as session:
+        _, nothing = discover_subjects(session)
+    assert nothing is not None
+    assert nothing.lack is MissingKind.METADATA
+
+
+class AnyMethod(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Raises in every method."""
+
+    def service(self, _: object) -> object:
+        def fail(*_: object) -> bytes:
+            raise ValueError
+
+        return grpc.unary_unary_rpc_method_handler(fail)
+
+
+@pytest.mark.parametrize("subjects", [ROLES, Subjects((MODEL,)), Subjects((ALL_MODELS,))], ids=["role", "one", "all"])
+@pytest.mark.parametrize(("handlers", "code"), [((), "UNIMPLEMENTED"), ((AnyMethod(),), "UNKNOWN")])
+def test_no_method_over_grpc_alone_is_the_reason(handlers: Sequence[object], code: str, subjects: Subjects) -> None:
+    server = grpc.server(ThreadPoolExecutor(2), handlers=handlers, options=[("grpc.so_reuseport", 0)])
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    with Session(Target(make_settings("", grpc=address))) as session:
+        _, nothing = discover_subjects(session, subjects)
+    server.stop(None).wait()
+    assert nothing is not None
+    assert nothing.lack is MissingKind.METHODS
+    assert nothing.details[0].startswith(f"{code}: ")
+    assert session.target.has_answered
