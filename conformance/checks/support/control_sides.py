@@ -7,16 +7,13 @@ Tensors that JSON cannot represent are binary data in the control request as wel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from conformance.checks.support.changed_tensors import are_different, halve_strings
-from conformance.discovery.control_oracle import find_differing_outputs
-from conformance.discovery.deployed_model import describe_nondeterminism
 from conformance.expect.difference import are_distinct, find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
@@ -150,28 +147,7 @@ def _expect_correct_outputs(target: Target, model: Model, tensors: Sequence[Tens
     reply = target.infer(
         model.request(tensors, send={*names, *model.binary_inputs}, outputs=model.build_outputs_member())
     )
-    with excuse_nondeterminism(target, model, expected):
-        expect(reply).tensors(expected)
-
-
-@contextmanager
-def excuse_nondeterminism(target: Target, model: Model, expected: Sequence[Tensor]) -> Iterator[None]:
-    """Turn a failure in the `with` block into NotApplicable if the repeated request gets a different answer.
-
-    Use this only for claims about a single request: earlier or concurrent requests might cause the difference.
-
-    Raises:
-        NotApplicable: the expectation is unmet and the repeated answer differs, so the model is not deterministic.
-    """
-    try:
-        yield
-    except UnmetError as unmet:
-        names = [right.name for right in expected]
-        if unmet.reply is not None and unmet.reply.succeeded:
-            again = target.send(unmet.reply.exchange.message, fresh=True)
-            if again.succeeded and (found := find_differing_outputs(unmet.reply, again, names, model.noise)):
-                raise NotApplicableError(describe_nondeterminism(found)) from None
-        raise
+    expect(reply).tensors(expected)
 
 
 def _are_other_inputs_wrong(
@@ -218,8 +194,7 @@ def expect_written(
     for right in _find_changed_outputs(model, tensors, apply_fault, datatypes):
         reply = request_single_output(target, model, tensors, right.name)
         try:
-            with excuse_nondeterminism(target, model, [right]):
-                expect(reply).free_of(*free_of).tensors([right])
+            expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
             if apply_fault is not None and not _is_wrong_as_described(right, reply, apply_fault):
                 raise BlockedError(
