@@ -6,13 +6,13 @@ An entry of an array is named by its index, by its `name`, or by `@` and its dat
     inputs.0.shape   outputs.-1.parameters.binary_data_size   inputs.IN_BOOL.shape   inputs.@INT8|INT16.data
 
 An edit is called with a document and changes it in place. A value is either the new value or a function that computes
-it from the old one; `plus`, `times`, `cut` and `written` return such functions.
+it from the old one; `plus`, `times`, `cut` and others below return such functions.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +71,11 @@ def chain(*edits: DocumentEdit) -> DocumentEdit:
     return edit_document
 
 
+def update(path: str, **members: Any) -> DocumentEdit:
+    """Return an edit that sets several members of the object at `path`."""
+    return chain(*[Set(f"{path}.{name}", value) for name, value in members.items()])
+
+
 # --- paths ------------------------------------------------------------------------------------------------------------
 
 
@@ -89,12 +94,19 @@ def _find_owner(document: Any, path: str) -> tuple[Any, Any]:
 
 def _find_key(owner: Any, word: str) -> Any:
     """Return the key of a member: in an array the index of the entry, elsewhere the word itself."""
-    if not isinstance(owner, MutableSequence):
-        return word
+    return find_entry(owner, word) if isinstance(owner, MutableSequence) else word
+
+
+def find_entry(entries: Sequence[Any], word: str) -> int:
+    """Return the index of the entry that a word of a path names.
+
+    Raises:
+        LookupError: no entry has this name or datatype.
+    """
     if word.removeprefix("-").isdecimal():
         return int(word)
     field, wanted = ("datatype", word[1:].split("|")) if word.startswith("@") else ("name", [word])
-    for index, entry in enumerate(owner):
+    for index, entry in enumerate(entries):
         if _get(entry, field) in wanted:
             return index
     raise LookupError(f"no entry has the {field} {' or '.join(wanted)}")
@@ -143,3 +155,13 @@ def cut(count: int) -> ValueChange:
 def written(pattern: str) -> ValueChange:
     """Return a function that writes a value as text: `pattern` contains it as `{}`, as for `str.format`."""
     return pattern.format
+
+
+def replaced(old: Any, new: Any) -> ValueChange:
+    """Return a function that replaces every occurrence of `old` in text or bytes."""
+    return lambda value: value.replace(old, new)
+
+
+def enclosed(before: Any, after: Any) -> ValueChange:
+    """Return a function that puts text or bytes between two others."""
+    return lambda old: before + old + after
