@@ -188,6 +188,10 @@ class Fault:
     tensors: InputsBuilder | None = None
     needs: tuple[str, ...] = ()
 
+    def build_request(self, start: Start) -> WrongRequest:
+        """Return the wrong request of this row of a table."""
+        return WrongRequest(self.start or start, self.edits if isinstance(self.edits, tuple) else (self.edits,))
+
 
 def make_refusals(
     requirement: str, start: Start, faults: Iterable[Fault], tensors: InputsBuilder | None = None
@@ -198,7 +202,7 @@ def make_refusals(
             fault.name,
             requirement,
             fault.role,
-            WrongRequest(fault.start or start, fault.edits if isinstance(fault.edits, tuple) else (fault.edits,)),
+            fault.build_request(start),
             fault.needs,
             tensors=fault.tensors or tensors,
             fit=fault.fit,
