@@ -23,6 +23,7 @@ from conformance.checks.support.classes import (
 from conformance.checks.support.over_grpc import expect_correct_outputs, make_faulty_call
 from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.wrong_requests import Fault, make_refusals
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
@@ -37,8 +38,9 @@ from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
+from conformance.wire.edits import Set
 from conformance.wire.grpc_request import Edit, Pb
-from conformance.wire.request import Form, Message, RequestedOutput
+from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- counts that are too large, or no numbers -----------------------------------------------------------------------
@@ -107,23 +109,21 @@ def number_with_a_point(target: Target, model: Model) -> str:
     return "taken for 2"
 
 
-def _request_wrong_count(value: Any) -> Any:
-    """Return a builder of a request with a wrong number of classes."""
-
-    def build(model: Model) -> Message:
-        name = find_scored_output(model)
-        tensors, _ = choose_inputs(model, name)
-        return model.request(tensors, send="json", outputs=[RequestedOutput(name, classification=value)]).message()
-
-    return build
+def _request_two_classes(model: Model) -> InferRequest:
+    """Return a JSON request for two classes."""
+    name = find_scored_output(model)
+    tensors, _ = choose_inputs(model, name)
+    return model.request(tensors, send="json", outputs=[RequestedOutput(name, classification=2)])
 
 
-REFUSALS: tuple[Refusal, ...] = (
-    Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _request_wrong_count(-1), fit=SCORED),
-    Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _request_wrong_count(2.5), fit=SCORED),
-    Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _request_wrong_count("2"), fit=SCORED),
-    Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _request_wrong_count(True), fit=SCORED),
+_COUNT = "outputs.0.parameters.classification"
+WRONG_COUNTS = (
+    Fault("negative-number-of-classes", "scores", Set(_COUNT, -1), SCORED),
+    Fault("fraction-of-a-class", "scores", Set(_COUNT, 2.5), SCORED),
+    Fault("number-of-classes-as-string", "scores", Set(_COUNT, "2"), SCORED),
+    Fault("number-of-classes-true", "scores", Set(_COUNT, True), SCORED),
 )
+REFUSALS: tuple[Refusal, ...] = make_refusals("CLS-COUNT-WRONG", _request_two_classes, WRONG_COUNTS)
 
 
 def _make_count_setter(**field: object) -> Edit:

@@ -7,14 +7,16 @@ from typing import Any
 
 from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.wrong_requests import Fault, make_refusals, send_binary
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, has_declined
 from conformance.expect.unmet import block_if, is_met
-from conformance.roles.model import MessageBuilder, Model
+from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, JSON
 from conformance.transport.target import Target
-from conformance.wire.request import Message, RequestedOutput
+from conformance.wire.edits import Set
+from conformance.wire.request import InferRequest, RequestedOutput
 
 # --- misplaced --------------------------------------------------------------------------------------------------------
 # `binary_data` belongs to a requested output, `binary_data_output` to the request, and both into their `parameters`.
@@ -135,36 +137,28 @@ _WRONG: dict[str, Any] = {
 }
 
 
-def _set_binary_data(value: Any) -> MessageBuilder:
-    """Return a builder of a request whose output has this value of `binary_data`."""
-
-    def build_message(model: Model) -> Message:
-        return model.request(
-            send=model.binary_inputs, outputs=[RequestedOutput(model.role.outputs[0].name, value)]
-        ).message()
-
-    return build_message
+def _send_output_parameter(model: Model) -> InferRequest:
+    """Return a request whose first output has the parameter `binary_data`."""
+    outputs = [RequestedOutput(model.role.outputs[0].name, True)]
+    return model.request(send=model.binary_inputs, outputs=outputs)
 
 
-def _set_binary_data_output(value: Any) -> MessageBuilder:
-    """Return a builder of a request with this value of `binary_data_output`."""
-
-    def build_message(model: Model) -> Message:
-        return model.request(send=model.binary_inputs, binary_data_output=value).message()
-
-    return build_message
+def _send_request_parameter(model: Model) -> InferRequest:
+    """Return a request with the parameter `binary_data_output`."""
+    return model.request(send=model.binary_inputs, binary_data_output=True)
 
 
-def _make_refusal(fault: str, build_message: MessageBuilder) -> Refusal:
-    return Refusal(
-        fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", build_message, fit=ANY if fault in FOR_ANY_MODEL else None
+WRONG_TYPES = [
+    Fault(
+        f"{name}-is-{word}", ROLE, Set(path, value), ANY if f"{name}-is-{word}" in FOR_ANY_MODEL else None, start=start
     )
-
-
-REFUSALS: tuple[Refusal, ...] = (
-    *[_make_refusal(f"binary-data-is-{word}", _set_binary_data(value)) for word, value in _WRONG.items()],
-    *[_make_refusal(f"binary-data-output-is-{word}", _set_binary_data_output(value)) for word, value in _WRONG.items()],
-)
+    for name, path, start in (
+        ("binary-data", "outputs.0.parameters.binary_data", _send_output_parameter),
+        ("binary-data-output", "parameters.binary_data_output", _send_request_parameter),
+    )
+    for word, value in _WRONG.items()
+]
+REFUSALS: tuple[Refusal, ...] = make_refusals("BIN-PARAMETER-TYPE", send_binary, WRONG_TYPES)
 
 
 @check("overrides.parameter-of-wrong-type-is-refused")
