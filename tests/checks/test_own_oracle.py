@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from conformance.checks.sizes.wrong_size_requests import REFUSALS
-from conformance.checks.sizes.wrong_sizes import SEVERAL_INPUT_REFUSALS
 from conformance.checks.support.deployed_models import (
     list_half_binary_outputs,
     reassign_by_position,
@@ -40,10 +39,12 @@ def deployed(*tensors: Tensor, datatypes: Sequence[str] = ("FP32",)) -> Deployed
     return DeployedModel(derive_role("m", inputs, outputs), "m", tensors=tensors)
 
 
+WRONG = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit}
+
+
 def test_a_wrong_size_is_the_only_fault_of_a_request_to_any_model() -> None:
     numbers, texts = Tensor.from_values("A", "FP64", [0.5, 0.25]), Tensor.from_values("B", "BYTES", ["é"])
-    wrong = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit}
-    message = wrong["one-element-short"].message(deployed(numbers, texts))
+    message = WRONG["one-element-short"].message(deployed(numbers, texts))
     document = parse_json(message.body[: message.json_length]).value
     assert document == {
         "inputs": [
@@ -55,7 +56,7 @@ def test_a_wrong_size_is_the_only_fault_of_a_request_to_any_model() -> None:
 
 
 def test_a_size_is_moved_between_the_inputs_of_any_model() -> None:
-    message = SEVERAL_INPUT_REFUSALS[0].message(
+    message = WRONG["size-moved-to-the-next-input"].message(
         deployed(Tensor.from_values("A", "FP64", [0.5, 0.25]), Tensor.from_values("B", "INT8", [1, 2, 3]))
     )
     document = parse_json(message.body[: message.json_length]).value
@@ -66,7 +67,7 @@ def test_a_size_is_moved_between_the_inputs_of_any_model() -> None:
 
 def test_a_size_is_not_moved_where_one_input_is_sent() -> None:
     with pytest.raises(NotApplicableError, match="sends only one input to m"):
-        SEVERAL_INPUT_REFUSALS[0].message(deployed(Tensor.from_values("A", "FP64", [0.5, 0.25])))
+        WRONG["size-moved-to-the-next-input"].message(deployed(Tensor.from_values("A", "FP64", [0.5, 0.25])))
 
 
 def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> None:

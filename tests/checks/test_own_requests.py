@@ -69,7 +69,7 @@ def test_an_output_is_named_beside_the_first_and_an_input_that_no_model_has() ->
     assert listed == [{"name": "Y"}, {"name": "PRODUCT"}]
     assert json.loads(OWN["output-twice"].message(ROWS).body)["outputs"] == [{"name": "Y"}] * 2
     further = OWN["input-that-the-model-does-not-have"].message(ROWS)
-    assert [entry["name"] for entry in json.loads(further.body)["inputs"]] == ["X", "C"]
+    assert [entry["name"] for entry in json.loads(further.body)["inputs"]] == ["X", "NO_SUCH_INPUT"]
 
 
 @pytest.mark.parametrize(

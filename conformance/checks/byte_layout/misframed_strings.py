@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.wrong_requests import (
+    Data,
+    Edit,
+    Fault,
+    Start,
+    WrongRequest,
+    make_refusals,
+    send_binary,
+)
 from conformance.expect.refusals import expect_refusal
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -13,80 +21,57 @@ from conformance.spec.check import check, rows
 from conformance.spec.fit import TEXTS
 from conformance.transport.target import Target
 from conformance.wire import strings
-from conformance.wire.request import Message, frame
+from conformance.wire.edits import Set, update
+from conformance.wire.request import InferRequest, Message
 from conformance.wire.tensor import Tensor
 
 # --- BYTES elements with a wrong length prefix ------------------------------------------------------------------------
 
-# fault, shape, binary data
-MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
-    ("no-prefix", [1], ""),
-    ("prefix-of-one-byte", [1], "01"),
-    ("prefix-of-three-bytes", [1], "010000"),
-    ("second-prefix-cut-short", [2], "02000000 6162 0200"),
-    ("past-the-end-by-one", [1], "03000000 6162"),
-    ("past-the-end-in-the-second", [2], "02000000 6162 05000000 6364"),
-    ("length-2-to-the-31-less-one", [1], "ffffff7f 6162"),
-    ("length-2-to-the-31", [1], "00000080 6162"),
-    ("length-2-to-the-32-less-one", [1], "ffffffff 6162"),
-    ("length-that-wraps-to-zero", [1], "fcffffff 6162"),
-    ("length-of-two-bytes", [1], "0200 6162"),
-    ("length-of-eight-bytes", [1], "0200000000000000 6162"),
-    ("no-length", [1], "68656c6c6f0a"),
-    ("fewer-elements-than-the-shape", [3], "02000000 6162 01000000 63"),
-    ("more-elements-than-the-shape", [1], "02000000 6162 01000000 63"),
-    ("more-empty-elements-than-the-shape", [1], "02000000 6162 00000000"),
-    ("elements-for-an-empty-shape", [0], "01000000 61"),
-    ("one-stray-byte", [1], "02000000 6162 7a"),
-    ("four-stray-bytes", [1], "02000000 6162 7a7a7a7a"),
-    ("padded-to-a-word", [2], "01000000 61 000000 01000000 62 000000"),
-)
+
+def _write_bytes(shape: list[int], data: str) -> tuple[Edit, ...]:
+    """Return edits that set the shape and the hexadecimal data of the first input; `binary_data_size` matches."""
+    octets = bytes.fromhex(data)
+    return update("inputs.0", shape=shape, parameters={"binary_data_size": len(octets)}), Data(octets)
 
 
-def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Message]:
-    """Return a builder of a request with one BYTES input of this shape and this hexadecimal data.
-
-    `binary_data_size` matches the data.
-    """
-
-    def build(model: Model) -> Message:
-        octets = bytes.fromhex(data)
-        stand_in = Tensor.from_values("INPUT", "UINT8", list(octets))
-        parameters = {"binary_data_size": len(octets)}
-        entry = {"name": "INPUT", "shape": shape, "datatype": "BYTES", "parameters": parameters}
-        return _annotate_as_bytes(frame(model.infer_path, {"inputs": [entry]}, [stand_in], model.names), "INPUT")
-
-    return build
-
-
-def _annotate_as_bytes(framed: Message, input_name: str) -> Message:
-    """Return the message with the input, which was built as UINT8, labelled BYTES for the byte display in reports."""
-    spans = framed.spans
-    annotated = [(name, "BYTES" if name == input_name else kind, start, end) for name, kind, start, end in spans]
-    return replace(framed, spans=tuple(annotated))
-
-
-def make_overreaching_request(multi: Model) -> Message:
-    """Return a request with a BYTES element whose length prefix reaches into the next tensor."""
+def _send_strings_second(multi: Model) -> InferRequest:
+    """Return a request in which a numeric tensor follows the BYTES element "ab"."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.from_values("IN_BYTES", "BYTES", [b"ab"])
-    order = ("IN_INT64", "IN_BYTES", "IN_FP32", "IN_BOOL")
-    message = multi.request([sample[name] for name in order]).message()
-    start = next(first for name, _, first, _ in message.spans if name == "IN_BYTES")
-    return message.with_body(message.body[:start] + b"\x06" + message.body[start + 1 :])
+    return multi.request([sample[name] for name in ("IN_INT64", "IN_BYTES", "IN_FP32", "IN_BOOL")])
 
 
-REFUSALS: tuple[Refusal, ...] = (
+MISFRAMED = (
     *[
-        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", make_misframed_request(shape, data))
-        for fault, shape, data in MISFRAMED
+        Fault(name, "identity_bytes", _write_bytes(shape, data))
+        for name, shape, data in (
+            ("no-prefix", [1], ""),
+            ("prefix-of-one-byte", [1], "01"),
+            ("prefix-of-three-bytes", [1], "010000"),
+            ("second-prefix-cut-short", [2], "02000000 6162 0200"),
+            ("past-the-end-by-one", [1], "03000000 6162"),
+            ("past-the-end-in-the-second", [2], "02000000 6162 05000000 6364"),
+            ("length-2-to-the-31-less-one", [1], "ffffff7f 6162"),
+            ("length-2-to-the-31", [1], "00000080 6162"),
+            ("length-2-to-the-32-less-one", [1], "ffffffff 6162"),
+            ("length-that-wraps-to-zero", [1], "fcffffff 6162"),
+            ("length-of-two-bytes", [1], "0200 6162"),
+            ("length-of-eight-bytes", [1], "0200000000000000 6162"),
+            ("no-length", [1], "68656c6c6f0a"),
+            ("fewer-elements-than-the-shape", [3], "02000000 6162 01000000 63"),
+            ("more-elements-than-the-shape", [1], "02000000 6162 01000000 63"),
+            ("more-empty-elements-than-the-shape", [1], "02000000 6162 00000000"),
+            ("elements-for-an-empty-shape", [0], "01000000 61"),
+            ("one-stray-byte", [1], "02000000 6162 7a"),
+            ("four-stray-bytes", [1], "02000000 6162 7a7a7a7a"),
+            ("padded-to-a-word", [2], "01000000 61 000000 01000000 62 000000"),
+        )
     ],
-    Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", make_overreaching_request),
-    Refusal(
+    Fault("reaching-into-the-next-tensor", "multi", Data(b"\6\0\0\0ab", "IN_BYTES"), start=_send_strings_second),
+    Fault(
         "fewer-elements-than-rows",
-        "BIN-BYTES-MISFRAMED",
         "rank2_bytes",
-        make_misframed_request([2, 2], "01000000 61 01000000 62 01000000 63"),
+        _write_bytes([2, 2], "01000000 61 01000000 62 01000000 63"),
     ),
 )
 
@@ -112,7 +97,7 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 }
 
 
-def make_misframed_deployed_request(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
+def _send_misframed(change: Callable[[bytes, int], bytes]) -> Start:
     """Return a builder of a request to a deployed model, valid except for length prefixes in its first BYTES input.
 
     `change` receives the binary data and the offset of the last element; `binary_data_size` matches
@@ -120,28 +105,30 @@ def make_misframed_deployed_request(change: Callable[[bytes, int], bytes]) -> Ca
     """
 
     def build(model: Model) -> Message:
-        tensors = list(model.sample())
-        place = next((k for k, tensor in enumerate(tensors) if tensor.datatype == "BYTES" and tensor.elements), None)
-        if place is None:
+        tensors = model.sample()
+        tensor = next((one for one in tensors if one.datatype == "BYTES" and one.elements), None)
+        if tensor is None:
             raise NotApplicableError(f"no request to {model.name} has a BYTES input with elements")
-        elements = tensors[place].array.reshape(-1).tolist()
-        octets = change(strings.encode(elements), len(strings.encode(elements[:-1])))
-        document = model.request(tensors, outputs=model.build_outputs_member()).document()
-        document["inputs"][place]["parameters"]["binary_data_size"] = len(octets)
-        tensors[place] = Tensor.from_values(tensors[place].name, "UINT8", list(octets))
-        return _annotate_as_bytes(frame(model.infer_path, document, tensors, model.names), tensors[place].name)
+        last = strings.encode(tensor.array.reshape(-1).tolist()[:-1])
+        octets = change(bytes(tensor.to_bytes()), len(last))
+        size = Set(f"inputs.{tensors.index(tensor)}.parameters.binary_data_size", len(octets))
+        return WrongRequest(send_binary, (size, Data(octets, str(tensors.index(tensor)))))(model)
 
     return build
 
 
-OWN_REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(fault, "BIN-BYTES-MISFRAMED", "", make_misframed_deployed_request(change), fit=TEXTS)
-    for fault, change in OWN_FAULTS.items()
+REFUSALS: tuple[Refusal, ...] = make_refusals(
+    "BIN-BYTES-MISFRAMED",
+    send_binary,
+    [
+        *MISFRAMED,
+        *[Fault(name, None, (), TEXTS, start=_send_misframed(change)) for name, change in OWN_FAULTS.items()],
+    ],
 )
 
 
 @check("bytes.misframed-strings-are-refused", answers="BIN-BYTES-MISFRAMED")
-@rows(*make_refusal_rows((*REFUSALS, *OWN_REFUSALS)))
+@rows(*make_refusal_rows(REFUSALS))
 def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a BYTES input whose length prefixes do not match its data."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

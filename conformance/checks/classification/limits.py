@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from conformance.checks.support.classes import (
 from conformance.checks.support.over_grpc import expect_correct_outputs, make_faulty_call
 from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_refusals
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
@@ -37,8 +38,9 @@ from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
+from conformance.wire.edits import Set, update
 from conformance.wire.grpc_request import Edit, Pb
-from conformance.wire.request import Form, Message, RequestedOutput
+from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- counts that are too large, or no numbers -----------------------------------------------------------------------
@@ -107,23 +109,21 @@ def number_with_a_point(target: Target, model: Model) -> str:
     return "taken for 2"
 
 
-def _request_wrong_count(value: Any) -> Any:
-    """Return a builder of a request with a wrong number of classes."""
-
-    def build(model: Model) -> Message:
-        name = find_scored_output(model)
-        tensors, _ = choose_inputs(model, name)
-        return model.request(tensors, send="json", outputs=[RequestedOutput(name, classification=value)]).message()
-
-    return build
+def _request_two_classes(model: Model) -> InferRequest:
+    """Return a JSON request for two classes."""
+    name = find_scored_output(model)
+    tensors, _ = choose_inputs(model, name)
+    return model.request(tensors, send="json", outputs=[RequestedOutput(name, classification=2)])
 
 
-REFUSALS: tuple[Refusal, ...] = (
-    Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _request_wrong_count(-1), fit=SCORED),
-    Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _request_wrong_count(2.5), fit=SCORED),
-    Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _request_wrong_count("2"), fit=SCORED),
-    Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _request_wrong_count(True), fit=SCORED),
+_COUNT = "outputs.0.parameters.classification"
+WRONG_COUNTS = (
+    Fault("negative-number-of-classes", "scores", Set(_COUNT, -1), SCORED),
+    Fault("fraction-of-a-class", "scores", Set(_COUNT, 2.5), SCORED),
+    Fault("number-of-classes-as-string", "scores", Set(_COUNT, "2"), SCORED),
+    Fault("number-of-classes-true", "scores", Set(_COUNT, True), SCORED),
 )
+REFUSALS: tuple[Refusal, ...] = make_refusals("CLS-COUNT-WRONG", _request_two_classes, WRONG_COUNTS)
 
 
 def _make_count_setter(**field: object) -> Edit:
@@ -307,40 +307,32 @@ def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
 # --- misplaced parameters ---------------------------------------------------------------------------------------------
 
 _SCORED_IN_JSON = replace(SCORED, is_json=True)
-DocumentEdit = Callable[[dict[str, Any], str], object]  # changes a document; receives the name of the output
 CLASSES: Mapping[str, Any] = {"classification": 2}
 
 
-def _put_parameter_on_request(document: dict[str, Any], _: str) -> None:
-    document.update(parameters=CLASSES)
+def _send_scores(model: Model) -> InferRequest:
+    """Return a JSON request that lists no output."""
+    return model.request(choose_inputs(model, find_scored_output(model))[0], send="json")
 
 
-def _put_parameter_on_request_with_outputs(document: dict[str, Any], name: str) -> None:
-    document.update(parameters=CLASSES, outputs=[{"name": name}])
-
-
-def _put_parameter_on_input(document: dict[str, Any], _: str) -> None:
-    parameters = document["inputs"][0].setdefault("parameters", {})
-    parameters.update(CLASSES)
-
-
-def _put_parameter_outside_parameters(document: dict[str, Any], name: str) -> None:
-    document.update(outputs=[{"name": name, **CLASSES}])
+def _list_scores(model: Model) -> InferRequest:
+    """Return a JSON request that lists the scored output."""
+    name = find_scored_output(model)
+    return model.request(choose_inputs(model, name)[0], send="json", outputs=[name])
 
 
 @check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
 @rows(
-    Row("on-the-request", (_put_parameter_on_request,), fit=_SCORED_IN_JSON),
-    ("on-the-request-of-a-listed-output", _put_parameter_on_request_with_outputs),
-    ("on-an-input", _put_parameter_on_input),
-    Row("beside-the-parameters", (_put_parameter_outside_parameters,), fit=_SCORED_IN_JSON),
+    Row("on-the-request", (WrongRequest(_send_scores, (Set("parameters", CLASSES),)),), fit=_SCORED_IN_JSON),
+    ("on-the-request-of-a-listed-output", WrongRequest(_list_scores, (Set("parameters", CLASSES),))),
+    ("on-an-input", WrongRequest(_send_scores, (Set("inputs.0.parameters", CLASSES),))),
+    Row("beside-the-parameters", (WrongRequest(_list_scores, (update("outputs.0", **CLASSES),)),), fit=_SCORED_IN_JSON),
 )
-def parameter_at_another_place_classifies_nothing(target: Target, model: Model, put_parameter: DocumentEdit) -> str:
+def parameter_at_another_place_classifies_nothing(target: Target, model: Model, request: WrongRequest) -> str:
     """The server ignores or refuses a misplaced parameter `classification`, or obeys it correctly."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
-    plain = model.request(tensors, send="json")
-    reply = target.send(plain.encode_with(lambda document: put_parameter(document, name)), fresh=True)
+    reply = target.send(request(model), fresh=True)
     if has_declined(target, model, reply):
         return f"refused with {reply.status}"
     if is_met(lambda: expect(reply).tensors([right])):
@@ -353,7 +345,7 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
             return "classified by the misplaced parameter"
 
     def is_wrong_without_parameter() -> bool:
-        return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors([right]))
+        return not is_met(lambda: expect(target.send(request.build_valid(model), fresh=True)).tensors([right]))
 
     with block_if(is_wrong_without_parameter, "the output is also wrong without the misplaced parameter"):
         expect(reply).tensors([right])

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.errors.impossible_requests import REFUSALS, edit_first_input
+from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.errors.refusal_form import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
 from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
 from conformance.checks.support.refusals import Refusal
+from conformance.checks.support.wrong_requests import send_json
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
@@ -23,6 +24,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
+from conformance.wire.edits import update
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Message, RequestedOutput
 from conformance.wire.tensor import Tensor
@@ -195,7 +197,7 @@ def data_that_fill_no_such_shape_are_refused(
     target: Target, model: Model, shape: Sequence[int], data: Sequence[object]
 ) -> None:
     """The server refuses JSON data of zero or one element for a shape of more than 2^32 elements."""
-    message = edit_first_input(shape=list(shape), data=list(data))(model)
+    message = send_json(model).encode_with(update("inputs.0", shape=list(shape), data=list(data)))
     expect_refusal(target, model, message, f"{len(data)} elements for the shape {list(shape)}")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from conformance.checks.errors.deployed_requests import sample_inputs
 from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, REFUSALS, SPECIAL_CHARACTERS
 from conformance.checks.support.deployed_models import find_distinct_model
 from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed_contents
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.checks.support.wrong_requests import sample_inputs
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model

@@ -1,344 +1,377 @@
 """Requests with a single fault each: no server can execute them, or they contradict the metadata of the model.
 
-Most are plain JSON, so that servers without the extensions can receive them as well.
+Most are plain JSON, so that servers without the extensions can receive them as well. A row without a role is made from
+the inputs of any deployed model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from struct import pack
 from typing import Any
 from urllib.parse import quote
 
-from conformance.checks.errors.deployed_requests import DEPLOYED_MODEL_REFUSALS, sample_inputs
 from conformance.checks.support.refusals import Refusal
-from conformance.roles.model import MessageBuilder, Model
+from conformance.checks.support.wrong_requests import (
+    Body,
+    Data,
+    Edit,
+    Fault,
+    InputsBuilder,
+    Path,
+    make_refusals,
+    sample_inputs,
+    send_binary,
+    send_json,
+)
+from conformance.expect.unmet import NotApplicableError
+from conformance.roles.model import Model
 from conformance.spec.extensions import BINARY
-from conformance.spec.fit import ANY, JSON, Fit
-from conformance.wire.request import Message
-from conformance.wire.tensor import Tensor
+from conformance.spec.fit import ANY, JSON, SCORE_DATATYPES, Fit
+from conformance.wire.datatypes import INTEGERS, lookup
+from conformance.wire.edits import Drop, Repeat, Set, cut, enclosed, plus, replaced, times, update
+from conformance.wire.request import InferRequest, Message
 
-FaultyRequest = tuple[str, MessageBuilder, str]
-
-NO_MODEL = "no_model_of_this_name"
+NO_MODEL = "/v2/models/no_model_of_this_name"
 # Characters with a meaning in formatters, shells and templates; a server repeats names in its messages.
 SPECIAL_CHARACTERS = "no%d+{0}${x}%s"
 
-
-def edit_request(change: Callable[[dict[str, Any]], object]) -> MessageBuilder:
-    """Return a builder of a JSON request: a valid document, modified by `change`."""
-    return lambda model: model.request(send="json").encode_with(change)
-
-
-def edit_first_input(**members: Any) -> MessageBuilder:
-    """Return a builder of a JSON request: a valid request, with `members` set in its first input."""
-    return edit_request(lambda document: document["inputs"][0].update(members))
-
-
-def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
-    """Return a builder of a JSON request: a valid text, modified by `change`."""
-
-    def build(model: Model) -> Message:
-        message = model.request(send="json").message()
-        return message.with_body(change(message.body))
-
-    return build
-
-
-def send_to_unknown_model(model: Model) -> Message:
-    """Return a valid request to a model that does not exist."""
-    return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
-
-
-def send_to_model_with_special_characters(model: Model) -> Message:
-    """Return a valid request to a model that does not exist and has special characters in its name."""
-    return replace(model.request(send="json").message(), path=f"/v2/models/{quote(SPECIAL_CHARACTERS, safe='')}/infer")
-
-
-def request_unknown_metadata(_: Model) -> Message:
-    """Return a request for the metadata of a model that does not exist."""
-    return Message(f"/v2/models/{NO_MODEL}", method="GET")
-
-
-def request_first_output_with(*names: str) -> MessageBuilder:
-    """Return a builder of a JSON request that lists the first output and then `names`.
-
-    Without `names`, the request lists the first output twice.
-    """
-
-    def build(model: Model) -> Message:
-        first = model.role.outputs[0].name
-        listed = [{"name": name} for name in (first, *(names or (first,)))]
-        return model.request(send="json").encode_with(lambda document: document.update(outputs=listed))
-
-    return build
-
-
-def add_unknown_input(model: Model) -> Message:
-    """Return a valid JSON request with an additional input that the model does not have."""
-    name = "NO_SUCH_INPUT" if any(spec.name == "C" for spec in model.role.inputs) else "C"
-    further = {"name": name}
-    return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], **further}))(model)
-
-
-def add_input_with_special_characters(model: Model) -> Message:
-    """Return a valid JSON request with an additional unknown input that has special characters in its name."""
-    return edit_request(
-        lambda document: document["inputs"].append({**document["inputs"][0], "name": SPECIAL_CHARACTERS})
-    )(model)
-
-
-def write_datatype_in_lower_case(model: Model) -> Message:
-    """Return a JSON request that is valid except that the datatype of its first input is in lower case."""
-    return edit_first_input(datatype=model.role.inputs[0].datatype.lower())(model)
-
-
-def send_other_datatype(datatype: str, values: Sequence[Any]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another datatype than the model's, with matching data."""
-    return lambda model: model.request([Tensor.from_values(model.role.inputs[0].name, datatype, values)]).message()
-
-
-def reshape_input(shape: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request whose input has another shape than the model's, with matching data."""
-
-    def build(model: Model) -> Message:
-        spec = model.role.inputs[0]
-        count = 1
-        for dimension in shape:
-            count *= dimension
-        return model.request([Tensor.from_values(spec.name, spec.datatype, list(range(count)), shape)]).message()
-
-    return build
-
-
-# Faults that do not depend on a role's signature; these also go to deployed models.
-FIT_BY_FAULT: Mapping[str, Fit] = {
-    **dict.fromkeys(
-        (
-            *("comma-behind-the-last-member", "text-behind-the-json", "comment-in-the-json"),
-            *("unknown-model", "no-inputs", "inputs-left-out"),
-            *("unknown-output", "unknown-output-beside-a-known-one", "json-cut-short"),
-            *("array-instead-of-an-object", "inputs-no-array", "unknown-datatype", "datatype-in-lower-case"),
-            *("input-that-the-model-does-not-have", "input-without-datatype", "input-without-shape"),
-            *("input-without-name", "output-without-name", "output-twice", "input-twice"),
-        ),
-        JSON,
-    ),
-    "metadata-of-an-unknown-model": ANY,
-    "empty-body": Fit(min_inputs=2, is_json=True),  # to a model with one input it may be a raw request
-    "input-under-an-unknown-name": Fit(max_inputs=1, is_json=True),  # with several inputs, the first may be optional
+# datatype -> a wider one of the same kind, which can represent all its elements
+WIDER = {
+    "FP16": "FP32",
+    "FP32": "FP64",
+    **{f"{kind}{bits}": f"{kind}{2 * bits}" for kind in ("INT", "UINT") for bits in (8, 16, 32)},
 }
+_NARROW_INTEGERS = frozenset(WIDER) & frozenset(INTEGERS)
+FIRST_INTEGERS = f"inputs.@{'|'.join(INTEGERS)}"
+FIRST_NARROW_INTEGERS = f"inputs.@{'|'.join(sorted(_NARROW_INTEGERS))}"
 
-# Requests with binary data.
-EXTENSIONS_BY_FAULT: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    (
-        *("binary-floats-for-integers", "binary-integers-of-eight-bytes", "binary-dimensions-exchanged"),
-        *("binary-elements-too-many", "binary-minus-one-for-any-number"),
-    ),
-    BINARY,
-)
-
-
-def _build_refusal(
-    entry: FaultyRequest, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
-) -> Refusal:
-    """Return the `Refusal` of a faulty request; `tensors` returns the inputs that a lenient server reads."""
-    fault, make, role = entry
-    return Refusal(
-        fault, requirement, role, make, EXTENSIONS_BY_FAULT.get(fault, ()), tensors=tensors, fit=FIT_BY_FAULT.get(fault)
-    )
+ONE_INPUT = Fit(max_inputs=1, is_json=True)  # with several inputs, the first may be optional
+SEVERAL_INPUTS = Fit(min_inputs=2, is_json=True)
+SOME_DIMENSION = Fit(min_rank=1, is_json=True)
+SEVERAL_DIMENSIONS = Fit(min_rank=2, is_json=True)
+SOME_INTEGERS = Fit(some_input=frozenset(INTEGERS), is_json=True)
 
 
-IMPOSSIBLE_REQUESTS: tuple[FaultyRequest, ...] = (
-    ("unknown-model", send_to_unknown_model, "identity_int32"),
-    ("unknown-model-with-signs", send_to_model_with_special_characters, "identity_int32"),
-    ("metadata-of-an-unknown-model", request_unknown_metadata, "identity_int32"),
-    ("input-missing", edit_request(lambda document: document["inputs"].pop()), "add_sub"),
-    ("no-inputs", edit_request(lambda document: document.update(inputs=[])), "add_sub"),
-    ("inputs-left-out", edit_request(lambda document: document.pop("inputs")), "add_sub"),
-    ("one-input-twice-and-the-other-never", edit_first_input(name="A"), "add_sub"),
-    (
-        "unknown-output",
-        edit_request(lambda document: document.update(outputs=[{"name": "NO_SUCH_OUTPUT"}])),
-        "identity_int32",
-    ),
-    ("unknown-output-beside-a-known-one", request_first_output_with("PRODUCT"), "add_sub"),
-    ("empty-body", edit_text(lambda _: b""), "multi"),
-    ("no-json", edit_text(lambda _: b"inputs"), "identity_int32"),
-    ("json-cut-short", edit_text(lambda body: body[:-1]), "identity_int32"),
-    ("array-instead-of-an-object", edit_text(lambda body: b"[" + body + b"]"), "identity_int32"),
-    ("inputs-no-array", edit_request(lambda document: document.update(inputs="INPUT")), "identity_int32"),
-    ("one-element-too-few", edit_first_input(data=[1, 2]), "identity_int32"),
-    ("one-element-too-many", edit_first_input(data=[1, 2, 3, 4]), "identity_int32"),
-    ("no-elements", edit_first_input(data=[]), "identity_int32"),
-    ("one-string-too-few", edit_first_input(data=["a", "b"]), "identity_bytes"),
-    ("one-item-for-a-batch-of-two", edit_first_input(shape=[2, 3], data=[1, 2, 3]), "batching"),
-    ("nested-array-too-short", edit_first_input(shape=[2, 2], data=[[1, 2], [3]]), "rank2"),
-    ("nested-array-too-long", edit_first_input(shape=[2, 2], data=[[1, 2], [3, 4, 5]]), "rank2"),
-)
-# No document specifies how a server coerces a word to an integer.
-WORDS_FOR_INTEGERS: tuple[FaultyRequest, ...] = (
-    ("elements-of-another-type", edit_first_input(data=["a", "b", "c"]), "identity_int32"),
-    ("one-word-among-integers", edit_first_input(data=[1, "b", 3]), "identity_int32"),
-)
-# A server may assign the misnamed input to the only input that is missing.
-MISNAMED_INPUTS: tuple[Refusal, ...] = tuple(
-    Refusal(fault, "OIP-SIGNATURE", role, make, tensors=sample_inputs, fit=FIT_BY_FAULT.get(fault))
-    for fault, make, role in (
-        ("input-under-an-unknown-name", edit_first_input(name="NO_SUCH_INPUT"), "identity_int32"),
-        ("one-of-two-inputs-under-an-unknown-name", edit_first_input(name="C"), "add_sub"),
-    )
-)
-METADATA_CONFLICTS: tuple[FaultyRequest, ...] = (
-    ("floats-for-integers", edit_first_input(datatype="FP32", data=[1.5, 2.5, 3.5]), "identity_int32"),
-    ("wider-integers", edit_first_input(datatype="INT64"), "identity_int32"),
-    ("strings-for-integers", edit_first_input(datatype="BYTES", data=["a", "b", "c"]), "identity_int32"),
-    ("integers-for-strings", edit_first_input(datatype="INT32", data=[1, 2, 3]), "identity_bytes"),
-    ("binary-floats-for-integers", send_other_datatype("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
-    ("binary-integers-of-eight-bytes", send_other_datatype("INT64", [1, 2, 3]), "identity_int32"),
-    ("unknown-datatype", edit_first_input(datatype="INTEGER"), "identity_int32"),
-    ("datatype-in-lower-case", write_datatype_in_lower_case, "identity_int32"),
-    ("dimensions-exchanged", edit_first_input(shape=[3, 2]), "fixed"),
-    ("one-dimension-less", edit_first_input(shape=[6]), "fixed"),
-    ("one-dimension-more", edit_first_input(shape=[1, 2, 3]), "fixed"),
-    ("more-elements-than-the-model-takes", edit_first_input(shape=[3, 3], data=[1, 2, 3, 4, 5, 6, 7, 8, 9]), "fixed"),
-    ("binary-dimensions-exchanged", reshape_input([3, 2]), "fixed"),
-    ("binary-elements-too-many", reshape_input([3, 3]), "fixed"),
-    ("batch-dimension-missing", edit_first_input(shape=[3], data=[1, 2, 3]), "batching"),
-    ("input-that-the-model-does-not-have", add_unknown_input, "add_sub"),
-    ("unknown-input-with-signs", add_input_with_special_characters, "add_sub"),
-)
+# --- valid requests to start from -------------------------------------------------------------------------------------
 
 
-def send_binary_with_shape(shape: Sequence[int], stated: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request with data for `shape`, whose JSON has the shape `stated`."""
-
-    def build(model: Model) -> Message:
-        request = model.request(fill_with_numbers(shape)(model))
-        return request.encode_with(lambda document: document["inputs"][0].update(shape=list(stated)))
-
-    return build
+def request_metadata(model: Model) -> Message:
+    """Return a request for the metadata of a model."""
+    return Message(model.path, method="GET")
 
 
-# Each has as many elements as a lenient server would expect (from a variable dimension of metadata, a product, a batch
-# size); the last entry is the shape that such a server would read.
-NEGATIVE_DIMENSIONS: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
-    ("negative-dimension", edit_first_input(shape=[-3], data=[1, 2, 3]), "identity_int32", (3,)),
-    ("minus-one-for-any-number", edit_first_input(shape=[-1], data=[1, 2, 3]), "identity_int32", (3,)),
-    ("two-negative-dimensions", edit_first_input(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]), "rank2", (2, 3)),
-    ("negative-batch", edit_first_input(shape=[-1, 3], data=[1, 2, 3, 4, 5, 6]), "batching", (2, 3)),
-    ("binary-minus-one-for-any-number", send_binary_with_shape((3,), (-1,)), "cast_int32_fp32", (3,)),
-)
+def list_first_output(model: Model) -> InferRequest:
+    """Return a JSON request that lists the first output."""
+    return model.request(send="json", outputs=[model.role.outputs[0].name])
 
 
-def fill_with_numbers(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor]]:
+def nest_first_input(model: Model) -> InferRequest:
+    """Return a JSON request in which the data of the first input are nested like its shape."""
+    request = model.request(send="json")
+    return replace(request, inputs=(replace(request.inputs[0], nested=True), *request.inputs[1:]))
+
+
+def fill_with_numbers(*shape: int) -> InputsBuilder:
     """Return a builder of an input of this shape with the elements 1, 2, 3, ..."""
     return lambda model: [model.tensor(list(range(1, 1 + prod(shape))), shape)]
 
 
-# Data with as many elements as the shape, nested in another way; the numbers are 1, 2, 3, ...
-WRONG_NESTINGS: tuple[tuple[str, str, tuple[int, ...], Sequence[Any]], ...] = (
-    ("first-array-too-long", "rank2", (2, 2), [[1, 2, 3], [4]]),
-    ("last-array-too-long", "rank2", (2, 2), [[1], [2, 3, 4]]),
-    ("first-of-three-empty", "rank2", (3, 2), [[], [1, 2, 3], [4, 5, 6]]),
-    ("rows-for-columns", "rank2", (2, 3), [[1, 2], [3, 4], [5, 6]]),
-    ("inner-array-too-long", "rank3", (2, 2, 2), [[[1, 2, 3], [4]], [[5, 6], [7, 8]]]),
-    ("items-of-a-batch-too-long", "batching", (2, 3), [[1, 2, 3, 4], [5, 6]]),
-    ("array-beside-elements", "rank2", (2, 2), [[1, 2], 3, 4]),
-)
+# --- values that follow from other members of an input ----------------------------------------------------------------
 
 
-def remove_member(member: str, index: int = 0) -> MessageBuilder:
-    """Return a builder of a JSON request in which the input at `index` lacks a member."""
-    return edit_request(lambda document: document["inputs"][index].pop(member))
+def drop_last_element(data: list[Any]) -> list[Any]:
+    """Return data without their last element.
+
+    Raises:
+        NotApplicable: nothing would be left.
+    """
+    if len(data) < 2:
+        raise NotApplicableError("the input has too few elements to remove any")
+    return data[:-1]
 
 
-def request_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
-    """Return a builder of a JSON request with these objects as its requested outputs."""
-    return edit_request(lambda document: document.update(outputs=list(outputs)))
+def drop_last_item(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an input whose data lack the last item along the first dimension.
+
+    Raises:
+        NotApplicable: nothing would be left.
+    """
+    data = entry["data"][: -prod(entry["shape"][1:])]
+    if not data:
+        raise NotApplicableError(f"{entry['name']} has too few elements to remove any")
+    return {**entry, "data": data}
 
 
-INCOMPLETE_REQUESTS: tuple[FaultyRequest, ...] = (
-    ("input-without-datatype", remove_member("datatype"), "identity_int32"),
-    ("strings-without-datatype", remove_member("datatype"), "identity_bytes"),
-    ("second-input-without-datatype", remove_member("datatype", 1), "add_sub"),
-    ("input-without-shape", remove_member("shape"), "identity_int32"),
-    ("second-input-without-shape", remove_member("shape", 1), "add_sub"),
-    ("fixed-input-without-shape", remove_member("shape"), "fixed"),
-    ("input-without-name", remove_member("name"), "identity_int32"),
-    ("second-input-without-name", remove_member("name", 1), "add_sub"),
-    ("datatype-null", edit_first_input(datatype=None), "identity_int32"),
-    ("datatype-a-number", edit_first_input(datatype=32), "identity_int32"),
-    ("shape-a-number", edit_first_input(shape=3), "identity_int32"),
-    ("shape-a-string", edit_first_input(shape="3"), "identity_int32"),
-    ("shape-null", edit_first_input(shape=None), "identity_int32"),
-    ("shape-an-object", edit_first_input(shape={"0": 3}), "identity_int32"),
-    ("shape-nested", edit_first_input(shape=[[3]]), "identity_int32"),
-    ("shape-of-a-string", edit_first_input(shape=["3"]), "identity_int32"),
-    ("shape-of-a-fraction", edit_first_input(shape=[3.5]), "identity_int32"),
-    ("shape-of-true", edit_first_input(shape=[True], data=[7]), "identity_int32"),
-    ("shape-of-null", edit_first_input(shape=[None]), "identity_int32"),
-    ("output-without-name", request_outputs({}), "identity_int32"),
-    ("second-output-without-name", request_outputs({"name": "SUM"}, {}), "add_sub"),
-)
-REPEATED_TENSORS: tuple[FaultyRequest, ...] = (
-    ("output-twice", request_first_output_with(), "identity_int32"),
-    ("one-of-two-outputs-twice", request_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
-    (
-        "input-twice",
-        edit_request(lambda document: document["inputs"].append(document["inputs"][0])),
-        "identity_int32",
-    ),
-    (
-        "input-twice-with-other-data",
-        edit_request(lambda document: document["inputs"].append({**document["inputs"][0], "data": [7, 8, 9]})),
-        "identity_int32",
-    ),
-    (
-        "one-of-two-inputs-twice",
-        edit_request(lambda document: document["inputs"].insert(0, document["inputs"][1])),
-        "add_sub",
-    ),
-)
+def repeat_last_item(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an input whose data have the last item along the first dimension twice."""
+    return {**entry, "data": entry["data"] + entry["data"][-prod(entry["shape"][1:]) :]}
+
+
+def drop_last_nested_element(data: list[Any]) -> list[Any]:
+    """Return nested data whose last innermost array lacks its last element.
+
+    Raises:
+        NotApplicable: the innermost array would be empty.
+    """
+    *others, last = data
+    if isinstance(last, list):
+        return [*others, drop_last_nested_element(last)]
+    if not others:
+        raise NotApplicableError("the innermost arrays have only one element")
+    return others
+
+
+def exceed_range(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an input whose first integer is too large for its datatype, with the low bits of the right one.
+
+    A server that drops the high bits reads an integer that the model accepts.
+    """
+    first, *others = entry["data"]
+    return {**entry, "data": [first + 2 ** (8 * (lookup(entry["datatype"]).size or 0)), *others]}
+
+
+def write_as_strings(values: list[int]) -> list[str]:
+    """Return numbers as strings."""
+    return list(map(str, values))
+
+
+def enlarge_fixed_dimension(model: Model) -> Message:
+    """Return a JSON request in which the last fixed dimension of the first input is larger by one.
+
+    Raises:
+        NotApplicable: the metadata give no fixed dimension for the first input.
+    """
+    request = model.request(send="json")
+    tensor, declared = request.inputs[0].tensor, model.role.inputs[0].shape
+    fixed = [index for index, size in enumerate(declared) if size > 0] if len(declared) == len(tensor.shape) else []
+    if not fixed:
+        raise NotApplicableError(f"the metadata of {model.name} give no fixed dimension for {tensor.name}")
+    shape = [size + (index == fixed[-1]) for index, size in enumerate(tensor.shape)]
+    data = (tensor.to_json() * 2)[: prod(shape)]
+    return request.encode_with(update("inputs.0", shape=shape, data=data))
+
+
+# --- the tables -------------------------------------------------------------------------------------------------------
+
+
+def _set_first(**members: Any) -> Edit:
+    """Return an edit that sets members of the first input."""
+    return update("inputs.0", **members)
+
+
+def _list_outputs(*names: str) -> Edit:
+    """Return an edit that lists these outputs."""
+    return Set("outputs", [{"name": name} for name in names])
+
+
+def _write_binary(datatype: str, shape: Sequence[int], data: bytes) -> tuple[Edit, ...]:
+    """Return edits that give the first input another datatype and shape, and binary data that match both."""
+    size = {"binary_data_size": len(data)}
+    return _set_first(datatype=datatype, shape=list(shape), parameters=size), Data(data)
+
 
 # Extensions of JSON that some parsers accept.
-ALMOST_JSON: tuple[FaultyRequest, ...] = (
-    ("comma-behind-the-last-member", edit_text(lambda body: body[:-1] + b",}"), "identity_int32"),
-    ("text-behind-the-json", edit_text(lambda body: body + b" x"), "identity_int32"),
-    ("quotes-of-the-wrong-kind", edit_text(lambda body: body.replace(b'"', b"'")), "identity_int32"),
-    ("comment-in-the-json", edit_text(lambda body: b"/* a comment */" + body), "identity_int32"),
+ALMOST_JSON = (
+    Fault("comma-behind-the-last-member", "identity_int32", (Body(cut(1)), Body(plus(b",}"))), JSON),
+    Fault("text-behind-the-json", "identity_int32", Body(plus(b" x")), JSON),
+    Fault("quotes-of-the-wrong-kind", "identity_int32", Body(replaced(b'"', b"'"))),
+    Fault("comment-in-the-json", "identity_int32", Body(enclosed(b"/* a comment */", b"")), JSON),
+)
+IMPOSSIBLE_REQUESTS = (
+    Fault("unknown-model", "identity_int32", Path(f"{NO_MODEL}/infer"), JSON),
+    Fault("unknown-model-with-signs", "identity_int32", Path(f"/v2/models/{quote(SPECIAL_CHARACTERS, safe='')}/infer")),
+    Fault("metadata-of-an-unknown-model", "identity_int32", Path(NO_MODEL), ANY, start=request_metadata),
+    Fault("input-missing", "add_sub", Drop("inputs.-1")),
+    Fault("no-inputs", "add_sub", Set("inputs", []), JSON),
+    Fault("inputs-left-out", "add_sub", Drop("inputs"), JSON),
+    Fault("one-input-twice-and-the-other-never", "add_sub", _set_first(name="A")),
+    Fault("unknown-output", "identity_int32", _list_outputs("NO_SUCH_OUTPUT"), JSON),
+    Fault(
+        "unknown-output-beside-a-known-one",
+        "add_sub",
+        (Repeat("outputs.0"), Set("outputs.1.name", "PRODUCT")),
+        JSON,
+        start=list_first_output,
+    ),
+    Fault("empty-body", "multi", Body(b""), SEVERAL_INPUTS),  # to a model with one input it may be a raw request
+    Fault("no-json", "identity_int32", Body(b"inputs")),
+    Fault("json-cut-short", "identity_int32", Body(cut(1)), JSON),
+    Fault("array-instead-of-an-object", "identity_int32", Body(enclosed(b"[", b"]")), JSON),
+    Fault("inputs-no-array", "identity_int32", Set("inputs", "INPUT"), JSON),
+    Fault("one-element-too-few", "identity_int32", _set_first(data=[1, 2])),
+    Fault("one-element-too-many", "identity_int32", _set_first(data=[1, 2, 3, 4])),
+    Fault("no-elements", "identity_int32", _set_first(data=[])),
+    Fault("one-string-too-few", "identity_bytes", _set_first(data=["a", "b"])),
+    Fault("one-item-for-a-batch-of-two", "batching", _set_first(shape=[2, 3], data=[1, 2, 3])),
+    Fault("nested-array-too-short", "rank2", _set_first(shape=[2, 2], data=[[1, 2], [3]])),
+    Fault("nested-array-too-long", "rank2", _set_first(shape=[2, 2], data=[[1, 2], [3, 4, 5]])),
+)
+IMPOSSIBLE_REQUESTS_TO_DEPLOYED_MODELS = (
+    Fault("last-element-missing", None, Set("inputs.0.data", drop_last_element), JSON),
+    Fault("last-item-missing", None, Set("inputs.0", drop_last_item), SEVERAL_DIMENSIONS),
+    Fault(
+        "last-nested-element-missing",
+        None,
+        Set("inputs.0.data", drop_last_nested_element),
+        SEVERAL_DIMENSIONS,
+        start=nest_first_input,
+    ),
+    Fault("one-item-too-many", None, Set("inputs.0", repeat_last_item), JSON),
+    Fault("first-dimension-right-in-64-bits", None, Set("inputs.0.shape.0", plus(2**64)), SOME_DIMENSION),
+)
+# No document specifies how a server coerces a word to an integer.
+WORDS_FOR_INTEGERS = (
+    Fault("elements-of-another-type", "identity_int32", _set_first(data=["a", "b", "c"])),
+    Fault("one-word-among-integers", "identity_int32", _set_first(data=[1, "b", 3])),
+    Fault("word-for-the-first-number", None, Set("inputs.0.data.0", "word"), Fit(inputs=SCORE_DATATYPES, is_json=True)),
+    Fault("word-for-the-first-integer", None, Set(f"{FIRST_INTEGERS}.data.0", "word"), SOME_INTEGERS),
+    Fault("integer-right-in-its-low-bits", None, Set(FIRST_INTEGERS, exceed_range), SOME_INTEGERS),
+)
+# A server may assign the misnamed input to the only input that is missing.
+_MISNAMED_INPUTS = (
+    Fault("input-under-an-unknown-name", "identity_int32", _set_first(name="NO_SUCH_INPUT"), ONE_INPUT),
+    Fault("one-of-two-inputs-under-an-unknown-name", "add_sub", _set_first(name="C")),
+)
+METADATA_CONFLICTS = (
+    Fault("floats-for-integers", "identity_int32", _set_first(datatype="FP32", data=[1.5, 2.5, 3.5])),
+    Fault("wider-integers", "identity_int32", _set_first(datatype="INT64")),
+    Fault("strings-for-integers", "identity_int32", _set_first(datatype="BYTES", data=["a", "b", "c"])),
+    Fault("integers-for-strings", "identity_bytes", _set_first(datatype="INT32", data=[1, 2, 3])),
+    Fault("unknown-datatype", "identity_int32", _set_first(datatype="INTEGER"), JSON),
+    Fault("datatype-in-lower-case", "identity_int32", Set("inputs.0.datatype", str.lower), JSON),
+    Fault("dimensions-exchanged", "fixed", _set_first(shape=[3, 2])),
+    Fault("one-dimension-less", "fixed", _set_first(shape=[6])),
+    Fault("one-dimension-more", "fixed", _set_first(shape=[1, 2, 3])),
+    Fault("more-elements-than-the-model-takes", "fixed", _set_first(shape=[3, 3], data=[1, 2, 3, 4, 5, 6, 7, 8, 9])),
+    Fault("batch-dimension-missing", "batching", _set_first(shape=[3], data=[1, 2, 3])),
+    Fault(
+        "input-that-the-model-does-not-have",
+        "add_sub",
+        (Repeat("inputs.0"), Set("inputs.-1.name", "NO_SUCH_INPUT")),
+        JSON,
+    ),
+    Fault("unknown-input-with-signs", "add_sub", (Repeat("inputs.0"), Set("inputs.-1.name", SPECIAL_CHARACTERS))),
+    Fault(
+        "integers-of-a-wider-datatype",
+        None,
+        Set(f"{FIRST_NARROW_INTEGERS}.datatype", WIDER.get),
+        Fit(some_input=_NARROW_INTEGERS, is_json=True),
+    ),
+    Fault("fixed-dimension-one-larger", None, (), JSON, start=enlarge_fixed_dimension),
+)
+BINARY_METADATA_CONFLICTS = (
+    Fault(
+        "binary-floats-for-integers",
+        "identity_int32",
+        _write_binary("FP32", [3], pack("<3f", 1.5, 2.5, 3.5)),
+        needs=BINARY,
+    ),
+    Fault(
+        "binary-integers-of-eight-bytes",
+        "identity_int32",
+        _write_binary("INT64", [3], pack("<3q", 1, 2, 3)),
+        needs=BINARY,
+    ),
+    Fault("binary-dimensions-exchanged", "fixed", _write_binary("INT32", [3, 2], pack("<6i", *range(6))), needs=BINARY),
+    Fault("binary-elements-too-many", "fixed", _write_binary("INT32", [3, 3], pack("<9i", *range(9))), needs=BINARY),
+)
+# Each has as many elements as a lenient server would expect (from a variable dimension of metadata, a product, a batch
+# size); `tensors` has the shape that such a server would read.
+NEGATIVE_DIMENSIONS = (
+    Fault(
+        "negative-dimension",
+        "identity_int32",
+        _set_first(shape=[-3], data=[1, 2, 3]),
+        tensors=fill_with_numbers(3),
+    ),
+    Fault(
+        "minus-one-for-any-number",
+        "identity_int32",
+        _set_first(shape=[-1], data=[1, 2, 3]),
+        tensors=fill_with_numbers(3),
+    ),
+    Fault(
+        "two-negative-dimensions",
+        "rank2",
+        _set_first(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]),
+        tensors=fill_with_numbers(2, 3),
+    ),
+    Fault(
+        "negative-batch",
+        "batching",
+        _set_first(shape=[-1, 3], data=[1, 2, 3, 4, 5, 6]),
+        tensors=fill_with_numbers(2, 3),
+    ),
+    Fault(
+        "binary-minus-one-for-any-number",
+        "cast_int32_fp32",
+        _write_binary("INT32", [-1], pack("<3i", 1, 2, 3)),
+        start=send_binary,
+        tensors=fill_with_numbers(3),
+        needs=BINARY,
+    ),
+    Fault("minus-one-for-the-first-dimension", None, Set("inputs.0.shape.0", -1), SOME_DIMENSION),
+    Fault("first-dimension-negated", None, Set("inputs.0.shape.0", times(-1)), SOME_DIMENSION),
+)
+# Data with as many elements as the shape, nested in another way; the numbers are 1, 2, 3, ...
+WRONG_NESTINGS = tuple(
+    Fault(name, role, _set_first(shape=list(shape), data=data), tensors=fill_with_numbers(*shape))
+    for name, role, shape, data in (
+        ("first-array-too-long", "rank2", (2, 2), [[1, 2, 3], [4]]),
+        ("last-array-too-long", "rank2", (2, 2), [[1], [2, 3, 4]]),
+        ("first-of-three-empty", "rank2", (3, 2), [[], [1, 2, 3], [4, 5, 6]]),
+        ("rows-for-columns", "rank2", (2, 3), [[1, 2], [3, 4], [5, 6]]),
+        ("inner-array-too-long", "rank3", (2, 2, 2), [[[1, 2, 3], [4]], [[5, 6], [7, 8]]]),
+        ("items-of-a-batch-too-long", "batching", (2, 3), [[1, 2, 3, 4], [5, 6]]),
+        ("array-beside-elements", "rank2", (2, 2), [[1, 2], 3, 4]),
+    )
+)
+INCOMPLETE_REQUESTS = (
+    Fault("input-without-datatype", "identity_int32", Drop("inputs.0.datatype"), JSON),
+    Fault("strings-without-datatype", "identity_bytes", Drop("inputs.0.datatype")),
+    Fault("second-input-without-datatype", "add_sub", Drop("inputs.1.datatype")),
+    Fault("input-without-shape", "identity_int32", Drop("inputs.0.shape"), JSON),
+    Fault("second-input-without-shape", "add_sub", Drop("inputs.1.shape")),
+    Fault("fixed-input-without-shape", "fixed", Drop("inputs.0.shape")),
+    Fault("input-without-name", "identity_int32", Drop("inputs.0.name"), JSON),
+    Fault("second-input-without-name", "add_sub", Drop("inputs.1.name")),
+    Fault("datatype-null", "identity_int32", _set_first(datatype=None)),
+    Fault("datatype-a-number", "identity_int32", _set_first(datatype=32)),
+    Fault("shape-a-number", "identity_int32", _set_first(shape=3)),
+    Fault("shape-a-string", "identity_int32", _set_first(shape="3")),
+    Fault("shape-null", "identity_int32", _set_first(shape=None)),
+    Fault("shape-an-object", "identity_int32", _set_first(shape={"0": 3})),
+    Fault("shape-nested", "identity_int32", _set_first(shape=[[3]])),
+    Fault("shape-of-a-string", "identity_int32", _set_first(shape=["3"])),
+    Fault("shape-of-a-fraction", "identity_int32", _set_first(shape=[3.5])),
+    Fault("shape-of-true", "identity_int32", _set_first(shape=[True], data=[7])),
+    Fault("shape-of-null", "identity_int32", _set_first(shape=[None])),
+    Fault("output-without-name", "identity_int32", Set("outputs", [{}]), JSON),
+    Fault("second-output-without-name", "add_sub", Set("outputs", [{"name": "SUM"}, {}])),
+    Fault("dimensions-in-strings", None, Set("inputs.0.shape", write_as_strings), SOME_DIMENSION),
+)
+REPEATED_TENSORS = (
+    Fault("output-twice", "identity_int32", Repeat("outputs.0"), JSON, start=list_first_output),
+    Fault("one-of-two-outputs-twice", "add_sub", _list_outputs("SUM", "DIFFERENCE", "SUM")),
+    Fault("input-twice", "identity_int32", Repeat("inputs.0"), JSON),
+    Fault("input-twice-with-other-data", "identity_int32", (Repeat("inputs.0"), Set("inputs.1.data", [7, 8, 9]))),
+    Fault("one-of-two-inputs-twice", "add_sub", Repeat("inputs.1", before=0)),
 )
 
+MISNAMED_INPUTS = make_refusals("OIP-SIGNATURE", send_json, _MISNAMED_INPUTS, sample_inputs)
 REFUSALS: tuple[Refusal, ...] = (
-    *[_build_refusal(entry, "OIP-JSON-STRICT", tensors=sample_inputs) for entry in ALMOST_JSON],
-    *[_build_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE_REQUESTS],
-    *[_build_refusal(entry, "OIP-RANGE") for entry in WORDS_FOR_INTEGERS],
+    *make_refusals("OIP-JSON-STRICT", send_json, ALMOST_JSON, sample_inputs),
+    *make_refusals("OIP-REFUSAL", send_json, IMPOSSIBLE_REQUESTS),
+    *make_refusals("OIP-RANGE", send_json, WORDS_FOR_INTEGERS),
     *MISNAMED_INPUTS,
-    *[_build_refusal(entry, "OIP-SIGNATURE") for entry in METADATA_CONFLICTS],
-    *[
-        Refusal(
-            fault,
-            "OIP-DIMENSION-NEGATIVE",
-            role,
-            make,
-            EXTENSIONS_BY_FAULT.get(fault, ()),
-            tensors=fill_with_numbers(shape),
-        )
-        for fault, make, role, shape in NEGATIVE_DIMENSIONS
-    ],
-    *[
-        Refusal(
-            fault,
-            "OIP-NESTING",
-            role,
-            edit_first_input(shape=list(shape), data=data),
-            (),
-            tensors=fill_with_numbers(shape),
-        )
-        for fault, role, shape, data in WRONG_NESTINGS
-    ],
-    *[_build_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE_REQUESTS],
-    *[_build_refusal(entry, "OIP-TWICE") for entry in REPEATED_TENSORS],
-    *DEPLOYED_MODEL_REFUSALS,
+    *make_refusals("OIP-SIGNATURE", send_json, METADATA_CONFLICTS),
+    *make_refusals("OIP-SIGNATURE", send_binary, BINARY_METADATA_CONFLICTS),
+    *make_refusals("OIP-DIMENSION-NEGATIVE", send_json, NEGATIVE_DIMENSIONS, sample_inputs),
+    *make_refusals("OIP-NESTING", send_json, WRONG_NESTINGS),
+    *make_refusals("OIP-MEMBER-MISSING", send_json, INCOMPLETE_REQUESTS),
+    *make_refusals("OIP-TWICE", send_json, REPEATED_TENSORS),
+    *make_refusals("OIP-REFUSAL", send_json, IMPOSSIBLE_REQUESTS_TO_DEPLOYED_MODELS),
 )

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from conformance.checks.errors.deployed_requests import WIDER
+from conformance.checks.errors.impossible_requests import WIDER
 from conformance.checks.support.deployed_models import draw_distinguishing_inputs
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect

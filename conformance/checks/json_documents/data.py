@@ -20,10 +20,11 @@ from conformance.checks.support.binary_sides import is_carried_as_binary, make_d
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.deployed_models import draw_distinguishing_inputs, expect_or_attribute_to_isolation
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.wrong_requests import Fault, make_refusals, send_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if
-from conformance.roles.model import MessageBuilder, Model
+from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import JSON, Fit
@@ -31,6 +32,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import INTEGERS, lookup
+from conformance.wire.edits import update
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message
 from conformance.wire.tensor import Tensor
@@ -306,36 +308,39 @@ def integers_written_otherwise(
 
 
 # Integer data with one element outside the range of the datatype, at different indices.
-OUT_OF_RANGE: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("UINT8", ("300",)),
-    ("UINT8", ("1", "2", "256")),
-    ("UINT8", ("-1", "2")),
-    ("INT8", ("1", "128")),
-    ("INT8", ("-129", "2")),
-    ("UINT16", ("65536",)),
-    ("INT16", ("1", "32768", "3")),
-    ("UINT32", ("1", "4294967296")),
-    ("INT32", ("2147483648", "2")),
-    ("INT32", ("1", "-2147483649")),
-    ("INT64", ("9223372036854775808",)),
-    ("UINT64", ("1", "18446744073709551616")),
-    ("UINT64", ("-1",)),
+OUT_OF_RANGE: tuple[tuple[str, tuple[int, ...]], ...] = (
+    ("UINT8", (300,)),
+    ("UINT8", (1, 2, 256)),
+    ("UINT8", (-1, 2)),
+    ("INT8", (1, 128)),
+    ("INT8", (-129, 2)),
+    ("UINT16", (65536,)),
+    ("INT16", (1, 32768, 3)),
+    ("UINT32", (1, 4294967296)),
+    ("INT32", (2147483648, 2)),
+    ("INT32", (1, -2147483649)),
+    ("INT64", (9223372036854775808,)),
+    ("UINT64", (1, 18446744073709551616)),
+    ("UINT64", (-1,)),
 )
 
 
-def _build_spelled_message(elements: Sequence[str]) -> MessageBuilder:
-    """Return a builder of a JSON request whose data consist of these JSON texts."""
-    return lambda model: make_spelled_request(model, elements)
+def _name_fault(datatype: str, elements: Sequence[int]) -> str:
+    """Return the name of a fault that consists of data with these elements."""
+    return f"{datatype}-data-of-{'-'.join(str(element).replace('-', 'minus-') for element in elements)}"
 
 
-def _name_fault(datatype: str, elements: Sequence[str]) -> str:
-    """Return the name of a fault that consists of data with these JSON texts."""
-    return f"{datatype}-data-of-{'-'.join(text.replace('-', 'minus-') for text in elements)}"
-
-
-REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(_name_fault(datatype, elements), "OIP-RANGE", get_identity_role(datatype), _build_spelled_message(elements))
-    for datatype, elements in OUT_OF_RANGE
+REFUSALS: tuple[Refusal, ...] = make_refusals(
+    "OIP-RANGE",
+    send_json,
+    [
+        Fault(
+            _name_fault(datatype, elements),
+            get_identity_role(datatype),
+            update("inputs.0", shape=[len(elements)], data=list(elements)),
+        )
+        for datatype, elements in OUT_OF_RANGE
+    ],
 )
 
 

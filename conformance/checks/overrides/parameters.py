@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.wrong_requests import (
+    Edit,
+    Fault,
+    Start,
+    WrongRequest,
+    make_refusals,
+    send_binary,
+    send_json,
+)
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, has_declined
 from conformance.expect.unmet import block_if, is_met
-from conformance.roles.model import MessageBuilder, Model
+from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, JSON
 from conformance.transport.target import Target
-from conformance.wire.request import Message, RequestedOutput
+from conformance.wire.edits import Set, chain
+from conformance.wire.request import InferRequest, RequestedOutput
 
 # --- misplaced --------------------------------------------------------------------------------------------------------
 # `binary_data` belongs to a requested output, `binary_data_output` to the request, and both into their `parameters`.
 # Elsewhere a server may define parameters with these names, so that an output without other parameters has either form.
 
-# Changes the JSON of a request; receives the name of an output as well.
-Edit = Callable[[dict[str, Any], str], object]
 ROLE = "cast_int32_fp32"
 # Rows that also run on deployed models.
 FOR_ANY_MODEL = (
@@ -30,82 +37,67 @@ FOR_ANY_MODEL = (
 )
 
 
-def _set_request_parameters(**parameters: Any) -> Edit:
-    """Return an edit that sets parameters of the request."""
-    return lambda document, _: document.update(parameters=parameters)
+def _list_output(model: Model) -> InferRequest:
+    """Return a JSON request that lists the first output whose values can be compared."""
+    return model.request(send="json", outputs=model.list_comparable_outputs()[:1])
 
 
-def _set_input_parameters(**parameters: Any) -> Edit:
-    """Return an edit that sets parameters of the first input."""
-    return lambda document, _: document["inputs"][0].update(parameters=parameters)
-
-
-def _set_output_members(members: dict[str, Any], **request_parameters: Any) -> Edit:
-    """Return an edit that lists an output with these members, and sets parameters of the request."""
-
-    def list_output(document: dict[str, Any], name: str) -> None:
-        document.update(outputs=[{"name": name, **members}])
-        if request_parameters:
-            document.update(parameters=request_parameters)
-
-    return list_output
-
-
-def _make_row(name: str, edit_document: Edit, form: str | None, requirement: str) -> Row:
-    return Row(name, (edit_document, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
+def _make_row(name: str, requirement: str, edit: Edit, form: str | None = None, *, start: Start = send_json) -> Row:
+    """Return a row for a misplaced parameter; `form` is that which a well-placed parameter beside it asks for."""
+    fit = JSON if name in FOR_ANY_MODEL else None
+    return Row(name, (WrongRequest(start, (edit,)), form), answers=(requirement,), fit=fit)
 
 
 ROWS = (
-    _make_row("binary-data-on-the-request", _set_request_parameters(binary_data=True), None, "BIN-ALL-UNSET"),
+    _make_row("binary-data-on-the-request", "BIN-ALL-UNSET", Set("parameters", {"binary_data": True})),
     _make_row(
         "binary-data-on-the-request-of-a-listed-output",
-        _set_output_members({}, binary_data=True),
-        None,
         "BIN-OUTPUT-UNSET",
+        Set("parameters", {"binary_data": True}),
+        start=_list_output,
     ),
-    _make_row("binary-data-on-an-input", _set_input_parameters(binary_data=True), None, "BIN-ALL-UNSET"),
+    _make_row("binary-data-on-an-input", "BIN-ALL-UNSET", Set("inputs.0.parameters", {"binary_data": True})),
     _make_row(
         "binary-data-false-on-the-request",
-        _set_request_parameters(binary_data_output=True, binary_data=False),
-        "binary",
         "BIN-ALL-TRUE",
+        Set("parameters", {"binary_data_output": True, "binary_data": False}),
+        "binary",
     ),
     _make_row(
         "binary-data-output-on-an-output",
-        _set_output_members({"parameters": {"binary_data_output": True}}),
-        None,
         "BIN-OUTPUT-UNSET",
+        Set("outputs.0.parameters", {"binary_data_output": True}),
+        start=_list_output,
     ),
     _make_row(
         "binary-data-output-false-on-an-output",
-        _set_output_members(
-            {"parameters": {"binary_data": True, "binary_data_output": False}}, binary_data_output=True
+        "BIN-OUTPUT-TRUE",
+        chain(
+            Set("outputs.0.parameters", {"binary_data": True, "binary_data_output": False}),
+            Set("parameters", {"binary_data_output": True}),
         ),
         "binary",
-        "BIN-OUTPUT-TRUE",
-    ),
-    _make_row("binary-data-output-on-an-input", _set_input_parameters(binary_data_output=True), None, "BIN-ALL-UNSET"),
-    _make_row(
-        "binary-data-beside-the-parameters", _set_output_members({"binary_data": True}), None, "BIN-OUTPUT-UNSET"
+        start=_list_output,
     ),
     _make_row(
-        "binary-data-output-beside-the-parameters",
-        lambda document, _: document.update(binary_data_output=True),
-        None,
-        "BIN-ALL-UNSET",
+        "binary-data-output-on-an-input", "BIN-ALL-UNSET", Set("inputs.0.parameters", {"binary_data_output": True})
     ),
+    _make_row(
+        "binary-data-beside-the-parameters", "BIN-OUTPUT-UNSET", Set("outputs.0.binary_data", True), start=_list_output
+    ),
+    _make_row("binary-data-output-beside-the-parameters", "BIN-ALL-UNSET", Set("binary_data_output", True)),
 )
 
 
 @check("overrides.parameter-at-another-place-changes-no-form", role=ROLE)
 @rows(*ROWS)
 def parameter_at_another_place_changes_no_form(
-    target: Target, model: Model, edit_document: Edit, form: str | None
+    target: Target, model: Model, request: WrongRequest, form: str | None
 ) -> str:
     """A misplaced parameter neither overrides a correctly placed parameter nor changes a value."""
     require_json(model)
-    plain, name = model.request(send="json"), model.list_comparable_outputs()[0]
-    reply = target.send(plain.encode_with(lambda document: edit_document(document, name)), fresh=True)
+    name = model.list_comparable_outputs()[0]
+    reply = target.send(request(model), fresh=True)
     if has_declined(target, model, reply):
         return f"refused with {reply.status}"
     if form is not None:
@@ -114,7 +106,7 @@ def parameter_at_another_place_changes_no_form(
     expected = [tensor for tensor in model.expected(model.sample()) if tensor.name == name]
 
     def is_wrong_without_parameter() -> bool:
-        return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
+        return not is_met(lambda: expect(target.send(request.build_valid(model), fresh=True)).tensors(expected))
 
     with block_if(is_wrong_without_parameter, "the output is also wrong without the misplaced parameter"):
         expect(reply).tensors(expected)
@@ -135,36 +127,28 @@ _WRONG: dict[str, Any] = {
 }
 
 
-def _set_binary_data(value: Any) -> MessageBuilder:
-    """Return a builder of a request whose output has this value of `binary_data`."""
-
-    def build_message(model: Model) -> Message:
-        return model.request(
-            send=model.binary_inputs, outputs=[RequestedOutput(model.role.outputs[0].name, value)]
-        ).message()
-
-    return build_message
+def _send_output_parameter(model: Model) -> InferRequest:
+    """Return a request whose first output has the parameter `binary_data`."""
+    outputs = [RequestedOutput(model.role.outputs[0].name, True)]
+    return model.request(send=model.binary_inputs, outputs=outputs)
 
 
-def _set_binary_data_output(value: Any) -> MessageBuilder:
-    """Return a builder of a request with this value of `binary_data_output`."""
-
-    def build_message(model: Model) -> Message:
-        return model.request(send=model.binary_inputs, binary_data_output=value).message()
-
-    return build_message
+def _send_request_parameter(model: Model) -> InferRequest:
+    """Return a request with the parameter `binary_data_output`."""
+    return model.request(send=model.binary_inputs, binary_data_output=True)
 
 
-def _make_refusal(fault: str, build_message: MessageBuilder) -> Refusal:
-    return Refusal(
-        fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", build_message, fit=ANY if fault in FOR_ANY_MODEL else None
+WRONG_TYPES = [
+    Fault(
+        f"{name}-is-{word}", ROLE, Set(path, value), ANY if f"{name}-is-{word}" in FOR_ANY_MODEL else None, start=start
     )
-
-
-REFUSALS: tuple[Refusal, ...] = (
-    *[_make_refusal(f"binary-data-is-{word}", _set_binary_data(value)) for word, value in _WRONG.items()],
-    *[_make_refusal(f"binary-data-output-is-{word}", _set_binary_data_output(value)) for word, value in _WRONG.items()],
-)
+    for name, path, start in (
+        ("binary-data", "outputs.0.parameters.binary_data", _send_output_parameter),
+        ("binary-data-output", "parameters.binary_data_output", _send_request_parameter),
+    )
+    for word, value in _WRONG.items()
+]
+REFUSALS: tuple[Refusal, ...] = make_refusals("BIN-PARAMETER-TYPE", send_binary, WRONG_TYPES)
 
 
 @check("overrides.parameter-of-wrong-type-is-refused")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -16,7 +16,9 @@ from conformance.checks.raw.raw_answers import (
     send_own_raw,
 )
 from conformance.checks.support.binary_sides import is_right_alone
+from conformance.checks.support.deployed_models import require_several_inputs
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.checks.support.wrong_requests import Body, Fault, make_refusals, send_raw, set_length
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
@@ -26,20 +28,10 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ONE_INPUT, SEVERAL_INPUTS
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.target import Target
-from conformance.wire.request import INFERENCE_HEADER, Message
+from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 # --- requests ---------------------------------------------------------------------------------------------------------
-
-
-def _make_raw_builder(body: bytes) -> Callable[[Model], Message]:
-    """Return a builder of a raw request with this body."""
-    return lambda model: model.raw(body)
-
-
-def _make_builder_without_header(body: bytes) -> Callable[[Model], Message]:
-    """Return a builder of a request with this body and no inference header."""
-    return lambda model: model.raw(body).with_header(INFERENCE_HEADER, None)
 
 
 _COUNTING = bytes(range(1, 65))
@@ -56,8 +48,6 @@ MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("raw_batching_variable", (6,)),
 )
 
-TWO_ITEMS = Refusal("two-items", "RAW-BATCH-OF-ONE", "raw_batching", _make_raw_builder(_COUNTING[:32]))
-
 # Fault, role, body, and the elements that a server may read: split by length prefixes, or as one element.
 BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
     ("bytes-2", "raw_bytes_two", b"hello", ()),
@@ -72,71 +62,75 @@ BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
     ),
 )
 
-REFUSALS: tuple[Refusal, ...] = (
-    Refusal("two-inputs-bytes-of-one", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _make_raw_builder(_COUNTING[:8])),
-    Refusal("two-inputs-bytes-of-both", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _make_raw_builder(_COUNTING[:16])),
-    Refusal("four-inputs", "RAW-SEVERAL-INPUTS", "multi", _make_raw_builder(_COUNTING[:16])),
-    Refusal("two-variable-dimensions", "RAW-TWO-VARIABLES", "raw_two_variable", _make_raw_builder(_COUNTING[:16])),
-    Refusal("four-variable-dimensions", "RAW-TWO-VARIABLES", "rank4", _make_raw_builder(_COUNTING[:64])),
-    *[Refusal(fault, "RAW-BYTES-SHAPE", role, _make_raw_builder(body)) for fault, role, body, _ in BYTES_BODIES],
-    *[
-        Refusal(f"{role.replace('_', '-')}-{size}-bytes", "RAW-SIZE", role, _make_raw_builder(_COUNTING[:size]))
-        for role, sizes in MISFITS
-        for size in sizes
-    ],
-    TWO_ITEMS,
-    Refusal(
-        "without-its-header",
-        "BIN-HEADER-MISSING",
-        "raw_fixed",
-        _make_builder_without_header(_COUNTING[:16]),
-        tensors=lambda model: [model.tensor(np.frombuffer(_COUNTING[:16], "<i4").reshape(2, 2).tolist())],
-    ),
-    Refusal(
-        "bytes-without-its-header",
-        "BIN-HEADER-MISSING",
-        "raw_bytes_one",
-        _make_builder_without_header(b"hello"),
-        tensors=lambda model: [model.tensor([b"hello"])],
-    ),
-)
 
-
-# --- for any model --------------------------------------------------------------------------------------------------
-
-
-def _make_first_input_request(model: Model) -> Message:
+def _send_first_input(model: Model) -> Message:
     """Return a raw request with the first input of a model that has several inputs."""
-    tensors = model.sample()
-    if len(tensors) < 2:
-        raise NotApplicableError(f"{model.name} has a single input, or its other inputs are optional")
-    return model.raw(bytes(tensors[0].to_bytes()))
+    require_several_inputs(model)
+    return send_raw(model)
 
 
-def _make_variable_dimensions_request(model: Model) -> Message:
+def _send_variable_dimensions(model: Model) -> Message:
     """Return a raw request to an input with several variable dimensions, not counting the first."""
     spec, tensor = model.role.inputs[0], model.items()[0]
     if spec.datatype == "BYTES" or spec.shape[1:].count(-1) < 2 or tensor.elements < 2:
         raise NotApplicableError(f"metadata do not show that {model.name} has several variable dimensions")
-    return model.raw(encode_raw_body(tensor))
+    return send_item(model)
 
 
-def _make_own_request_without_header(model: Model) -> Message:
-    """Return a request to a deployed model with a raw body and no inference header."""
-    return model.raw(encode_raw_body(model.items()[0])).with_header(INFERENCE_HEADER, None)
+def send_item(model: Model) -> Message:
+    """Return a raw request with the only input of a deployed model."""
+    return model.raw(encode_raw_body(model.items()[0]))
 
 
-OWN_REFUSALS: tuple[Refusal, ...] = (
-    Refusal("own-bytes-of-one", "RAW-SEVERAL-INPUTS", "", _make_first_input_request, fit=SEVERAL_INPUTS),
-    Refusal("own", "RAW-TWO-VARIABLES", "", _make_variable_dimensions_request, fit=ONE_INPUT),
-    Refusal(
-        "own-without-its-header",
-        "BIN-HEADER-MISSING",
-        "",
-        _make_own_request_without_header,
-        tensors=lambda model: model.items()[:1],
-        fit=ONE_INPUT,
+SEVERAL_INPUT_FAULTS = (
+    Fault("two-inputs-bytes-of-one", "raw_two_inputs", Body(_COUNTING[:8])),
+    Fault("two-inputs-bytes-of-both", "raw_two_inputs", Body(_COUNTING[:16])),
+    Fault("four-inputs", "multi", Body(_COUNTING[:16])),
+    Fault("own-bytes-of-one", None, (), SEVERAL_INPUTS, start=_send_first_input),
+)
+SEVERAL_VARIABLES = (
+    Fault("two-variable-dimensions", "raw_two_variable", Body(_COUNTING[:16])),
+    Fault("four-variable-dimensions", "rank4", Body(_COUNTING[:64])),
+    Fault("own", None, (), ONE_INPUT, start=_send_variable_dimensions),
+)
+WRONG_LENGTHS = [
+    Fault(f"{role.replace('_', '-')}-{size}-bytes", role, Body(_COUNTING[:size]))
+    for role, sizes in MISFITS
+    for size in sizes
+]
+WITHOUT_HEADER = (
+    Fault(
+        "without-its-header",
+        "raw_fixed",
+        (Body(_COUNTING[:16]), set_length()),
+        tensors=lambda model: [model.tensor(np.frombuffer(_COUNTING[:16], "<i4").reshape(2, 2).tolist())],
     ),
+    Fault(
+        "bytes-without-its-header",
+        "raw_bytes_one",
+        (Body(b"hello"), set_length()),
+        tensors=lambda model: [model.tensor([b"hello"])],
+    ),
+    Fault(
+        "own-without-its-header",
+        None,
+        set_length(),
+        ONE_INPUT,
+        start=send_item,
+        tensors=lambda model: model.items()[:1],
+    ),
+)
+
+(TWO_ITEMS,) = make_refusals("RAW-BATCH-OF-ONE", send_raw, [Fault("two-items", "raw_batching", Body(_COUNTING[:32]))])
+REFUSALS: tuple[Refusal, ...] = (
+    *make_refusals("RAW-SEVERAL-INPUTS", send_raw, SEVERAL_INPUT_FAULTS),
+    *make_refusals("RAW-TWO-VARIABLES", send_raw, SEVERAL_VARIABLES),
+    *make_refusals(
+        "RAW-BYTES-SHAPE", send_raw, [Fault(name, role, Body(body)) for name, role, body, _ in BYTES_BODIES]
+    ),
+    *make_refusals("RAW-SIZE", send_raw, WRONG_LENGTHS),
+    TWO_ITEMS,
+    *make_refusals("BIN-HEADER-MISSING", send_raw, WITHOUT_HEADER),
 )
 
 
@@ -145,7 +139,7 @@ OWN_REFUSALS: tuple[Refusal, ...] = (
 
 def _make_rows(requirement: str) -> list[Row]:
     """Return a row for each refusal that a requirement demands."""
-    return make_refusal_rows((*REFUSALS, *OWN_REFUSALS), requirement)
+    return make_refusal_rows(REFUSALS, requirement)
 
 
 @check("raw.model-of-several-inputs-is-refused", answers="RAW-SEVERAL-INPUTS")

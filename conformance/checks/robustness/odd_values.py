@@ -7,7 +7,6 @@ Other areas judge most such numbers: `sizes` judges sizes, `bytes` lengths of el
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from conformance.checks.robustness.hostile_requests import (
     CLOSED_KINDS,
@@ -16,6 +15,7 @@ from conformance.checks.robustness.hostile_requests import (
     make_plain_request,
     make_row,
 )
+from conformance.checks.support.wrong_requests import Start, WrongRequest, send_json, set_length
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
@@ -24,8 +24,10 @@ from conformance.spec.text import escape_text
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
+from conformance.wire.edits import Set
 from conformance.wire.grpc_request import make_infer_message
-from conformance.wire.request import INFERENCE_HEADER, RequestedOutput
+from conformance.wire.request import Form, RequestedOutput
+from conformance.wire.tensor import Tensor
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 # Other areas judge most such numbers; see the top of this module.
@@ -41,19 +43,18 @@ EMPTY = {
 }
 
 
-def _set_shape(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
-    """Return a builder of a request with an input of this shape and no elements."""
-
-    def set_shape(document: dict[str, Any]) -> None:
-        document["inputs"][0]["shape"] = list(shape)
-
-    return lambda model: model.request(_make_empty_inputs(model), send="binary" if binary else "json").encode_with(
-        set_shape
-    )
-
-
-def _make_empty_inputs(model: Model) -> list[Any]:
+def _make_empty_inputs(model: Model) -> list[Tensor]:
     return [model.tensor([], (0,) * len(model.role.inputs[0].shape))]
+
+
+def _send_no_elements(send: Form) -> Start:
+    """Return a builder of a request with an input without elements."""
+    return lambda model: model.request(_make_empty_inputs(model), send=send)
+
+
+def _set_shape(shape: Sequence[int], send: Form) -> WrongRequest:
+    """Return a request with an input of this shape and no elements."""
+    return WrongRequest(_send_no_elements(send), (Set("inputs.0.shape", list(shape)),))
 
 
 def _request_classes(count: int | str) -> MessageBuilder:
@@ -63,10 +64,6 @@ def _request_classes(count: int | str) -> MessageBuilder:
         send="json",
         outputs=[RequestedOutput(model.role.outputs[0].name, classification=count)],
     ).message()
-
-
-def _set_inference_header(value: str) -> MessageBuilder:
-    return lambda model: model.request(send="json").message().with_header(INFERENCE_HEADER, value)
 
 
 COUNTS: tuple[tuple[str, int | str, bool], ...] = (
@@ -82,11 +79,8 @@ COUNTS: tuple[tuple[str, int | str, bool], ...] = (
 
 def _set_call_shape(shape: Sequence[int]) -> MessageBuilder:
     """Return a builder of a call with an input of this shape and an empty raw entry."""
-
-    def set_shape(call: Any) -> None:
-        call.inputs[0].shape[:] = shape
-
-    return lambda model: make_infer_message(model.request(_make_empty_inputs(model)), set_shape)
+    edit = Set("inputs.0.shape", list(shape))
+    return lambda model: make_infer_message(model.request(_make_empty_inputs(model)), edit)
 
 
 def _call_for_classes(count: int) -> MessageBuilder:
@@ -100,13 +94,13 @@ def _call_for_classes(count: int) -> MessageBuilder:
 @check("robustness.number-beyond-all-is-answered-or-refused", answers="ROBUST-NUMBERS", infers=False)
 @rows(
     *[
-        make_row(f"shape-{name}", _set_shape(shape, binary=False), role=ROLES[len(shape)], dangerous=max(shape) > 2**31)
+        make_row(f"shape-{name}", _set_shape(shape, "json"), role=ROLES[len(shape)], dangerous=max(shape) > 2**31)
         for name, shape in EMPTY.items()
     ],
     *[
         make_row(
             f"shape-{name}-in-binary",
-            _set_shape(shape, binary=True),
+            _set_shape(shape, "binary"),
             role=ROLES[len(shape)],
             needs=BINARY,
             dangerous=True,
@@ -117,8 +111,15 @@ def _call_for_classes(count: int) -> MessageBuilder:
         make_row(name, _request_classes(count), role="identity_fp32", needs=CLASSES, dangerous=bad)
         for name, count, bad in COUNTS
     ],
-    make_row("inference-header-of-minus-0", _set_inference_header("-0"), role="identity_int32", needs=BINARY),
-    make_row("inference-header-of-4000-digits", _set_inference_header("9" * 4000), role="identity_int32", needs=BINARY),
+    make_row(
+        "inference-header-of-minus-0", WrongRequest(send_json, (set_length("-0"),)), role="identity_int32", needs=BINARY
+    ),
+    make_row(
+        "inference-header-of-4000-digits",
+        WrongRequest(send_json, (set_length("9" * 4000),)),
+        role="identity_int32",
+        needs=BINARY,
+    ),
 )
 def number_beyond_all_is_answered_or_refused(
     target: Peer, model: Model, name: str, build_message: MessageBuilder

@@ -8,61 +8,48 @@ Where possible, a request is made by changing a valid one, so that deployed mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.deployed_models import to_json
+from conformance.checks.support.deployed_models import require_several_inputs, to_json
 from conformance.checks.support.refusals import Refusal
+from conformance.checks.support.wrong_requests import (
+    Body,
+    Data,
+    Edit,
+    Fault,
+    Header,
+    Start,
+    make_refusals,
+    of_json,
+    sample_inputs,
+    send_binary,
+    set_length,
+)
 from conformance.expect.unmet import NotApplicableError
-from conformance.roles.model import MessageBuilder, Model
-from conformance.roles.roles import TensorSpec
-from conformance.spec.fit import ANY, Fit
+from conformance.roles.model import Model
+from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form, Message
+from conformance.wire.edits import Drop, Set, chain, cut, plus, times, update
+from conformance.wire.request import OCTET_STREAM, Form, InferRequest, Message
 from conformance.wire.tensor import Tensor
-
-Entry = tuple[str, MessageBuilder, str]
-SampleInputs = Callable[[Model], Sequence[Tensor]]
-
-NUMERIC = ("IN_INT64", "IN_BOOL", "IN_FP32")
 
 # Three INT32 elements; the elements "one" and "three" of BYTES.
 NUMBERS = bytes(range(1, 13))
 STRINGS = bytes.fromhex("03000000 6f6e65 05000000 7468726565")
 
+_FIXED_SIZE = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})  # the shape of strings does not give their size
+_ONE_BYTE_DATATYPES = frozenset({"BOOL", "INT8", "UINT8"})
+FIRST_OF_ONE_BYTE = f"@{'|'.join(sorted(_ONE_BYTE_DATATYPES))}"
+PACKED_COUNT = 9  # elements: more than a byte has bits
 
-@dataclass(frozen=True, slots=True)
-class InputBytes:
-    """The binary data of a valid input, of its first element and of its last element."""
-
-    data: bytes
-    first: bytes
-    last: bytes
-
-    @property
-    def size(self) -> int:
-        """The correct `binary_data_size`."""
-        return len(self.data)
+# --- valid requests to start from -------------------------------------------------------------------------------------
 
 
-def slice_input_bytes(tensor: Tensor) -> InputBytes:
-    """Return the bytes of a tensor, of its first and of its last element.
-
-    Raises:
-        NotApplicable: the tensor has no elements.
-    """
-    flat = tensor.array.reshape(-1)
-    if not flat.size:
-        raise NotApplicableError(f"{tensor.name} has no elements")
-    ends = (bytes(Tensor.from_values(tensor.name, tensor.datatype, part).to_bytes()) for part in (flat[:1], flat[-1:]))
-    return InputBytes(bytes(tensor.to_bytes()), *ends)
-
-
-def make_sample_inputs(model: Model) -> list[Tensor]:
-    """Return the valid inputs that `change_size_and_bytes` starts from.
+def make_numbers(model: Model) -> list[Tensor]:
+    """Return the inputs of `send_numbers`.
 
     The first input has the elements of `STRINGS` or `NUMBERS`; a deployed model receives its own sample inputs.
     """
@@ -70,301 +57,236 @@ def make_sample_inputs(model: Model) -> list[Tensor]:
     return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
 
 
-def change_size_and_bytes(
-    size: Callable[[InputBytes], Any], data: Callable[[InputBytes], bytes] = lambda good: good.data
-) -> MessageBuilder:
-    """Return a builder of a request that is valid except for the size and the bytes of its first input."""
-
-    def build_request(model: Model) -> Message:
-        tensor, *others = make_sample_inputs(model)
-        good = slice_input_bytes(tensor)
-        return _build_request_with_size(model, tensor, tensor.shape, size(good), data(good), others)
-
-    return build_request
+def send_numbers(model: Model) -> InferRequest:
+    """Return a request with known bytes."""
+    return model.request(make_numbers(model), outputs=model.build_outputs_member())
 
 
-def build_with_size(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> MessageBuilder:
-    """Return a builder of a request with one input of this shape, `binary_data_size` and binary data."""
-    return lambda model: _build_request_with_size(model, model.role.inputs[0], shape, size, data)
+def send_several(model: Model) -> InferRequest:
+    """Return a request with several binary inputs."""
+    return model.request(require_several_inputs(model), outputs=model.build_outputs_member())
 
 
-def _build_request_with_size(
-    model: Model,
-    first: TensorSpec | Tensor,
-    shape: Sequence[int],
-    size: Any,
-    data: bytes,
-    others: Sequence[Tensor] = (),
-) -> Message:
-    """Return a request whose first input has this shape, size and data; the other inputs are valid."""
-    octets = Tensor.from_values(first.name, "UINT8", np.frombuffer(data, "u1"))
+def _send_elements(datatypes: Collection[str], count: int) -> Start:
+    """Return a builder of a request in which the first input of these datatypes has `count` elements."""
 
-    def edit_json(document: dict[str, Any]) -> None:
-        document["inputs"][0] |= {
-            "datatype": first.datatype,
-            "shape": list(shape),
-            "parameters": {"binary_data_size": size},
-        }
-
-    return model.request([octets, *others], outputs=model.build_outputs_member()).encode_with(edit_json)
-
-
-def drop_last_bytes(count: int | None) -> MessageBuilder:
-    """Return a builder of a request that lacks its last `count` bytes, or, for None, all binary data."""
-
-    def build_request(model: Model) -> Message:
-        message = model.request(make_sample_inputs(model), outputs=model.build_outputs_member()).message()
-        return message.with_body(message.body[: message.json_length if count is None else -count])
+    def build_request(model: Model) -> InferRequest:
+        tensors = model.build_salted_inputs(count, model.salt)
+        tensor = next((tensor for tensor in tensors if tensor.datatype in datatypes), None)
+        if tensor is None or tensor.elements != count:
+            accepted = f"{' or '.join(sorted(datatypes))} input of {count} elements"
+            raise NotApplicableError(f"{model.name} accepts no {accepted}")
+        return model.request(tensors, outputs=model.build_outputs_member())
 
     return build_request
 
 
-def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
-    """Return a builder of a valid request whose declared sizes are changed: input name -> difference in bytes."""
+def _send_ascii(send: Form | Collection[str] = "binary") -> Start:
+    """Return a builder of a request whose strings are ASCII, so that its JSON has as many characters as bytes.
 
-    def build_request(model: Model) -> Message:
-        def edit_json(document: dict[str, Any]) -> None:
-            for item in document["inputs"]:
-                item["parameters"]["binary_data_size"] += change.get(item["name"], 0)
+    The checks of the inference header cover JSON with more bytes than characters. `send` is the form of all inputs
+    (`json` or `binary`), or the names of the binary inputs.
+    """
 
-        return model.request().encode_with(edit_json)
+    def build_request(model: Model) -> InferRequest:
+        names = [spec.name for spec in model.role.inputs if spec.datatype == "BYTES"]
+        tensors = model.fill(dict.fromkeys(names, (f"{model.salt}a", "", "bc")))
+        return model.request(tensors, send=send, outputs=model.build_outputs_member())
 
     return build_request
 
 
-def make_wrong_size_entry(name: str, size: Any, role: str = "multi") -> Entry:
-    """Return an entry (row id, builder, role) for a request that is valid except for the size of the input `name`."""
-
-    def build_request(model: Model) -> Message:
-        def edit_json(document: dict[str, Any]) -> None:
-            item = next(item for item in document["inputs"] if item["name"] == name)
-            item["parameters"] = {} if size is None else {"binary_data_size": size}
-
-        return model.request().encode_with(edit_json)
-
-    label = {None: "no-size", -1: "minus-one", 0: "size-zero"}.get(
-        size, f"size-{size}" if isinstance(size, str) else "2-to-the-63"
-    )
-    return f"{label}-for-{name.lower().replace('_', '-')}-of-{role.replace('_', '-')}", build_request, role
+# --- requests whose fault depends on the elements ---------------------------------------------------------------------
 
 
-def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> MessageBuilder:
-    """Return a builder of a binary request with changed members in its first input; None removes a member.
+def _send_other_count(change: int) -> Start:
+    """Return a builder of a request whose first input lacks its last element (-1), or has its first again (1).
 
-    `keep` truncates the binary data to this number of bytes.
+    `binary_data_size` matches the data; only the shape contradicts them.
+
+    Raises:
+        NotApplicable: the input has no elements.
     """
 
     def build_request(model: Model) -> Message:
-        def edit_json(document: dict[str, Any]) -> None:
-            item = document["inputs"][0] | dict(change)
-            document["inputs"][0] = {name: value for name, value in item.items() if value is not None}
-
-        message = model.request(outputs=model.build_outputs_member()).encode_with(edit_json)
-        return message if keep is None else message.with_body(message.body[: message.json_length + keep])
-
-    return build_request
-
-
-def drop_last_bytes_of_sample(count: int) -> MessageBuilder:
-    """Return a builder of the sample request of a model without its last `count` bytes."""
-
-    def build_request(model: Model) -> Message:
-        message = model.request().message()
-        return message.with_body(message.body[:-count])
+        tensor, *others = make_numbers(model)
+        flat = tensor.array.reshape(-1)
+        if not flat.size:
+            raise NotApplicableError(f"{tensor.name} has no elements")
+        elements = flat[:-1] if change < 0 else np.append(flat, flat[:1])
+        first = Tensor.from_values(tensor.name, tensor.datatype, elements)
+        request = model.request([first, *others], outputs=model.build_outputs_member())
+        return request.encode_with(Set("inputs.0.shape", list(tensor.shape)))
 
     return build_request
 
 
-def drop_last_tensor(model: Model) -> Message:
-    """Return a request that lacks all bytes of its last tensor."""
-    message = model.request().message()
-    return message.with_body(message.body[: message.spans[-1][2]])
+def _move_last_element(model: Model) -> Message:
+    """Return a request whose sizes make the last element of the first input part of the second input.
 
-
-def add_json_data(values: Sequence[Any]) -> MessageBuilder:
-    """Return a builder of a binary request whose first input also has `data`.
-
-    The `data` are `values`, or the sample values of a deployed model.
+    Raises:
+        NotApplicable: the first input has no elements.
     """
-
-    def build_request(model: Model) -> Message:
-        data = to_json(model, model.fill(values)[0])
-        return model.request(outputs=model.build_outputs_member()).encode_with(
-            lambda document: document["inputs"][0].update(data=data)
-        )
-
-    return build_request
+    first, request = require_several_inputs(model)[0], send_several(model)
+    if not first.elements:
+        raise NotApplicableError(f"{first.name} has no elements")
+    last = Tensor.from_values(first.name, first.datatype, first.array.reshape(-1)[-1:])
+    return request.encode_with(chain(resize(0, plus(-last.size)), resize(1, plus(last.size))))
 
 
-def drop_binary_data_and_header(model: Model) -> Message:
-    """Return a request whose JSON declares binary data, but that has no binary data and no inference header."""
-    return drop_last_bytes(None)(model).with_header(INFERENCE_HEADER, None)
+def _add_json_data(model: Model) -> Message:
+    """Return a binary request whose first input also has `data`: 1, 2, 3, or the sample values of a deployed model."""
+    data = to_json(model, model.fill([1, 2, 3])[0])
+    return send_binary(model).encode_with(update("inputs.0", data=data))
 
 
-def _sample_ascii_inputs(model: Model) -> list[Tensor]:
-    """Return sample inputs whose strings are ASCII, so that their JSON has as many characters as bytes.
-
-    The checks of the inference header cover JSON with more bytes than characters.
-    """
-    names = [spec.name for spec in model.role.inputs if spec.datatype == "BYTES"]
-    texts = (f"{model.salt}a", "", "bc")
-    return model.fill(dict.fromkeys(names, texts))
+# --- the tables -------------------------------------------------------------------------------------------------------
 
 
-def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of two requests: a valid one, and the same with extra bytes at the end.
-
-    `send` is the form of all inputs (`json` or `binary`), or the names of the binary inputs.
-    """
-
-    def build_both_requests(model: Model) -> tuple[Message, Message]:
-        message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.build_outputs_member()).message()
-        headed = message.with_header(INFERENCE_HEADER, str(message.json_length))
-        return message, headed.with_header("Content-Type", OCTET_STREAM).with_body(message.body + extra)
-
-    return build_both_requests
+def resize(entry: str | int, size: Any) -> Set:
+    """Return an edit that sets `binary_data_size` of the input at an index or with a name."""
+    return Set(f"inputs.{entry}.parameters.binary_data_size", size)
 
 
-SHORT_BODIES: tuple[Entry, ...] = (
-    ("last-byte-missing", drop_last_bytes(1), "identity_int32"),
-    ("all-bytes-missing", drop_last_bytes(None), "identity_int32"),
-    ("all-bytes-and-the-header-missing", drop_binary_data_and_header, "identity_int32"),
-    ("last-byte-of-four-tensors-missing", drop_last_bytes_of_sample(1), "multi"),
-    ("last-of-four-tensors-missing", drop_last_tensor, "multi"),
-    ("last-byte-of-strings-missing", build_with_size(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
+def drop_size(entry: str | int) -> Drop:
+    """Return an edit that removes `binary_data_size` of the input at an index or with a name."""
+    return Drop(f"inputs.{entry}.parameters.binary_data_size")
+
+
+def write_first_input(data: bytes, *shape: int, size: Any = None) -> tuple[Edit, ...]:
+    """Return edits that set the binary data of the first input, its shape and `binary_data_size`."""
+    return Set("inputs.0.shape", list(shape)), resize(0, len(data) if size is None else size), Data(data)
+
+
+def _append(extra: bytes) -> tuple[Edit, ...]:
+    """Return edits that append bytes to the body, and give a request without binary data the headers of binary data."""
+    return set_length(of_json()), Header("Content-Type", OCTET_STREAM), Body(plus(extra))
+
+
+def _pack_booleans(data: bytes) -> bytes:
+    """Return BOOL elements packed into bits."""
+    return np.packbits(np.frombuffer(data, "u1"), bitorder="little").tobytes()
+
+
+_ALL_BYTES_MISSING = Data(b"", of=None)
+SHORT_BODIES = (
+    Fault("last-byte-missing", "identity_int32", Body(cut(1)), ANY),
+    Fault("all-bytes-missing", "identity_int32", _ALL_BYTES_MISSING, ANY),
+    Fault("all-bytes-and-the-header-missing", "identity_int32", (_ALL_BYTES_MISSING, set_length()), ANY),
+    Fault("last-byte-of-four-tensors-missing", "multi", Body(cut(1)), start=send_binary),
+    Fault("last-of-four-tensors-missing", "multi", Data(b"", "-1"), start=send_binary),
+    Fault("last-byte-of-strings-missing", "identity_bytes", Body(cut(1))),
 )
-SIZES_BESIDE_SHAPE: tuple[Entry, ...] = (
-    (
-        "one-element-short",
-        change_size_and_bytes(lambda good: good.size - len(good.last), lambda good: good.data[: -len(good.last)]),
-        "identity_int32",
+SIZES_BESIDE_SHAPE = (
+    Fault("one-element-short", "identity_int32", (), _FIXED_SIZE, start=_send_other_count(-1)),
+    Fault("one-element-over", "identity_int32", (), _FIXED_SIZE, start=_send_other_count(1)),
+    Fault("one-byte-short", "identity_int32", write_first_input(NUMBERS[:-1], 3)),
+    Fault("one-byte-over", "identity_int32", write_first_input(NUMBERS + b"\1", 3)),
+    Fault("size-zero", "identity_int32", write_first_input(b"", 3)),
+    Fault("elements-of-twice-the-width", "identity_int32", write_first_input(NUMBERS * 2, 3)),
+    Fault("half-floats-of-four-bytes", "identity_fp16", write_first_input(NUMBERS + b"\1\2\3\4", 4)),
+    Fault("booleans-packed-in-bits", "identity_bool", write_first_input(b"\1", 8)),
+    Fault("booleans-of-four-bytes", "identity_bool", write_first_input(bytes.fromhex("01000000") * 3, 3)),
+    Fault("one-item-of-a-batch-of-two", "batching", write_first_input(NUMBERS, 2, 3)),
+    Fault(
+        "booleans-of-any-model-in-bits",
+        None,
+        (resize("@BOOL", -(-PACKED_COUNT // 8)), Data(_pack_booleans, "@BOOL")),
+        Fit(some_input=frozenset({"BOOL"})),
+        start=_send_elements(("BOOL",), PACKED_COUNT),
     ),
-    (
-        "one-element-over",
-        change_size_and_bytes(lambda good: good.size + len(good.first), lambda good: good.data + good.first),
-        "identity_int32",
-    ),
-    ("one-byte-short", build_with_size(11, NUMBERS[:-1]), "identity_int32"),
-    ("one-byte-over", build_with_size(13, NUMBERS + b"\1"), "identity_int32"),
-    ("size-zero", build_with_size(0, b""), "identity_int32"),
-    ("elements-of-twice-the-width", build_with_size(24, NUMBERS * 2), "identity_int32"),
-    ("half-floats-of-four-bytes", build_with_size(16, NUMBERS + b"\1\2\3\4", [4]), "identity_fp16"),
-    ("booleans-packed-in-bits", build_with_size(1, b"\1", [8]), "identity_bool"),
-    ("booleans-of-four-bytes", build_with_size(12, bytes.fromhex("01000000") * 3), "identity_bool"),
-    ("one-item-of-a-batch-of-two", build_with_size(12, NUMBERS, [2, 3]), "batching"),
 )
 # The body of a good request with another size.
-FALSE_SIZES: tuple[Entry, ...] = (
-    ("size-moved-to-the-neighbour", change_declared_sizes({"A": -4, "B": 4}), "add_sub"),
-    ("sizes-of-two-inputs-exchanged", change_declared_sizes({"IN_INT64": -21, "IN_BOOL": 21}), "multi"),
-    ("sum-past-2-to-the-63", change_declared_sizes({"IN_BYTES": 2**63 - 32}), "multi"),
-    ("negative-in-a-sum-that-fits", change_declared_sizes({"A": -24, "B": 24}), "add_sub"),
-    *[
-        make_wrong_size_entry(*place)
-        for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))
-    ],
-    *[make_wrong_size_entry(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
+FALSE_SIZES = (
+    Fault("size-moved-to-the-neighbour", "add_sub", (resize("A", plus(-4)), resize("B", plus(4)))),
+    Fault("sizes-of-two-inputs-exchanged", "multi", (resize("IN_INT64", plus(-21)), resize("IN_BOOL", plus(21)))),
+    Fault("sum-past-2-to-the-63", "multi", resize("IN_BYTES", plus(2**63 - 32))),
+    Fault("negative-in-a-sum-that-fits", "add_sub", (resize("A", plus(-24)), resize("B", plus(24)))),
+    Fault("minus-one-for-in-int64-of-multi", "multi", resize("IN_INT64", -1)),
+    Fault("minus-one-for-in-bool-of-multi", "multi", resize("IN_BOOL", -1)),
+    Fault("minus-one-for-in-bytes-of-multi", "multi", resize("IN_BYTES", -1)),
+    Fault("minus-one-for-a-of-add-sub", "add_sub", resize("A", -1)),
+    Fault("size-zero-for-in-bool-of-multi", "multi", resize("IN_BOOL", 0)),
+    Fault("2-to-the-63-for-in-fp32-of-multi", "multi", resize("IN_FP32", 2**63)),
+    Fault("size-zero-for-a-of-add-sub", "add_sub", resize("A", 0)),
 )
-FALSE_SINGLE_SIZES: tuple[Entry, ...] = (
-    ("fraction-of-a-byte", change_size_and_bytes(lambda good: good.size + 0.5), "identity_int32"),
-    ("true-for-twelve-bytes", build_with_size(True), "identity_int32"),
-    ("2-to-the-31", build_with_size(2**31), "identity_int32"),
-    ("right-in-32-bits", change_size_and_bytes(lambda good: good.size + 2**32), "identity_int32"),
-    ("2-to-the-63-less-1", build_with_size(2**63 - 1), "identity_int32"),
-    ("2-to-the-63", build_with_size(2**63), "identity_int32"),
-    ("right-in-64-bits", change_size_and_bytes(lambda good: good.size + 2**64), "identity_int32"),
-    ("minus-one", change_size_and_bytes(lambda _: -1), "identity_int32"),
-    ("minus-the-size", change_size_and_bytes(lambda good: -good.size), "identity_int32"),
-    ("negative-and-right-in-32-bits", build_with_size(12 - 2**32), "identity_int32"),
-    ("least-int64", build_with_size(-(2**63)), "identity_int32"),
-    ("strings-of-minus-one", build_with_size(-1, STRINGS, [2]), "identity_bytes"),
-    ("strings-of-2-to-the-31", build_with_size(2**31, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-32-bits", build_with_size(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
-    ("strings-of-2-to-the-63-less-1", build_with_size(2**63 - 1, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-64-bits", build_with_size(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+FALSE_SINGLE_SIZES = (
+    Fault("fraction-of-a-byte", "identity_int32", resize(0, plus(0.5)), ANY),
+    Fault("true-for-twelve-bytes", "identity_int32", resize(0, True)),
+    Fault("2-to-the-31", "identity_int32", resize(0, 2**31)),
+    Fault("right-in-32-bits", "identity_int32", resize(0, plus(2**32)), ANY),
+    Fault("2-to-the-63-less-1", "identity_int32", resize(0, 2**63 - 1)),
+    Fault("2-to-the-63", "identity_int32", resize(0, 2**63)),
+    Fault("right-in-64-bits", "identity_int32", resize(0, plus(2**64)), ANY),
+    Fault("minus-one", "identity_int32", resize(0, -1), ANY),
+    Fault("minus-the-size", "identity_int32", resize(0, times(-1)), ANY),
+    Fault("negative-and-right-in-32-bits", "identity_int32", resize(0, plus(-(2**32)))),
+    Fault("least-int64", "identity_int32", resize(0, -(2**63))),
+    Fault("strings-of-minus-one", "identity_bytes", resize(0, -1)),
+    Fault("strings-of-2-to-the-31", "identity_bytes", resize(0, 2**31)),
+    Fault("strings-right-in-32-bits", "identity_bytes", resize(0, plus(2**32))),
+    Fault("strings-of-2-to-the-63-less-1", "identity_bytes", resize(0, 2**63 - 1)),
+    Fault("strings-right-in-64-bits", "identity_bytes", resize(0, plus(2**64))),
 )
-SIZE_TYPES: tuple[Entry, ...] = (
-    ("size-as-a-string", change_size_and_bytes(lambda good: str(good.size)), "identity_int32"),
-    ("size-as-letters", change_size_and_bytes(lambda _: "twelve"), "identity_int32"),
-    ("true-for-one-byte", build_with_size(True, b"\7", [1]), "identity_uint8"),
+FALSE_SIZES_AMONG_SEVERAL = (
+    Fault("size-moved-to-the-next-input", None, (), SEVERAL_INPUTS, start=_move_last_element),
+    Fault("second-input-of-minus-one", None, resize(1, -1), SEVERAL_INPUTS),
+    Fault("last-input-beyond-the-body", None, resize(-1, plus(2**32)), SEVERAL_INPUTS),
 )
-DATA_AND_SIZE: tuple[Entry, ...] = (
-    ("data-beside-its-bytes", add_json_data([1, 2, 3]), "identity_int32"),
-    (
-        "data-beside-size-zero",
-        edit_first_input({"data": [1, 2, 3], "parameters": {"binary_data_size": 0}}, keep=0),
-        "identity_int32",
+SIZE_TYPES = (
+    Fault("size-as-a-string", "identity_int32", resize(0, str), ANY),
+    Fault("size-as-letters", "identity_int32", resize(0, "twelve"), ANY),
+    Fault("true-for-one-byte", "identity_uint8", write_first_input(b"\7", 1, size=True), start=send_binary),
+    Fault("size-12-for-in-fp32-of-multi", "multi", resize("IN_FP32", "12"), start=send_binary),
+    Fault("size-12-for-a-of-add-sub", "add_sub", resize("A", "12"), start=send_binary),
+    Fault("last-input-of-a-size-in-a-string", None, resize(-1, str), SEVERAL_INPUTS, start=send_several),
+    Fault(
+        "true-for-one-byte-of-any-model",
+        None,
+        resize(FIRST_OF_ONE_BYTE, True),
+        Fit(some_input=_ONE_BYTE_DATATYPES),
+        start=_send_elements(_ONE_BYTE_DATATYPES, 1),
     ),
-    ("strings-beside-their-bytes", edit_first_input({"data": ["a", "b", "c"]}), "identity_bytes"),
-    ("data-in-the-first-of-four", edit_first_input({"data": [1, 2, 3]}), "multi"),
 )
-NO_DATA_NOR_SIZE: tuple[Entry, ...] = (
-    ("bytes-without-a-size", edit_first_input({"parameters": None}), "identity_int32"),
-    ("bytes-with-empty-parameters", edit_first_input({"parameters": {}}), "identity_int32"),
-    ("size-null", edit_first_input({"parameters": {"binary_data_size": None}}), "identity_int32"),
-    ("strings-without-a-size", edit_first_input({"parameters": None}), "identity_bytes"),
-    ("first-of-four-without-a-size", edit_first_input({"parameters": None}), "multi"),
-)
-# Wrong sizes for inputs that are not the first, or not the only one.
-WRONG_AMONG_OTHERS: Mapping[str, tuple[Entry, ...]] = {
-    "BIN-SIZE-TYPE": (make_wrong_size_entry("IN_FP32", "12"), make_wrong_size_entry("A", "12", "add_sub")),
-    "BIN-SIZE-MISSING": tuple(
-        make_wrong_size_entry(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
+DATA_AND_SIZE = (
+    Fault("data-beside-its-bytes", "identity_int32", (), ANY, start=_add_json_data),
+    Fault(
+        "data-beside-size-zero", "identity_int32", (Set("inputs.0.data", [1, 2, 3]), resize(0, 0), _ALL_BYTES_MISSING)
     ),
-}
-# A good request, and the same with trailing bytes, which must not alter a tensor. Among several binary inputs, strings
-# are JSON: their length prefixes would reveal a shift.
+    Fault("strings-beside-their-bytes", "identity_bytes", Set("inputs.0.data", ["a", "b", "c"])),
+    Fault("data-in-the-first-of-four", "multi", Set("inputs.0.data", [1, 2, 3])),
+)
+NO_DATA_NOR_SIZE = (
+    Fault("bytes-without-a-size", "identity_int32", Drop("inputs.0.parameters"), ANY),
+    Fault("bytes-with-empty-parameters", "identity_int32", drop_size(0)),
+    Fault("size-null", "identity_int32", resize(0, None)),
+    Fault("strings-without-a-size", "identity_bytes", Drop("inputs.0.parameters")),
+    Fault("first-of-four-without-a-size", "multi", Drop("inputs.0.parameters")),
+    Fault("no-size-for-in-bool-of-multi", "multi", drop_size("IN_BOOL")),
+    Fault("no-size-for-in-bytes-of-multi", "multi", drop_size("IN_BYTES")),
+    Fault("no-size-for-a-of-add-sub", "add_sub", drop_size("A")),
+    Fault("last-input-without-a-size", None, drop_size(-1), SEVERAL_INPUTS, start=send_several),
+)
+# Trailing bytes must not alter a tensor. Among several binary inputs, strings are JSON: their length prefixes would
+# reveal a shift.
 TRAILING_BYTES = (
-    ("one-byte", append_bytes(b"\1"), "identity_uint8"),
-    ("one-element", append_bytes(b"\1\2\3\4"), "identity_int32"),
-    ("one-string", append_bytes(bytes.fromhex("01000000 61")), "identity_bytes"),
-    ("behind-three-tensors", append_bytes(b"\1\2\3\4", NUMERIC), "multi"),
-    ("behind-strings", append_bytes(b"\1"), "multi"),
-    ("behind-json-inputs", append_bytes(b"\1\2\3\4", "json"), "identity_int32"),
+    Fault("one-byte", "identity_uint8", _append(b"\1"), ANY),
+    Fault("one-element", "identity_int32", _append(b"\1\2\3\4"), ANY),
+    Fault("one-string", "identity_bytes", _append(bytes.fromhex("01000000 61"))),
+    Fault("behind-three-tensors", "multi", _append(b"\1\2\3\4"), start=_send_ascii(("IN_INT64", "IN_BOOL", "IN_FP32"))),
+    Fault("behind-strings", "multi", _append(b"\1")),
+    Fault("behind-json-inputs", "identity_int32", _append(b"\1\2\3\4"), start=_send_ascii("json")),
 )
 
-
-def _select_bad_message(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
-    """Return a builder of the second message of a pair: the one with extra bytes."""
-    return lambda model: make(model)[1]
-
-
-# Faults that also go to deployed models: a few for each requirement. The shape of strings does not give their size.
-_FIXED_SIZE = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
-FITS: Mapping[str, Fit] = {
-    **dict.fromkeys(("last-byte-missing", "all-bytes-missing", "all-bytes-and-the-header-missing"), ANY),
-    **dict.fromkeys(("one-element-short", "one-element-over"), _FIXED_SIZE),
-    **dict.fromkeys(("fraction-of-a-byte", "right-in-32-bits", "right-in-64-bits", "minus-one", "minus-the-size"), ANY),
-    **dict.fromkeys(("size-as-a-string", "size-as-letters", "data-beside-its-bytes", "bytes-without-a-size"), ANY),
-    **dict.fromkeys(("one-byte", "one-element"), ANY),
-}
-
-
-def _make_refusals(requirement: str, entries: Sequence[Entry], tensors: SampleInputs | None = None) -> list[Refusal]:
-    return [
-        Refusal(fault, requirement, role, make, tensors=tensors, fit=FITS.get(fault)) for fault, make, role in entries
-    ]
-
-
-def get_sample_inputs(model: Model) -> Sequence[Tensor]:
-    """Return the sample inputs of a model: the inputs of the valid request whose sizes are changed."""
-    return model.sample()
-
-
+BYTES_LEFT_OVER = make_refusals("BIN-BODY-LONG", _send_ascii(), TRAILING_BYTES)
 REFUSALS: tuple[Refusal, ...] = (
-    *_make_refusals("BIN-BODY-SHORT", SHORT_BODIES),
-    *_make_refusals("BIN-SIZE-WRONG", SIZES_BESIDE_SHAPE),
-    *_make_refusals("BIN-SIZE-FALSE", FALSE_SIZES, get_sample_inputs),
-    *_make_refusals("BIN-SIZE-FALSE", FALSE_SINGLE_SIZES, make_sample_inputs),
-    *_make_refusals("BIN-SIZE-TYPE", SIZE_TYPES),
-    *_make_refusals(
-        "BIN-BODY-LONG", [(fault, _select_bad_message(make), role) for fault, make, role in TRAILING_BYTES]
-    ),
-    *_make_refusals("BIN-DATA-AND-SIZE", DATA_AND_SIZE),
-    *_make_refusals("BIN-SIZE-MISSING", NO_DATA_NOR_SIZE),
-    *[
-        refusal
-        for requirement, entries in WRONG_AMONG_OTHERS.items()
-        for refusal in _make_refusals(requirement, entries)
-    ],
+    *make_refusals("BIN-BODY-SHORT", send_numbers, SHORT_BODIES),
+    *make_refusals("BIN-SIZE-WRONG", send_binary, SIZES_BESIDE_SHAPE),
+    *make_refusals("BIN-SIZE-FALSE", send_binary, FALSE_SIZES, sample_inputs),
+    *make_refusals("BIN-SIZE-FALSE", send_numbers, FALSE_SINGLE_SIZES, make_numbers),
+    *make_refusals("BIN-SIZE-FALSE", send_several, FALSE_SIZES_AMONG_SEVERAL, sample_inputs),
+    *make_refusals("BIN-SIZE-TYPE", send_numbers, SIZE_TYPES),
+    *BYTES_LEFT_OVER,
+    *make_refusals("BIN-DATA-AND-SIZE", send_binary, DATA_AND_SIZE),
+    *make_refusals("BIN-SIZE-MISSING", send_binary, NO_DATA_NOR_SIZE),
 )

@@ -2,154 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from conformance.checks.sizes.declared_sizes import BOOLEANS
 from conformance.checks.sizes.wrong_size_requests import (
-    FITS,
-    NUMERIC,
+    BYTES_LEFT_OVER,
     REFUSALS,
-    TRAILING_BYTES,
-    SampleInputs,
-    build_with_size,
-    change_size_and_bytes,
-    get_sample_inputs,
-    make_sample_inputs,
-    slice_input_bytes,
+    drop_size,
+    make_numbers,
+    resize,
+    send_numbers,
+    send_several,
+    write_first_input,
 )
 from conformance.checks.support.deployed_models import require_several_inputs, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest, send_binary
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
-from conformance.expect.unmet import BlockedError, NotApplicableError, is_met
+from conformance.expect.unmet import BlockedError, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
+from conformance.spec.fit import ANY, SEVERAL_INPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import ABSENT, Message
+from conformance.wire.request import InferRequest, Message
 from conformance.wire.tensor import Tensor
 
 # ASCII strings: checks of headers judge servers that count characters instead of bytes.
 ASCII = Tensor.from_values("IN_BYTES", "BYTES", ["one", "", "three"])
 
 
-# --- several inputs of a deployed model ------------------------------------------------------------------------------
-
-Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
-
-
-def _make_resized_inputs_refusal(
-    fault: str, requirement: str, resize: Resize, tensors: SampleInputs | None = None
-) -> Refusal:
-    """Return the `Refusal` for a request in which `resize` makes sizes of several inputs wrong."""
-
-    def build_request(model: Model) -> Message:
-        sent = require_several_inputs(model)
-        request = model.request(sent, outputs=model.build_outputs_member())
-        return request.encode_with(lambda document: resize(document["inputs"], sent))
-
-    return Refusal(fault, requirement, "", build_request, tensors=tensors, fit=SEVERAL_INPUTS)
-
-
-def _move_element(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """Change two sizes so that the last element of the first input becomes part of the second input."""
-    count = len(slice_input_bytes(sent[0]).last)
-    for position, change in ((0, -count), (1, count)):
-        inputs[position]["parameters"]["binary_data_size"] += change
-
-
-def _set_size_at_position(position: int, size: Any) -> Resize:
-    return lambda inputs, _: inputs[position].update(parameters={} if size is ABSENT else {"binary_data_size": size})
-
-
-def _set_size_past_body(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """Set a size for the last input that exceeds the body but is right modulo 2^32."""
-    inputs[-1]["parameters"]["binary_data_size"] = sent[-1].size + 2**32
-
-
-def _write_size_as_string(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
-
-
-SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
-    _make_resized_inputs_refusal("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move_element, get_sample_inputs),
-    _make_resized_inputs_refusal(
-        "second-input-of-minus-one", "BIN-SIZE-FALSE", _set_size_at_position(1, -1), get_sample_inputs
-    ),
-    _make_resized_inputs_refusal(
-        "last-input-beyond-the-body", "BIN-SIZE-FALSE", _set_size_past_body, get_sample_inputs
-    ),
-    _make_resized_inputs_refusal("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_size_as_string),
-    _make_resized_inputs_refusal("last-input-without-a-size", "BIN-SIZE-MISSING", _set_size_at_position(-1, ABSENT)),
-)
-
-
-# --- inputs of one byte for each element ------------------------------------------------------------------------------
-
-_ONE_BYTE_DATATYPES = frozenset({"BOOL", "INT8", "UINT8"})
-PACKED_COUNT = 9  # elements: more than a byte has bits
-
-
-def _build_resized_request(
-    model: Model, datatypes: Collection[str], count: int, encode: Callable[[Tensor], tuple[Any, bytes]]
-) -> Message:
-    """Return a request that is valid except for its first input of these datatypes, which `encode` writes.
-
-    `encode` returns the wrong size and the bytes of the input.
-
-    Raises:
-        NotApplicable: no input has one of these datatypes, or the first such input cannot have `count` elements.
-    """
-    tensors = list(model.build_salted_inputs(count, model.salt))
-    position = next((k for k, tensor in enumerate(tensors) if tensor.datatype in datatypes), None)
-    if position is None or tensors[position].elements != count:
-        raise NotApplicableError(f"{model.name} accepts no {' or '.join(sorted(datatypes))} input of {count} elements")
-    tensor = tensors[position]
-    size, data = encode(tensor)
-    tensors[position] = Tensor.from_values(tensor.name, "UINT8", np.frombuffer(data, "u1"))
-
-    def edit_json(document: dict[str, Any]) -> None:
-        document["inputs"][position] |= {
-            "datatype": tensor.datatype,
-            "shape": list(tensor.shape),
-            "parameters": {"binary_data_size": size},
-        }
-
-    return model.request(tensors, outputs=model.build_outputs_member()).encode_with(edit_json)
-
-
-def _pack_booleans_in_bits(tensor: Tensor) -> tuple[int, bytes]:
-    data = np.packbits(tensor.array.reshape(-1), bitorder="little").tobytes()
-    return len(data), data
-
-
-ONE_BYTE_REFUSALS: tuple[Refusal, ...] = (
-    Refusal(
-        "booleans-of-any-model-in-bits",
-        "BIN-SIZE-WRONG",
-        "",
-        lambda model: _build_resized_request(model, ("BOOL",), PACKED_COUNT, _pack_booleans_in_bits),
-        fit=Fit(some_input=frozenset({"BOOL"})),
-    ),
-    Refusal(
-        "true-for-one-byte-of-any-model",
-        "BIN-SIZE-TYPE",
-        "",
-        lambda model: _build_resized_request(
-            model, _ONE_BYTE_DATATYPES, 1, lambda tensor: (True, bytes(tensor.to_bytes()))
-        ),
-        fit=Fit(some_input=_ONE_BYTE_DATATYPES),
-    ),
-)
-
-
-_ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS, *ONE_BYTE_REFUSALS))
+_ROWS = make_refusal_rows(REFUSALS)
 
 
 @check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))
@@ -160,13 +46,10 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
 
 
 @check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")
-@rows(*[Row(fault, (make,), role=role, fit=FITS.get(fault)) for fault, make, role in TRAILING_BYTES])
-def bytes_left_over_alter_no_tensor(
-    target: Target, model: Model, build_pair: Callable[[Model], tuple[Message, Message]]
-) -> None:
+@rows(*[Row(one.fault, (one.message,), role=one.role, fit=one.fit) for one in BYTES_LEFT_OVER])
+def bytes_left_over_alter_no_tensor(target: Target, model: Model, request: WrongRequest) -> None:
     """The server refuses bytes after the last input, or gives the same answer as without these bytes."""
-    good, bad = build_pair(model)
-    _expect_refused_or_unchanged(target, model, good, bad)
+    _expect_refused_or_unchanged(target, model, request.build_valid(model), request(model))
 
 
 @check("sizes.data-beside-a-size-shifts-no-tensor", answers="BIN-DATA-AND-SIZE-SAFE")
@@ -203,78 +86,60 @@ def _expect_refused_or_either_value(target: Target, model: Model) -> None:
     )
 
 
-def _resize_input_at(position: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of two requests: a valid one, and the same with another size for the input at `position`."""
+def _send_as_binary(*names: str) -> Start:
+    """Return a builder of a request with these inputs first, as binary data; the other inputs are JSON.
 
-    def build_both_requests(model: Model) -> tuple[Message, Message]:
-        request = model.request(require_several_inputs(model), outputs=model.build_outputs_member())
-        parameters = {} if size is ABSENT else {"binary_data_size": size}
-        return request.message(), request.encode_with(
-            lambda found: found["inputs"][position].update(parameters=parameters)
-        )
-
-    return build_both_requests
-
-
-def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of two requests: a valid one, and the same with another size for the input `name`.
-
-    `size` is ABSENT to omit the size. `binary` names the binary inputs, in the order of the request. Where possible, no
-    input is BYTES: a server that reads strings from a wrong offset finds wrong length prefixes and refuses the request.
+    Where possible, no input is BYTES: a server that reads strings from a wrong offset finds wrong length prefixes and
+    refuses the request.
     """
 
-    def build_both_requests(model: Model) -> tuple[Message, Message]:
+    def build_request(model: Model) -> InferRequest:
         sample = {tensor.name: tensor for tensor in model.sample()}
         sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
-        order = [*binary, *[key for key in sample if key not in binary]]
-        request = model.request([sample[key] for key in order], send=binary)
+        order = [*names, *[key for key in sample if key not in names]]
+        return model.request([sample[key] for key in order], send=names)
 
-        def edit_json(document: dict[str, Any]) -> None:
-            item = next(item for item in document["inputs"] if item["name"] == name)
-            item["parameters"] = {} if size is ABSENT else {"binary_data_size": size}
+    return build_request
 
-        return request.message(), request.encode_with(edit_json)
 
-    return build_both_requests
+NUMERIC = _send_as_binary("IN_INT64", "IN_BOOL", "IN_FP32")
+NUMERIC_AND_STRINGS = _send_as_binary("IN_INT64", "IN_BOOL", "IN_FP32", "IN_BYTES")
+STRINGS_AND_NUMERIC = _send_as_binary("IN_BYTES", "IN_INT64", "IN_BOOL", "IN_FP32")
+BACKWARDS = _send_as_binary("IN_FP32", "IN_INT64", "IN_BOOL")
+TWO = _send_as_binary("B", "A")
 
 
 @check("sizes.size-missing-or-of-another-type-alters-no-tensor", answers="BIN-SIZE-MISSING-SAFE")
 @rows(
-    Row("first-of-two-without", (_resize_named_input("B", ABSENT, "B", "A"),), role="add_sub"),
-    Row("second-of-two-without", (_resize_named_input("A", ABSENT, "B", "A"),), role="add_sub"),
-    Row(
-        "first-of-three-without",
-        (_resize_named_input("IN_FP32", ABSENT, "IN_FP32", "IN_INT64", "IN_BOOL"),),
-        role="multi",
-    ),
-    Row("second-of-three-null", (_resize_named_input("IN_BOOL", None, *NUMERIC),), role="multi"),
-    Row("third-of-three-in-a-string", (_resize_named_input("IN_FP32", "12", *NUMERIC),), role="multi"),
-    Row(
-        "strings-behind-numbers-without", (_resize_named_input("IN_BYTES", ABSENT, *NUMERIC, "IN_BYTES"),), role="multi"
-    ),
-    Row(
-        "strings-before-numbers-without", (_resize_named_input("IN_BYTES", ABSENT, "IN_BYTES", *NUMERIC),), role="multi"
-    ),
-    Row("first-of-several-without", (_resize_input_at(0, ABSENT),), fit=SEVERAL_INPUTS),
-    Row("last-of-several-null", (_resize_input_at(-1, None),), fit=SEVERAL_INPUTS),
+    *[
+        Row(fault.name, (fault.build_request(send_several),), role=fault.role, fit=fault.fit)
+        for fault in (
+            Fault("first-of-two-without", "add_sub", drop_size("B"), start=TWO),
+            Fault("second-of-two-without", "add_sub", drop_size("A"), start=TWO),
+            Fault("first-of-three-without", "multi", drop_size("IN_FP32"), start=BACKWARDS),
+            Fault("second-of-three-null", "multi", resize("IN_BOOL", None), start=NUMERIC),
+            Fault("third-of-three-in-a-string", "multi", resize("IN_FP32", "12"), start=NUMERIC),
+            Fault("strings-behind-numbers-without", "multi", drop_size("IN_BYTES"), start=NUMERIC_AND_STRINGS),
+            Fault("strings-before-numbers-without", "multi", drop_size("IN_BYTES"), start=STRINGS_AND_NUMERIC),
+            Fault("first-of-several-without", None, drop_size(0), SEVERAL_INPUTS),
+            Fault("last-of-several-null", None, resize(-1, None), SEVERAL_INPUTS),
+        )
+    ]
 )
-def size_missing_or_of_another_type_alters_no_tensor(
-    target: Target, model: Model, build_pair: Callable[[Model], tuple[Message, Message]]
-) -> str:
+def size_missing_or_of_another_type_alters_no_tensor(target: Target, model: Model, request: WrongRequest) -> str:
     """The server refuses a size that is missing or of a wrong type, or answers the request with the correct tensors."""
-    reply = _expect_refused_or_unchanged(target, model, *build_pair(model))
+    reply = _expect_refused_or_unchanged(target, model, request.build_valid(model), request(model))
     return "answered with the same tensors" if reply.succeeded else "refused"
 
 
 @check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY)
 def size_written_with_a_point(target: Target, model: Model) -> str:
     """The server reads a binary_data_size of 12.0 as 12, or refuses the request."""
-    plain, with_point = (
-        change_size_and_bytes(lambda good: good.size)(model),
-        change_size_and_bytes(lambda good: float(good.size))(model),
+    wrong = WrongRequest(send_numbers, (resize(0, float),))
+    reply = _expect_refused_or_unchanged(
+        target, model, wrong.build_valid(model), wrong(model), requirement="BIN-SIZE-I"
     )
-    reply = _expect_refused_or_unchanged(target, model, plain, with_point, requirement="BIN-SIZE-I")
-    return f"read as {make_sample_inputs(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
+    return f"read as {make_numbers(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
 
 
 def _expect_refused_or_unchanged(
@@ -334,5 +199,5 @@ def _expect_refused_or_unchanged(
 )
 def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
     """The server refuses a shape with more elements than any body holds, even if the number overflows 32 or 64 bits."""
-    message = build_with_size(size, bytes(range(1, size + 1)), shape)(model)
-    expect_refusal(target, model, message, f"the shape {list(shape)} with {size} bytes of data")
+    wrong = WrongRequest(send_binary, write_first_input(bytes(range(1, size + 1)), *shape))
+    expect_refusal(target, model, wrong(model), f"the shape {list(shape)} with {size} bytes of data")
