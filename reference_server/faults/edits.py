@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from reference_server.framing import HEADER
 from reference_server.members import Object
+from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor, make_objects
 
@@ -92,9 +93,21 @@ def get_entries(request: object, name: str) -> list[Object]:
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
-def change_members(owner: Object, change: Function, *names: str) -> Object:
-    """Return an object in which `change` has replaced each item of the named arrays that are lists of objects."""
-    return owner | {name: [change(item) for item in get_entries(owner, name)] for name in names if owner.get(name)}
+def has_named_inputs(request: Object) -> bool:
+    """Whether `inputs` is an array of objects with names, for faults that run before the server checks this."""
+    inputs = request.get("inputs")
+    return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
+
+
+def sort_inputs(request: Object, key: Callable[[Object], Any]) -> Object:
+    """Return a request with its inputs in another order."""
+    return request | {"inputs": sorted(request["inputs"], key=key)} if has_named_inputs(request) else request
+
+
+def sort_as_declared(request: Object, model: Model) -> Object:
+    """Return a request with its inputs in the order of the model's declaration."""
+    places = {spec.name: place for place, spec in enumerate(model.inputs)}
+    return sort_inputs(request, lambda entry: places.get(str(entry["name"]), 0))
 
 
 def is_member_after(owner: Object, name: str, other: str) -> bool:
@@ -165,12 +178,17 @@ def set_elements(elements: Elements, where: Any, values: Any) -> Elements:
     return copied
 
 
-def set_row(tensor: Tensor, threshold: int, where: Any, source: int | slice | None) -> Tensor:
-    """Copy row `source`, or zeros, over other rows of a tensor; return one of `threshold` rows or fewer unchanged."""
+def copy_row(tensor: Tensor, threshold: int, source: Any, destination: Any) -> Tensor:
+    """Copy row `source` over row `destination` of a tensor; return a tensor of `threshold` rows or fewer unchanged."""
     if tensor.shape[0] <= threshold:
         return tensor
     rows = tensor.elements.reshape(tensor.shape)
-    return replace(tensor, elements=set_elements(rows, where, 0 if source is None else rows[source]).reshape(-1))
+    return replace(tensor, elements=set_elements(rows, destination, rows[source]).reshape(-1))
+
+
+def read_by_columns(tensor: Tensor) -> Tensor:
+    """Return a tensor whose elements were read in column-major order."""
+    return replace(tensor, elements=tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
 
 
 def swap_bytes(elements: Elements) -> Elements:

@@ -25,6 +25,7 @@ Function = Callable[..., Any]
 Ids = str | Sequence[str]
 Values = dict[str, Any]
 RESULT, BODY = "result", "body"
+OPTIONS = ("when", "broad", "walks", "surveyed")
 
 
 class Step(str):
@@ -40,9 +41,10 @@ class Step(str):
         """`change` takes the result of the step and returns another."""
         return self._make_fault(breaks, options, result=change)
 
-    def before(self, breaks: Ids, *, when: Function | None = None, walks: str = "", **changes: Function) -> Fault:
+    def before(self, breaks: Ids, **changes: Any) -> Fault:
         """Each function of `changes` takes the argument of its name and returns another, one after the other."""
-        return self._make_fault(breaks, {"when": when, "walks": walks}, arguments=changes)
+        options = {name: changes.pop(name) for name in OPTIONS if name in changes}
+        return self._make_fault(breaks, options, arguments=changes)
 
     def instead(self, breaks: Ids, answer: Function, **options: Any) -> Fault:
         """`answer` returns the result, and the step does not run."""
