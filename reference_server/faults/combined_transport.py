@@ -26,7 +26,18 @@ from reference_server.faults.edits import (
     set_classes,
     set_elements,
 )
-from reference_server.faults.families import DECODE_BODY, ENCODE_BODY, INFER, READ_BODY, Step
+from reference_server.faults.families import (
+    BUILD_RESPONSE,
+    CLASSIFY,
+    DECODE_BODY,
+    DECODE_RAW,
+    DECODE_TYPED,
+    ENCODE_BODY,
+    FIND_MODEL,
+    INFER,
+    PARSE_CALL,
+    READ_BODY,
+)
 from reference_server.framing import HEADER
 from reference_server.models import Model
 from reference_server.request import InferRequest
@@ -72,7 +83,7 @@ raw_requests_refused_under_a_version = INFER.refuse(
 ).says("The server refuses a raw request if the path names a version.")
 
 
-@fault("app.Service.find_model", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
+@fault(FIND_MODEL, CLASSIFY, breaks="OIP-ENDPOINTS", walks="classes")
 def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) -> Any:
     """The server refuses to classify an output if the path names a version."""
     if isinstance(arguments[-1], Request):
@@ -149,28 +160,18 @@ coded_bodies_decoded_as_latin_1 = DECODE_BODY.after(
 
 # --- gRPC -------------------------------------------------------------------------------------------------------------
 
-PARSE_CALL, BUILD_RESPONSE = Step("grpc_request.parse"), Step("grpc_response.build")
-
-typed_bools_beyond_eight_are_false = (
-    Step("grpc_contents.decode_typed")
-    .after(
-        "GRPC-TYPED",
-        on_elements(lambda elements: set_elements(elements, slice(8, None), False), "BOOL"),
-        when=has_more_elements(8, "BOOL"),
-        walks="calls",
-    )
-    .says("Over gRPC, the server reads BOOL elements after the eighth in typed contents as false.")
-)
-raw_contents_over_a_page_end_in_zeros = (
-    Step("grpc_contents.decode_raw")
-    .before(
-        "GRPC-RAW",
-        data=lambda data: data[:-16] + bytes(16),
-        when=lambda datatype, data: datatype != "BYTES" and len(data) > 4096,
-        walks="calls",
-    )
-    .says("Over gRPC, the server reads the last 16 bytes of numeric raw contents over 4 KiB as zeros.")
-)
+typed_bools_beyond_eight_are_false = DECODE_TYPED.after(
+    "GRPC-TYPED",
+    on_elements(lambda elements: set_elements(elements, slice(8, None), False), "BOOL"),
+    when=has_more_elements(8, "BOOL"),
+    walks="calls",
+).says("Over gRPC, the server reads BOOL elements after the eighth in typed contents as false.")
+raw_contents_over_a_page_end_in_zeros = DECODE_RAW.before(
+    "GRPC-RAW",
+    data=lambda data: data[:-16] + bytes(16),
+    when=lambda datatype, data: datatype != "BYTES" and len(data) > 4096,
+    walks="calls",
+).says("Over gRPC, the server reads the last 16 bytes of numeric raw contents over 4 KiB as zeros.")
 raw_calls_to_a_version_refused = PARSE_CALL.refuse(
     "OIP-VERSIONED/grpc", lambda message: message.model_version and message.raw_input_contents, walks="calls"
 ).says("Over gRPC, the server refuses raw contents if the call names a model version.")

@@ -10,7 +10,16 @@ import numpy as np
 
 from reference_server.faults import fault
 from reference_server.faults.classification import replace_index
-from reference_server.faults.edits import copy_row, has_named_inputs, on_elements, on_strings, read_by_columns, set_classes, set_elements, sort_as_declared
+from reference_server.faults.edits import (
+    copy_row,
+    has_named_inputs,
+    on_elements,
+    on_strings,
+    read_by_columns,
+    set_classes,
+    set_elements,
+    sort_as_declared,
+)
 from reference_server.faults.families import (
     CLASSIFY,
     DECODE_BINARY,
@@ -45,9 +54,7 @@ json_bools_beyond_64_are_false = DECODE_JSON.after(
 ).says("The server reads BOOL elements after the 64th in JSON data as false.")
 large_numbers_written_with_six_digits = ENCODE_JSON.after(
     "OIP-ANSWER",
-    lambda items: [
-        float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items
-    ],
+    lambda items: [float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items],
     walks="json",
 ).says("In JSON, the server rounds floating-point numbers of magnitude above 1e15 to six digits.")
 strings_in_json_end_at_nul = DECODE_JSON.after(
@@ -144,17 +151,17 @@ def _zero_eighth_row(tensor: Tensor) -> Tensor:
     return replace(tensor, elements=set_elements(rows, 7, 0).reshape(-1))
 
 
-last_of_eight_items_ranked_like_the_first = CLASSIFY.after(
-    "CLS-BATCH", on_ranked_rows(7, 0, 7), walks="classes"
-).says("In a batch of eight or more items, the eighth item gets the classes of the first.")
+last_of_eight_items_ranked_like_the_first = CLASSIFY.after("CLS-BATCH", on_ranked_rows(7, 0, 7), walks="classes").says(
+    "In a batch of eight or more items, the eighth item gets the classes of the first."
+)
 all_but_one_class_leaves_the_last_out = FIND_TOP_INDICES.before(
     "CLS-HIGHEST", row=lambda row: row[:-1], when=lambda row, count: count == row.size - 1 > 1, walks="classes"
 ).says("If a request asks for all classes but one, the server leaves out the class with the highest index.")
 
 
 def _keep_first_classification(requested: list[RequestedOutput]) -> list[RequestedOutput]:
-    first = next((output for output in requested if output.classes), None)
-    return set_classes(requested, lambda output: output.classes if output is first else None)
+    first = next((output.name for output in requested if output.classes), None)
+    return set_classes(requested, lambda output: output.classes if output.name == first else None)
 
 
 first_classification_counts_alone = PARSE_OUTPUTS.after(
@@ -179,7 +186,9 @@ declared_order_beside_an_empty_input = PARSE_INPUTS.before(
     "BIN-ORDER-I",
     request=sort_as_declared,
     when=lambda request, rest: (
-        rest is not None and has_named_inputs(request) and any(0 in (entry.get("shape") or []) for entry in request["inputs"])
+        rest is not None
+        and has_named_inputs(request)
+        and any(0 in (entry.get("shape") or []) for entry in request["inputs"])
     ),
     walks="binary",
 ).says("If an input has no elements, the server reads the binary data of all inputs in declared order.")

@@ -92,16 +92,15 @@ class EncodeOutput(Step):
         return self.after(breaks, change_pair, **options)
 
 
-def combine(*parts: Fault) -> Fault:
-    """Return a fault with the effects of several, each on its own steps; all else is that of the first."""
+def combine(breaks: Ids, *parts: Fault, **options: Any) -> Fault:
+    """Return a fault with the effects of several, each on its own steps."""
     bodies = {str(step): part.body for part in parts for step in part.steps}
 
     def body(original: Function, *given: Any, **named: Any) -> Any:
         return bodies[_name_step(original)](original, *given, **named)
 
     body.bodies = bodies  # type: ignore[attr-defined]
-    first = parts[0]
-    return Fault("", tuple(bodies), first.breaks, body, first.broad, first.walks, first.surveyed)
+    return Fault("", tuple(bodies), (breaks,) if isinstance(breaks, str) else tuple(breaks), body, **options)
 
 
 # --- what a fault does to its step -----------------------------------------------------------------------------------
@@ -126,7 +125,7 @@ class Effect:
 
     def run(self, original: Function, given: tuple[Any, ...], named: Values) -> Any:
         """Run the step, changed."""
-        values = dict(zip(_list_parameters(original), given, strict=False)) | named
+        values = dict(zip(_inspect_step(original), given, strict=False)) | named
         if inspect.iscoroutinefunction(original):
             return self._run_async(original, values)
         arguments = dict(values)
@@ -182,10 +181,15 @@ def _call(function: Function, values: Values, *first: Any) -> Any:
 
 @cache
 def _list_parameters(function: Function) -> tuple[str, ...]:
-    """Return the names of the parameters of a function that a caller has to give."""
+    """Return the names of the parameters that a function of a fault needs."""
     parameters = inspect.signature(function).parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return tuple(each.name for each in parameters if each.kind in kinds)
+    return tuple(each.name for each in parameters if each.kind in kinds and each.default is each.empty)
+
+
+@cache
+def _inspect_step(step: Function) -> tuple[str, ...]:
+    return tuple(inspect.signature(step).parameters)
 
 
 def _name_step(function: Function) -> str:
@@ -217,3 +221,16 @@ FRAME, JOIN = Step("response.frame"), Step("response.join")
 CLASSIFY, FORMAT_CLASS = Step("classification.classify"), Step("classification.format_class")
 FIND_TOP_INDICES = Step("classification.find_top_indices")
 DESCRIBE_SERVER, DESCRIBE_MODEL = Step("metadata.describe_server"), Step("metadata.describe_model")
+
+# --- the same over gRPC; their modules are imported when a fault is switched on ---------------------------------------
+
+PARSE_CALL, LIST_RAW_CONTENTS = Step("grpc_request.parse"), Step("grpc_request.list_raw_contents")
+PARSE_CALL_INPUTS, PARSE_CALL_INPUT = Step("grpc_request.parse_inputs"), Step("grpc_request.parse_input")
+PARSE_CALL_OUTPUTS, GET_CLASS_COUNT = Step("grpc_request.parse_outputs"), Step("grpc_request.get_class_count")
+DECODE_TYPED, ENCODE_TYPED = Step("grpc_contents.decode_typed"), Step("grpc_contents.encode_typed")
+DECODE_RAW, ENCODE_RAW = Step("grpc_contents.decode_raw"), Step("grpc_contents.encode_raw")
+CONVERT_ELEMENTS, ADD_RAW = Step("grpc_contents.convert_elements"), Step("grpc_response.add_raw")
+BUILD_RESPONSE, CLASSIFY_OUTPUT = Step("grpc_response.build"), Step("grpc_response.classify_output")
+ANSWER_CALL, GET_STATUS = Step("grpc_server.answer"), Step("grpc_server.get_status")
+MAKE_HANDLER, FIND_HANDLER = Step("grpc_server.make_handler"), Step("grpc_server.Service.service")
+MODEL_INFER = Step("grpc_methods.model_infer")

@@ -11,7 +11,7 @@ import numpy as np
 
 from reference_server.faults import fault
 from reference_server.faults.classification import replace_index, replace_value
-from reference_server.faults.combined_values import copy_row
+from reference_server.faults.edits import copy_row
 from reference_server.request import RequestedOutput
 from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 

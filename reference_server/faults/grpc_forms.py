@@ -10,7 +10,7 @@ import numpy as np
 from reference_server import grpc_contents
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.combined_values import copy_row
+from reference_server.faults.edits import copy_row
 from reference_server.tensors import NUMPY, Tensor, make_objects
 
 Message = Any
