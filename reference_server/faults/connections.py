@@ -112,9 +112,9 @@ async def segments_written_over_each_other(_original: Any, http: Request, _limit
     return pieces[1] + whole[len(pieces[1]) :]
 
 
-chunked_body_taken_for_empty = READ_BYTES.after(
-    "HTTP-CHUNKED", lambda _: b"", when=lambda request: is_chunked(request)
-).says("The server reads a chunked body as empty.")
+chunked_body_taken_for_empty = READ_BYTES.after("HTTP-CHUNKED", lambda _: b"", when=is_chunked).says(
+    "The server reads a chunked body as empty."
+)
 
 
 @fault(READ_BYTES, breaks="HTTP-CHUNKED")

@@ -93,6 +93,12 @@ def get_entries(request: object, name: str) -> list[Object]:
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
+def has_listed_objects(request: Object, name: str) -> bool:
+    """Whether a member is an array of objects that is not empty, for faults that run before the server checks this."""
+    entries = request.get(name)
+    return isinstance(entries, list) and bool(entries) and all(isinstance(item, dict) for item in entries)
+
+
 def has_named_inputs(request: Object) -> bool:
     """Whether `inputs` is an array of objects with names, for faults that run before the server checks this."""
     inputs = request.get("inputs")

@@ -41,10 +41,10 @@ class Step(str):
         """`change` takes the result of the step and returns another."""
         return self._make_fault(breaks, options, result=change)
 
-    def before(self, breaks: Ids, **changes: Any) -> Fault:
-        """Each function of `changes` takes the argument of its name and returns another, one after the other."""
+    def before(self, breaks: Ids, /, **changes: Any) -> Fault:
+        """Each function of `changes` takes the argument of its name, or the result, and returns another."""
         options = {name: changes.pop(name) for name in OPTIONS if name in changes}
-        return self._make_fault(breaks, options, arguments=changes)
+        return self._make_fault(breaks, options, result=changes.pop(RESULT, None), arguments=changes)
 
     def instead(self, breaks: Ids, answer: Function, **options: Any) -> Fault:
         """`answer` returns the result, and the step does not run."""
