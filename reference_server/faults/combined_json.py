@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from reference_server import response
 from reference_server.faults import fault
 from reference_server.faults.edits import drop_members, get_entries, is_member_after, set_binary, sort_as_declared
 from reference_server.faults.families import BUILD, FLATTEN, PARSE, PARSE_INPUT, PARSE_INPUTS, PARSE_OUTPUTS
+from reference_server.faults.ordering import answer_in_declared_order
 from reference_server.models import Model
 from reference_server.request import InferRequest
 
@@ -101,17 +100,12 @@ long_ids_cut = PARSE.after("OIP-ID", lambda found: replace(found, id=found.id an
 )
 
 
-@fault(BUILD, breaks="BIN-ORDER-O", walks="binary")
-def declared_order_of_bytes_with_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
-    """If a request has an id and three or more outputs, the binary data of the answer follow the model's order."""
-    if request.id is None or len(request.outputs) < 3:
-        return original(model, request, produced)
-    place = {spec.name: index for index, spec in enumerate(model.outputs)}
-    parts = [(output, *response.encode_output(model, output, produced[output.name])) for output in request.outputs]
-    ordered = sorted(parts, key=lambda part: place[part[0].name])
-    answer = json.loads(original(model, replace(request, outputs=[]), produced).body)
-    answer["outputs"] = [entry for _, entry, _ in parts]
-    return response.frame(response.encode(answer), [data for _, _, data in ordered if data is not None])
+declared_order_of_bytes_with_an_id = BUILD.instead(
+    "BIN-ORDER-O",
+    answer_in_declared_order,
+    when=lambda request: request.id is not None and len(request.outputs) > 2,
+    walks="binary",
+).says("If a request has an id and three or more outputs, the binary data of the answer follow the model's order.")
 
 
 def _asks_for_all_as_binary_data(request: InferRequest, model: Model) -> bool:

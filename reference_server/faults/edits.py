@@ -87,6 +87,11 @@ def get_parameters(owner: object) -> Object:
     return found if isinstance(found, dict) else {}
 
 
+def set_parameter(owner: Object, name: str, value: object) -> Object:
+    """Return an object with another value of a parameter."""
+    return owner | {"parameters": {**get_parameters(owner), name: value}}
+
+
 def get_entries(request: object, name: str) -> list[Object]:
     """Return the objects in an array member; empty if it is not an array."""
     entries = request.get(name) if isinstance(request, dict) else None

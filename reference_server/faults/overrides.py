@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reference_server.faults import fault
-from reference_server.faults.edits import get_entries, get_parameters, set_binary
+from reference_server.faults.edits import get_entries, get_parameters, set_binary, set_parameter
 from reference_server.faults.families import GET_FLAG, PARSE_OUTPUTS, Step
 from reference_server.members import Object
 from reference_server.request import RequestedOutput
@@ -89,9 +89,7 @@ binary_data_output_counts_when_it_is_there = PARSE_OUTPUTS.after(
 strings_binary_by_default = PARSE_OUTPUTS.after(
     "BIN-ALL-UNSET",
     lambda requested, model: set_binary(requested, [spec.datatype == "BYTES" for spec in model.outputs]),
-    when=lambda model, request: (
-        len(model.outputs) > 1 and not lists_outputs(request) and get_default(request) is None
-    ),
+    when=lambda model, request: len(model.outputs) > 1 and not lists_outputs(request) and get_default(request) is None,
 ).says("If the request has no `outputs`, the server returns BYTES as binary data by default, beside JSON outputs.")
 binary_data_output_false_wins = (
     Step("request.is_binary_output")
@@ -114,7 +112,7 @@ first_output_decides_for_all = PARSE_OUTPUTS.after(
 
 def _copy_flag(owner: Object, name: str, source: str) -> Object:
     given = get_parameters(owner)
-    return owner | {"parameters": {**given, name: given[source]}} if source in given else owner
+    return set_parameter(owner, name, given[source]) if source in given else owner
 
 
 binary_data_on_the_request_taken_for_all = PARSE_OUTPUTS.before(
@@ -122,8 +120,9 @@ binary_data_on_the_request_taken_for_all = PARSE_OUTPUTS.before(
 ).says("The server reads `binary_data` of the request as `binary_data_output`.")
 binary_data_output_on_an_output_taken = PARSE_OUTPUTS.before(
     "BIN-OUTPUT-TRUE",
-    request=lambda request: request
-    | {"outputs": [_copy_flag(entry, "binary_data", "binary_data_output") for entry in request["outputs"]]},
+    request=lambda request: (
+        request | {"outputs": [_copy_flag(entry, "binary_data", "binary_data_output") for entry in request["outputs"]]}
+    ),
     when=lambda request: get_entries(request, "outputs"),
 ).says("The server reads `binary_data_output` of an output as `binary_data`.")
 flags_taken_by_their_truth = GET_FLAG.instead(

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.request_headers import find_json_end
+from reference_server.faults.edits import find_json_end
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput

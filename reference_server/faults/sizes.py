@@ -92,9 +92,9 @@ def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size
     return original(rest, size)
 
 
-size_of_thirty_two_bits = reread_size(
-    "BIN-SIZE-FALSE", lambda size: type(size) is int, lambda size: size % 2**32
-).says("The server keeps binary_data_size of an input in 32 unsigned bits, so larger sizes wrap around.")
+size_of_thirty_two_bits = reread_size("BIN-SIZE-FALSE", lambda size: type(size) is int, lambda size: size % 2**32).says(
+    "The server keeps binary_data_size of an input in 32 unsigned bits, so larger sizes wrap around."
+)
 
 
 def fit_to_shape(entry: Object, spec: TensorSpec, rest: Any) -> tuple[Object, BinaryData]:
