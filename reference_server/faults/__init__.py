@@ -29,7 +29,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from reference_server import steps
+from reference_server.steps import check_parameters, find_definition
 
 Body = Callable[..., Any]
 
@@ -80,7 +80,7 @@ class Fault:
     def check_parameters(self) -> None:
         """Check that the body takes the parameters of each step; raises the errors of `steps.check_parameters`."""
         for step in self.steps:
-            steps.check_parameters(self.body, step)
+            check_parameters(self.body, step)
 
 
 def fault(
@@ -124,7 +124,8 @@ def collect(package: str, path: Iterable[str]) -> dict[str, Fault]:
 
 
 def _list_faults(module: ModuleType) -> list[tuple[str, Fault]]:
-    return [(name, value) for name, value in vars(module).items() if isinstance(value, Fault)]
+    """Return the faults of a module by variable; a private one is a part of others."""
+    return [(name, value) for name, value in vars(module).items() if isinstance(value, Fault) and name[0] != "_"]
 
 
 def _name_fault(variable: str, found: Fault, module: ModuleType) -> Fault:
@@ -144,7 +145,7 @@ def switch_on(found: Fault) -> Iterator[None]:
         TypeError: the fault has other parameters than its step.
     """
     found.check_parameters()
-    definitions = [steps.find_definition(step) for step in found.steps]
+    definitions = [find_definition(step) for step in found.steps]
     before = [vars(owner).get(name, _INHERITED) for owner, name in definitions]
     for owner, name in definitions:
         setattr(owner, name, _wrap_body(found.body, owner, name))

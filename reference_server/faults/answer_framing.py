@@ -10,9 +10,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.edits import drop_members, find_json_end, set_header, set_size
-from reference_server.faults.families import ANSWER_REFUSAL, CONNECTION_MADE, ENCODE, ENCODE_OUTPUT, FRAME
 from reference_server.framing import HEADER
 from reference_server.members import Object
 
@@ -29,21 +28,21 @@ def has_none(binary: Sequence[Any]) -> bool:
 
 # --- the inference header ---------------------------------------------------------------------------------------------
 
-header_under_another_name = FRAME.after(
+header_under_another_name = steps.FRAME.after(
     "BIN-HEADER-O",
     lambda answer, head: set_header(set_header(answer, HEADER, None), f"X-{HEADER}", len(head)),
     when=has_binary,
 ).says("The server sends X-Inference-Header-Content-Length instead of Inference-Header-Content-Length.")
-answer_header_counts_characters = FRAME.after(
+answer_header_counts_characters = steps.FRAME.after(
     "BIN-HEADER-IN-BYTES", lambda answer, head: set_header(answer, HEADER, len(head.decode())), when=has_binary
 ).says("Inference-Header-Content-Length of an answer counts the characters of the JSON, not its bytes.")
-answer_header_counts_a_nul = FRAME.after(
+answer_header_counts_a_nul = steps.FRAME.after(
     "BIN-HEADER-IN-BYTES", lambda answer, head: set_header(answer, HEADER, len(head) + 1), when=has_binary
 ).says("Inference-Header-Content-Length of an answer also counts the NUL that ends the JSON in memory.")
-answer_header_of_sixteen_bits = FRAME.after(
+answer_header_of_sixteen_bits = steps.FRAME.after(
     "BIN-HEADER-IN-BYTES", lambda answer, head: set_header(answer, HEADER, len(head) % 2**16), when=has_binary
 ).says("The server keeps Inference-Header-Content-Length of an answer in 16 bits, so 65536 becomes 0.")
-header_of_zero_without_binary_data = FRAME.after(
+header_of_zero_without_binary_data = steps.FRAME.after(
     "BIN-HEADER-ON-JSON-O", lambda answer: set_header(answer, HEADER, 0), when=has_none
 ).says("The server sends Inference-Header-Content-Length: 0 with an answer without binary data.")
 
@@ -80,7 +79,7 @@ def set_length(head: bytes, length: int) -> bytes:
     return re.sub(rb"(?<=\ncontent-length: )[0-9]+", str(length).encode() + b"\r\nconnection: close", head)
 
 
-@fault(CONNECTION_MADE, breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
+@fault(steps.CONNECTION_MADE, breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
 def content_length_in_letters_of_the_text(original: Any, protocol: Any, transport: Any) -> None:
     """Content-Length of an answer with binary data counts the characters of the JSON instead of its bytes."""
 
@@ -92,7 +91,7 @@ def content_length_in_letters_of_the_text(original: Any, protocol: Any, transpor
     original(protocol, AnswerRewriter(transport, rewrite))
 
 
-@fault(CONNECTION_MADE, breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
+@fault(steps.CONNECTION_MADE, breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
 def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport: Any) -> None:
     """If an answer with binary data has an id, Content-Length is two bytes larger than the body."""
 
@@ -102,10 +101,10 @@ def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport
     original(protocol, AnswerRewriter(transport, rewrite))
 
 
-binary_answer_chunked = FRAME.after(
+binary_answer_chunked = steps.FRAME.after(
     "BIN-NOT-CHUNKED", lambda answer: set_header(answer, "Content-Length", None), when=has_binary
 ).says("The server sends answers with binary data in chunks, without Content-Length.")
-binary_answer_over_two_kib_chunked = FRAME.after(
+binary_answer_over_two_kib_chunked = steps.FRAME.after(
     "BIN-NOT-CHUNKED",
     lambda answer: set_header(answer, "Content-Length", None),
     when=lambda head, binary: binary and len(head) + sum(map(len, binary)) > 2048,
@@ -119,21 +118,21 @@ def _call_json(answer: Response) -> Response:
     return set_header(answer, "Content-Type", "application/json")
 
 
-binary_answer_called_json = FRAME.after("BIN-CONTENT-TYPE-O", _call_json, when=has_binary).says(
+binary_answer_called_json = steps.FRAME.after("BIN-CONTENT-TYPE-O", _call_json, when=has_binary).says(
     "An answer with binary data has Content-Type application/json."
 )
-mixed_answer_called_json = FRAME.after(
+mixed_answer_called_json = steps.FRAME.after(
     "BIN-CONTENT-TYPE-O", _call_json, when=lambda head, binary: binary and b'"data":' in head
 ).says("An answer with JSON and binary outputs has Content-Type application/json.")
-json_answer_without_content_type = FRAME.after(
+json_answer_without_content_type = steps.FRAME.after(
     "BIN-CONTENT-TYPE-OF-JSON", lambda answer: set_header(answer, "Content-Type", None), when=has_none
 ).says("An answer without binary data has no Content-Type.")
-errors_keep_the_inference_header = ANSWER_REFUSAL.after(
+errors_keep_the_inference_header = steps.ANSWER_REFUSAL.after(
     "BIN-HEADER-ON-JSON-O",
     lambda answer, _request: set_header(answer, HEADER, _request.headers[HEADER]),
     when=lambda _request: HEADER in _request.headers,
 ).says("The server copies Inference-Header-Content-Length from a refused request to the error answer.")
-errors_called_plain_text = ANSWER_REFUSAL.after(
+errors_called_plain_text = steps.ANSWER_REFUSAL.after(
     "BIN-CONTENT-TYPE-OF-JSON", lambda answer: set_header(answer, "Content-Type", "text/plain; charset=utf-8")
 ).says("The server sends the error object as text/plain.")
 
@@ -145,26 +144,26 @@ def _is_binary_output(result: tuple[Object, Any]) -> bool:
     return result[1] is not None
 
 
-size_counts_elements = ENCODE_OUTPUT.change_entry(
+size_counts_elements = steps.ENCODE_OUTPUT.change_entry(
     "BIN-SIZE-O", lambda entry: set_size(entry, math.prod(entry["shape"])), when=_is_binary_output
 ).says("The binary_data_size of an output is the number of its elements, not of its bytes.")
-size_of_strings_without_prefixes = ENCODE_OUTPUT.change_entry(
+size_of_strings_without_prefixes = steps.ENCODE_OUTPUT.change_entry(
     "BIN-SIZE-O",
     lambda entry, data: set_size(entry, len(data) - 4 * math.prod(entry["shape"])),
     when=lambda result: _is_binary_output(result) and result[0]["datatype"] == "BYTES",
 ).says("The binary_data_size of a BYTES output does not count the length prefixes.")
-size_written_with_a_point = ENCODE_OUTPUT.change_entry(
+size_written_with_a_point = steps.ENCODE_OUTPUT.change_entry(
     "OIP-INTEGERS", lambda entry, data: set_size(entry, float(len(data))), when=_is_binary_output
 ).says("The server writes binary_data_size as a floating-point number, such as 24.0.")
-size_rounded_up_to_eight = ENCODE_OUTPUT.change_entry(
+size_rounded_up_to_eight = steps.ENCODE_OUTPUT.change_entry(
     "BIN-SIZE-O", lambda entry, data: set_size(entry, -(-len(data) // 8) * 8), when=_is_binary_output
 ).says("The server rounds binary_data_size up to a multiple of eight.")
-half_floats_sized_as_floats = ENCODE_OUTPUT.change_entry(
+half_floats_sized_as_floats = steps.ENCODE_OUTPUT.change_entry(
     "BIN-SIZE-O",
     lambda entry, data: set_size(entry, 2 * len(data)),
     when=lambda result: _is_binary_output(result) and result[0]["datatype"] == "FP16",
 ).says("The binary_data_size of an FP16 output is twice its size in bytes, as if the elements were FP32.")
-size_of_nothing_left_out = ENCODE_OUTPUT.change_entry(
+size_of_nothing_left_out = steps.ENCODE_OUTPUT.change_entry(
     ("BIN-SIZE-O", "OIP-ANSWER"),
     lambda entry: drop_members(entry, "parameters"),
     when=lambda result: result[1] == b"",
@@ -173,24 +172,24 @@ size_of_nothing_left_out = ENCODE_OUTPUT.change_entry(
 
 # --- exactly one form of data per output ------------------------------------------------------------------------------
 
-binary_strings_repeated_as_data = ENCODE_OUTPUT.change_entry(
+binary_strings_repeated_as_data = steps.ENCODE_OUTPUT.change_entry(
     "BIN-SIZE-WITHOUT-DATA",
     lambda entry, tensor: entry | {"data": [item.decode("utf-8", "replace") for item in tensor.elements]},
     when=lambda output, tensor: output.binary and tensor.datatype == "BYTES" and output.classes is None,
 ).says("A binary BYTES output also lists its elements as `data`.")
-binary_outputs_have_data_in_reverse = ENCODE_OUTPUT.change_entry(
+binary_outputs_have_data_in_reverse = steps.ENCODE_OUTPUT.change_entry(
     ("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"),
     lambda entry, tensor: entry | {"data": tensor.elements[::-1].tolist()},
     when=lambda output, tensor: output.binary and "INT" in tensor.datatype,
 ).says("A binary output of integers also lists its elements as `data`, in reverse order.")
-json_output_of_size_zero = ENCODE_OUTPUT.change_entry(
+json_output_of_size_zero = steps.ENCODE_OUTPUT.change_entry(
     ("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"),
     lambda entry: set_size(entry, 0),
     when=lambda output: not output.binary,
 ).says("Every output in JSON has a binary_data_size of 0.")
 
 
-@fault(ENCODE, breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
+@fault(steps.ENCODE, breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
 def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) -> Any:
     """An output in JSON that follows a binary output repeats the `parameters` of the binary output."""
     for before, entry in itertools.pairwise(answer.get("outputs", [])):
@@ -199,7 +198,7 @@ def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) 
     return original(answer)
 
 
-empty_data_left_out = ENCODE_OUTPUT.change_entry(
+empty_data_left_out = steps.ENCODE_OUTPUT.change_entry(
     ("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"),
     lambda entry: {name: value for name, value in entry.items() if value != [] or name == "shape"},
 ).says("The server omits `data` of an output in JSON without elements.")

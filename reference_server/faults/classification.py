@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.edits import get_entries, get_parameters, set_classes
-from reference_server.faults.families import (
-    CLASSIFY,
-    ENCODE_OUTPUT,
-    FIND_TOP_INDICES,
-    FORMAT_CLASS,
-    GET_INTEGER,
-    PARSE_OUTPUTS,
-    Step,
-)
+from reference_server.faults.families import Step
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
@@ -61,15 +53,15 @@ def set_shape(change: Callable[[Any], tuple[int, ...]]) -> Callable[[Tensor], Te
 
 # --- requested classes ------------------------------------------------------------------------------------------------
 
-classification_is_not_looked_at = PARSE_OUTPUTS.after(
+classification_is_not_looked_at = steps.PARSE_OUTPUTS.after(
     ("CLS-PARAMETER", "CLS-BOOL"), lambda requested: set_classes(requested, lambda _: None)
 ).says("The server ignores the parameter `classification` and returns the unclassified output.")
-one_classified_output_classifies_all = PARSE_OUTPUTS.after(("CLS-ONLY", "OIP-ANSWER"), classify_all).says(
+one_classified_output_classifies_all = steps.PARSE_OUTPUTS.after(("CLS-ONLY", "OIP-ANSWER"), classify_all).says(
     "If a request classifies one output, the server classifies all outputs of the request."
 )
 
 
-@fault(PARSE_OUTPUTS, breaks=("CLS-ONLY", "OIP-ISOLATION"))
+@fault(steps.PARSE_OUTPUTS, breaks=("CLS-ONLY", "OIP-ISOLATION"))
 def classification_stays_for_a_request_without_outputs(original: Any, model: Model, request: Object) -> Any:
     """The first request that lists no outputs is classified like the previous request to the same model."""
     requested: list[RequestedOutput] = original(model, request)
@@ -83,7 +75,7 @@ def classification_stays_for_a_request_without_outputs(original: Any, model: Mod
 _stays: dict[str, dict[str, int | None]] = {}
 
 
-@fault(PARSE_OUTPUTS, breaks="CLS-ONLY")
+@fault(steps.PARSE_OUTPUTS, breaks="CLS-ONLY")
 def classification_on_the_request_counted_from_0(original: Any, model: Model, request: Object) -> Any:
     """The server applies `classification` of the whole request to every output, and returns one class too many."""
     count = get_parameters(request).get("classification")
@@ -107,30 +99,30 @@ def _change_count(change: Callable[[Any], Any], is_wrong: Callable[[Any], bool])
     return change_parameters
 
 
-one_class_more_than_asked = CLASSIFY.before("CLS-COUNT", count=lambda count: count + 1).says(
+one_class_more_than_asked = steps.CLASSIFY.before("CLS-COUNT", count=lambda count: count + 1).says(
     "The server returns one class more than requested."
 )
-as_many_classes_as_scores_refused = CLASSIFY.refuse(
+as_many_classes_as_scores_refused = steps.CLASSIFY.refuse(
     ("CLS-PARAMETER", "OIP-ANSWER"), lambda tensor, count: count == tensor.elements.size > 2
 ).says("The server refuses as many classes as the output has scores, if these are more than two.")
-shape_has_the_count_asked_for = ENCODE_OUTPUT.change_entry(
+shape_has_the_count_asked_for = steps.ENCODE_OUTPUT.change_entry(
     "CLS-COUNT-ABOVE",
     lambda entry, output: entry | {"shape": [*entry["shape"][:-1], output.classes]},
     when=lambda output: output.classes,
 ).says("The shape of a classified output has the requested number of classes, even if there are fewer.")
-negative_count_is_taken_for_a_large_one = GET_INTEGER.before(
+negative_count_is_taken_for_a_large_one = steps.GET_INTEGER.before(
     "CLS-COUNT-WRONG", given=_change_count(lambda count: count % 2**32, lambda count: type(count) is int and count < 0)
 ).says("The server reads a negative number of classes as a large unsigned one, and returns all classes.")
-fraction_of_a_count_is_cut_off = GET_INTEGER.before(
+fraction_of_a_count_is_cut_off = steps.GET_INTEGER.before(
     "CLS-COUNT-WRONG", given=_change_count(int, lambda count: isinstance(count, float))
 ).says("The server truncates a fractional number of classes to an integer.")
-count_is_read_from_a_string = GET_INTEGER.before(
+count_is_read_from_a_string = steps.GET_INTEGER.before(
     "CLS-COUNT-WRONG", given=_change_count(int, lambda count: isinstance(count, str) and count.isdigit())
 ).says("The server accepts a string of digits as the number of classes.")
 short_floats_are_ranked_by_their_bits = WIDEN_FLOATS.instead(
     "CLS-FP16", lambda tensor: tensor.elements.view("<u2"), when=lambda tensor: tensor.datatype in BINARY_ONLY
 ).says("The server classifies FP16 and BF16 scores as the unsigned integers with the same bits.")
-bools_are_classified_as_words = CLASSIFY.before(
+bools_are_classified_as_words = steps.CLASSIFY.before(
     "CLS-BOOL",
     tensor=lambda tensor: replace(tensor, datatype="UINT8"),
     when=lambda tensor: tensor.datatype == "BOOL",
@@ -140,19 +132,19 @@ bools_are_classified_as_words = CLASSIFY.before(
 # --- order ------------------------------------------------------------------------------------------------------------
 
 
-@fault(FIND_TOP_INDICES, breaks=("CLS-HIGHEST", "CLS-TIES"))
+@fault(steps.FIND_TOP_INDICES, breaks=("CLS-HIGHEST", "CLS-TIES"))
 def lowest_scores_come_first(original: Any, row: Any, count: int) -> Any:
     """The server returns the lowest scores, lowest first, instead of the highest."""
     return original(row, row.size)[::-1][:count]
 
 
-scores_of_64_bits_are_compared_as_doubles = FIND_TOP_INDICES.before(
+scores_of_64_bits_are_compared_as_doubles = steps.FIND_TOP_INDICES.before(
     "CLS-HIGHEST", row=lambda row: row.astype("<f8"), when=is_integer
 ).says("The server compares integer scores as FP64, in which neighbouring integers above 2^53 can be equal.")
-search_for_the_highest_starts_at_0 = FIND_TOP_INDICES.after(
+search_for_the_highest_starts_at_0 = steps.FIND_TOP_INDICES.after(
     ("CLS-HIGHEST", "CLS-COUNT-ABOVE"), lambda found, row: [index if row[index] >= 0 else 0 for index in found]
 ).says("The search for the highest score starts at 0, so the server returns index 0 for each negative score.")
-index_is_looked_up_by_its_score = FIND_TOP_INDICES.after(
+index_is_looked_up_by_its_score = steps.FIND_TOP_INDICES.after(
     "CLS-TIES",
     lambda found, row: [
         int(np.flatnonzero(row == row[index])[0]) if row[index] == row[index] else 0 for index in found
@@ -161,23 +153,23 @@ index_is_looked_up_by_its_score = FIND_TOP_INDICES.after(
 
 # --- datatype and shape -----------------------------------------------------------------------------------------------
 
-classes_have_datatype_string = ENCODE_OUTPUT.change_entry(
+classes_have_datatype_string = steps.ENCODE_OUTPUT.change_entry(
     "CLS-TYPE", lambda entry: entry | {"datatype": "STRING"}, when=lambda output: output.classes
 ).says("A classified output has the datatype STRING, as in the examples of Triton's extension, not BYTES.")
-batch_of_1_is_made_up = CLASSIFY.after(
+batch_of_1_is_made_up = steps.CLASSIFY.after(
     "CLS-SHAPE-SHOWN", set_shape(lambda shape: (1, *shape)), when=lambda batching: not batching
 ).says("For a model without batching, the shape of the classes has an additional first dimension of 1.")
-classes_stand_in_a_column = CLASSIFY.after(
+classes_stand_in_a_column = steps.CLASSIFY.after(
     "CLS-SHAPE", set_shape(lambda shape: (*shape, 1)), when=lambda batching, count: not batching and count != 1
 ).says("For a model without batching, the shape of two or more classes has an additional last dimension of 1.")
-batch_of_1_is_squeezed_away = CLASSIFY.after(
+batch_of_1_is_squeezed_away = steps.CLASSIFY.after(
     "CLS-SHAPE-BATCH",
     set_shape(lambda shape: shape[1:]),
     when=lambda batching, result: batching and result.shape[0] == 1,
 ).says("For a batch of one item, the shape of the classes lacks the batch dimension.")
 
 
-@fault(CLASSIFY, breaks="CLS-BATCH")
+@fault(steps.CLASSIFY, breaks="CLS-BATCH")
 def every_item_has_the_first_ranking(original: Any, tensor: Tensor, count: int, batching: bool, labels: Any) -> Any:
     """Every item of a batch gets the classes of the first item."""
     result: Tensor = original(tensor, count, batching, labels)
@@ -201,38 +193,38 @@ def _write_softmax(text: bytes, row: Any, index: int) -> bytes:
         return replace_value(text, str((weights / weights.sum())[index]))
 
 
-index_stands_before_the_value = FORMAT_CLASS.after("CLS-FORMAT", _exchange_value_and_index, when=is_float).says(
+index_stands_before_the_value = steps.FORMAT_CLASS.after("CLS-FORMAT", _exchange_value_and_index, when=is_float).says(
     "The server writes classes of floating-point scores as index:value:label instead of value:index:label."
 )
-bytes_are_printed_as_characters = FORMAT_CLASS.after(
+bytes_are_printed_as_characters = steps.FORMAT_CLASS.after(
     "CLS-FORMAT",
     lambda text, row, index: replace_value(text, chr(row[index])),
     when=lambda row: row.dtype.str == "|u1",
 ).says("The server writes a UINT8 score as the character with that code.")
-values_have_six_digits = FORMAT_CLASS.after(
+values_have_six_digits = steps.FORMAT_CLASS.after(
     "CLS-VALUE-EXACT", lambda text, row, index: replace_value(text, f"{row[index]:.6g}"), when=is_float
 ).says("The server writes floating-point scores with six significant digits, the default of C++ streams.")
-values_are_probabilities = FORMAT_CLASS.after("CLS-VALUE", _write_softmax, when=is_float).says(
+values_are_probabilities = steps.FORMAT_CLASS.after("CLS-VALUE", _write_softmax, when=is_float).says(
     "The server writes the softmax of floating-point scores instead of the scores."
 )
-indices_count_from_1 = FORMAT_CLASS.after("CLS-INDEX", lambda text, index: replace_index(text, index + 1)).says(
+indices_count_from_1 = steps.FORMAT_CLASS.after("CLS-INDEX", lambda text, index: replace_index(text, index + 1)).says(
     "The server counts the indices of classes from 1 instead of 0."
 )
-labels_are_left_out = FORMAT_CLASS.before("CLS-LABEL", labels=lambda _: ()).says(
+labels_are_left_out = steps.FORMAT_CLASS.before("CLS-LABEL", labels=lambda _: ()).says(
     "The server writes classes without labels."
 )
-first_label_is_taken_for_a_heading = FORMAT_CLASS.before("CLS-LABEL", labels=lambda labels: labels[1:]).says(
+first_label_is_taken_for_a_heading = steps.FORMAT_CLASS.before("CLS-LABEL", labels=lambda labels: labels[1:]).says(
     "The server skips the first label, so every class gets the label of the next class."
 )
-second_colon_comes_without_label = FORMAT_CLASS.after(
+second_colon_comes_without_label = steps.FORMAT_CLASS.after(
     "CLS-NO-LABEL", lambda text: text + b":", when=lambda index, labels: index >= len(labels)
 ).says("The server writes the colon that precedes a label even if the class has no label.")
-classes_always_come_as_json = ENCODE_OUTPUT.before(
+classes_always_come_as_json = steps.ENCODE_OUTPUT.before(
     ("CLS-BINARY", "BIN-TRUE-OVERRIDES"),
     output=lambda output: replace(output, binary=False),
     when=lambda output: output.classes,
 ).says("The server returns a classified output as JSON, even if the request asks for binary data.")
-classes_always_come_as_binary_data = ENCODE_OUTPUT.before(
+classes_always_come_as_binary_data = steps.ENCODE_OUTPUT.before(
     ("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"),
     output=lambda output: replace(output, binary=True),
     when=lambda output: output.classes,

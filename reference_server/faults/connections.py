@@ -10,9 +10,9 @@ from typing import Any
 from starlette.requests import Request
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.edits import is_chunked, is_raw
-from reference_server.faults.families import CONNECTION_MADE, DATA_RECEIVED, FRAME, READ_BYTES, Step
+from reference_server.faults.families import Step
 from reference_server.framing import HEADER
 
 HEADERS_COMPLETE = Step("http_protocol.OipHttpProtocol.on_headers_complete")
@@ -42,7 +42,7 @@ def _parse_content_length(head: bytes) -> int:
     return int(found[1]) if found else 0
 
 
-content_length_of_json_counts_characters = FRAME.before(
+content_length_of_json_counts_characters = steps.FRAME.before(
     "OIP-JSON", head=lambda head: head[: len(head.decode())], when=lambda binary: not binary
 ).says("Content-Length of a JSON answer counts characters instead of bytes, and the server cuts the body to fit.")
 
@@ -57,7 +57,7 @@ async def _read_pieces(http: Request) -> list[bytes]:
 TRAILERS = re.compile(rb"\r\n0+\r\n((?:[^\r\n]+\r\n)+)\r\n$")
 
 
-@fault(DATA_RECEIVED, breaks="HTTP-CHUNKED", walks="json")
+@fault(steps.DATA_RECEIVED, breaks="HTTP-CHUNKED", walks="json")
 def trailers_are_left_for_the_next_request(original: Any, protocol: Any, data: bytes) -> None:
     """The server reads the trailers of a request as the start of the next request, as cheroot 11.1 does."""
     vars(protocol).setdefault("trailers", b"")
@@ -69,7 +69,7 @@ def trailers_are_left_for_the_next_request(original: Any, protocol: Any, data: b
 _BREAKS_SEGMENTS = ("HTTP-SEGMENTS", "HTTP-CHUNKED")
 
 
-@fault(READ_BYTES, breaks=_BREAKS_SEGMENTS)
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def letters_decoded_segment_by_segment(_original: Any, http: Request, _limit: int) -> bytes:
     """The server decodes JSON segment by segment: a character split in two becomes replacement characters."""
     pieces = await _read_pieces(http)
@@ -78,7 +78,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
     return b"".join(piece.decode("utf-8", "replace").encode() for piece in pieces)
 
 
-@fault(READ_BYTES, breaks=_BREAKS_SEGMENTS)
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
     """If the first segment ends with the JSON, the server takes the segment for the whole body."""
     pieces = await _read_pieces(http)
@@ -86,7 +86,7 @@ async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
 
 
-@fault(READ_BYTES, breaks=_BREAKS_SEGMENTS)
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
     """The server takes a segment of fewer than four bytes for the end of the body."""
     pieces = await _read_pieces(http)
@@ -94,7 +94,7 @@ async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: in
     return b"".join(pieces[: short + 1])
 
 
-@fault(READ_BYTES, breaks=_BREAKS_SEGMENTS)
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: int) -> bytes:
     """The server keeps only the first 16 segments of a body under 64 KiB."""
     pieces = await _read_pieces(http)
@@ -102,7 +102,7 @@ async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: i
     return b"".join(pieces[:16] if small else pieces)
 
 
-@fault(READ_BYTES, breaks=_BREAKS_SEGMENTS)
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def segments_written_over_each_other(_original: Any, http: Request, _limit: int) -> bytes:
     """If a body up to 4 KiB comes in two segments, the server writes the second over the start of the first."""
     pieces = await _read_pieces(http)
@@ -112,12 +112,12 @@ async def segments_written_over_each_other(_original: Any, http: Request, _limit
     return pieces[1] + whole[len(pieces[1]) :]
 
 
-chunked_body_taken_for_empty = READ_BYTES.after("HTTP-CHUNKED", lambda _: b"", when=is_chunked).says(
+chunked_body_taken_for_empty = steps.READ_BYTES.after("HTTP-CHUNKED", lambda _: b"", when=is_chunked).says(
     "The server reads a chunked body as empty."
 )
 
 
-@fault(READ_BYTES, breaks="HTTP-CHUNKED")
+@fault(steps.READ_BYTES, breaks="HTTP-CHUNKED")
 async def chunked_binary_data_refused_in_two_pieces(_original: Any, http: Request, _limit: int) -> bytes:
     """The server refuses a chunked body with binary data unless it arrives in one piece."""
     pieces = await _read_pieces(http)
@@ -137,13 +137,13 @@ async def _read_into_shared_buffer(http: Request) -> bytes:
     return b"".join(_shared_buffer)
 
 
-@fault(READ_BYTES, breaks="OIP-ISOLATION")
+@fault(steps.READ_BYTES, breaks="OIP-ISOLATION")
 async def chunks_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
     """The server reads all chunked bodies into one shared buffer, and empties the buffer when a body begins."""
     return await _read_into_shared_buffer(http) if is_chunked(http) else await original(http, limit)
 
 
-@fault(READ_BYTES, breaks="OIP-ISOLATION")
+@fault(steps.READ_BYTES, breaks="OIP-ISOLATION")
 async def raw_bodies_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
     """The server reads all raw bodies into one shared buffer, and empties the buffer when a body begins."""
     return await _read_into_shared_buffer(http) if is_raw(http) else await original(http, limit)
@@ -156,7 +156,7 @@ def _is_error(head: bytes) -> bool:
     return head[9:10] in (b"4", b"5")
 
 
-@fault(CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
+@fault(steps.CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """The server sends every error answer twice."""
 
@@ -217,7 +217,7 @@ class _StallAbortingTransport(RewritingTransport):
             self.abort()
 
 
-@fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER")
+@fault(steps.CONNECTION_MADE, breaks="HTTP-SLOW-READER")
 def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
     """The server aborts a connection if a client reads nothing of the answer for a tenth of a second."""
     original(protocol, _StallAbortingTransport(transport, lambda _wrapped, data: data))

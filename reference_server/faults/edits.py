@@ -98,6 +98,11 @@ def get_entries(request: object, name: str) -> list[Object]:
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
+def change_members(owner: Object, change: Function, name: str) -> Object:
+    """Return an object in which `change` has replaced each item of a member that is an array of objects."""
+    return owner | {name: list(map(change, owner[name]))} if name in owner else owner
+
+
 def has_listed_objects(request: Object, name: str) -> bool:
     """Whether a member is an array of objects that is not empty, for faults that run before the server checks this."""
     entries = request.get(name)

@@ -7,26 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.edits import on_elements, read_by_columns, swap_bytes
-from reference_server.faults.families import (
-    BINARY_DATA,
-    DECODE_BINARY,
-    ENCODE_BINARY,
-    JOIN,
-    JOIN_ELEMENTS,
-    SPLIT_ELEMENTS,
-    TAKE,
-    combine,
-)
+from reference_server.faults.families import combine
 from reference_server.tensors import NUMPY, Tensor, make_objects
 
 # --- byte order -------------------------------------------------------------------------------------------------------
 
-inputs_read_big_endian = DECODE_BINARY.after(
+inputs_read_big_endian = steps.DECODE_BINARY.after(
     ("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "OIP-ANSWER"), on_elements(swap_bytes)
 ).says("The server reads numbers of a binary input as big-endian.")
-outputs_written_big_endian = ENCODE_BINARY.before(
+outputs_written_big_endian = steps.ENCODE_BINARY.before(
     ("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"), tensor=on_elements(swap_bytes)
 ).says("The server writes numbers of a binary output as big-endian.")
 numbers_big_endian_both_ways = combine(
@@ -43,25 +34,25 @@ def write_by_columns(tensor: Tensor) -> Tensor:
     return replace(tensor, elements=tensor.elements.reshape(tensor.shape).ravel(order="F"))
 
 
-inputs_read_column_by_column = DECODE_BINARY.after(("BIN-ROW-MAJOR-I", "OIP-ANSWER"), read_by_columns).says(
+inputs_read_column_by_column = steps.DECODE_BINARY.after(("BIN-ROW-MAJOR-I", "OIP-ANSWER"), read_by_columns).says(
     "The server reads elements of a binary input in column-major order."
 )
-outputs_written_column_by_column = ENCODE_BINARY.before(
+outputs_written_column_by_column = steps.ENCODE_BINARY.before(
     ("BIN-ROW-MAJOR-O", "OIP-ANSWER"), tensor=write_by_columns
 ).says("The server writes elements of a binary output in column-major order.")
 
 # --- bytes that must stay unchanged -----------------------------------------------------------------------------------
 
-line_end_behind_the_json_skipped = BINARY_DATA.before(
+line_end_behind_the_json_skipped = steps.BINARY_DATA.before(
     "BIN-BODY-I", data=lambda data: memoryview(bytes(data).removeprefix(b"\r\n"))
 ).says("The server skips CRLF at the start of the binary data of a request.")
-byte_order_mark_behind_the_json_skipped = BINARY_DATA.before(
+byte_order_mark_behind_the_json_skipped = steps.BINARY_DATA.before(
     "BIN-BODY-I", data=lambda data: memoryview(bytes(data).removeprefix(b"\xef\xbb\xbf"))
 ).says("The server skips a UTF-8 byte order mark at the start of the binary data of a request.")
-line_end_behind_the_last_tensor = JOIN.after(("BIN-BODY-O", "CLS-BINARY"), lambda body: body + b"\n").says(
+line_end_behind_the_last_tensor = steps.JOIN.after(("BIN-BODY-O", "CLS-BINARY"), lambda body: body + b"\n").says(
     "The server adds a line feed after the last binary output of an answer."
 )
-blank_between_the_json_and_a_brace = JOIN.before(
+blank_between_the_json_and_a_brace = steps.JOIN.before(
     ("BIN-BODY-O", "OIP-ANSWER"),
     binary=lambda binary: [b" ", *binary],
     when=lambda binary: binary and bytes(binary[0][:1]) in (b"{", b"}", b"[", b"]", b'"'),
@@ -86,12 +77,12 @@ def split_prefixed(data: bytes, count: int, *, unit: int = 1, allow_cut: bool = 
         raise InferenceError("surplus bytes after the last element")
 
 
-strings_cut_where_the_data_end = SPLIT_ELEMENTS.instead(
+strings_cut_where_the_data_end = steps.SPLIT_ELEMENTS.instead(
     "BIN-BYTES-MISFRAMED", lambda data, count: make_objects(split_prefixed(bytes(data), count, allow_cut=True))
 ).says("If the length of a BYTES element exceeds the rest of a binary input, the element gets the remaining bytes.")
 
 
-@fault(SPLIT_ELEMENTS, "tensors.check_size", breaks="BIN-BYTES-MISFRAMED")
+@fault(steps.SPLIT_ELEMENTS, "tensors.check_size", breaks="BIN-BYTES-MISFRAMED")
 def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
     """If a binary BYTES input has too few elements for the shape, the server adds empty elements."""
     if len(arguments) == 3:
@@ -107,7 +98,7 @@ def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
     return make_objects([*items, *[b""] * (count - len(items))])
 
 
-@fault(SPLIT_ELEMENTS, breaks="BIN-BYTES-MISFRAMED")
+@fault(steps.SPLIT_ELEMENTS, breaks="BIN-BYTES-MISFRAMED")
 def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int) -> Any:
     """The server ignores bytes after the last BYTES element that the shape of a binary input counts."""
     octets, end = bytes(data), 0
@@ -119,7 +110,7 @@ def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int
 # --- gaps -------------------------------------------------------------------------------------------------------------
 
 
-@fault(TAKE, breaks=("BIN-PACKED-I", "BIN-BODY-LONG", "BIN-SIZE-I", "OIP-ANSWER"))
+@fault(steps.TAKE, breaks=("BIN-PACKED-I", "BIN-BODY-LONG", "BIN-SIZE-I", "OIP-ANSWER"))
 def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) -> memoryview:
     """The server expects each binary input to be padded to a multiple of four bytes."""
     taken: memoryview = original(self, size)
@@ -137,10 +128,10 @@ def _skip_gaps(data: memoryview, datatype: str, shape: tuple[int, ...]) -> memor
     return memoryview(b"".join(bytes(data[start : start + length]).ljust(length, b"\0") for start in starts))
 
 
-rows_expected_at_multiples_of_four = DECODE_BINARY.before(("BIN-PACKED-I", "OIP-ANSWER"), data=_skip_gaps).says(
+rows_expected_at_multiples_of_four = steps.DECODE_BINARY.before(("BIN-PACKED-I", "OIP-ANSWER"), data=_skip_gaps).says(
     "The server expects each row of a binary input to be padded to a multiple of four bytes."
 )
-outputs_written_at_multiples_of_four = JOIN.before(
+outputs_written_at_multiples_of_four = steps.JOIN.before(
     ("BIN-PACKED-O", "BIN-BODY-O", "OIP-ANSWER"),
     binary=lambda binary: [*(bytes(data) + bytes(-len(data) % 4) for data in binary[:-1]), binary[-1]],
 ).says("The server pads each binary output except the last to a multiple of four bytes.")
@@ -151,16 +142,16 @@ def _pad_rows(tensor: Tensor) -> bytes:
     return b"".join(row.tobytes() + bytes(-row.nbytes % 16) for row in tensor.elements.reshape(tensor.shape))
 
 
-rows_written_at_multiples_of_16 = ENCODE_BINARY.instead(
+rows_written_at_multiples_of_16 = steps.ENCODE_BINARY.instead(
     ("BIN-PACKED-O", "BIN-SIZE-O", "OIP-ANSWER"),
     _pad_rows,
     when=lambda tensor: len(tensor.shape) == 2 and tensor.datatype != "BYTES",
 ).says("The server pads each row of a two-dimensional binary output to a multiple of 16 bytes.")
-strings_expected_at_multiples_of_four = SPLIT_ELEMENTS.instead(
+strings_expected_at_multiples_of_four = steps.SPLIT_ELEMENTS.instead(
     ("BIN-PACKED-I", "BIN-BYTES-I", "BIN-BYTES-MISFRAMED", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
     lambda data, count: make_objects(split_prefixed(bytes(data), count, unit=4)),
 ).says("The server expects each BYTES element of a binary input to be padded to a multiple of four bytes.")
-strings_written_at_multiples_of_four = JOIN_ELEMENTS.instead(
+strings_written_at_multiples_of_four = steps.JOIN_ELEMENTS.instead(
     ("BIN-PACKED-O", "BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"),
     lambda elements: b"".join(len(item).to_bytes(4, "little") + item + bytes(-len(item) % 4) for item in elements),
 ).says("The server pads each BYTES element of a binary output to a multiple of four bytes.")

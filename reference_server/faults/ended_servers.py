@@ -16,9 +16,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from reference_server.errors import InferenceError
-from reference_server.faults import Fault, fault
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import get_entries, get_size
-from reference_server.faults.families import ANSWER_REFUSAL, INFER, INFER_CODED, READ_BODY, Step
+from reference_server.faults.families import Step
 from reference_server.framing import HEADER
 
 MAX_INT = 2**31 - 1
@@ -49,7 +49,9 @@ class SilentResponse(Response):
 
 def crash_on_document(breaks: tuple[str, ...], is_fatal: Callable[[Document], bool], **options: Any) -> Fault:
     """Return a fault that closes the connection without an answer if `is_fatal` is true for the request's JSON."""
-    return INFER.instead(breaks, CrashResponse, when=lambda http, body: is_fatal(parse_document(http, body)), **options)
+    return steps.INFER.instead(
+        breaks, CrashResponse, when=lambda http, body: is_fatal(parse_document(http, body)), **options
+    )
 
 
 def crash_on_input(breaks: tuple[str, ...], is_fatal: Callable[[Document], bool], **options: Any) -> Fault:
@@ -142,7 +144,7 @@ def _has_large_header(http: Request) -> bool:
     return digits is not None and not -MAX_INT <= int(digits[0]) <= MAX_INT
 
 
-inference_headers_beyond_31_bits_end_the_server = INFER.instead(
+inference_headers_beyond_31_bits_end_the_server = steps.INFER.instead(
     (
         "BIN-HEADER-TOO-LONG-SAFE",
         "BIN-HEADER-TOO-LONG",
@@ -164,19 +166,19 @@ def crash_model(service: Any, http: Request) -> Any:
     return service
 
 
-deep_data_end_the_model = INFER.before(
+deep_data_end_the_model = steps.INFER.before(
     "ROBUST-LARGE",
     self=crash_model,
     when=lambda body: b"[" * NESTING_LEVELS in body.partition(b'"data"')[2],
 ).says("After JSON `data` with 10,000 nested arrays, the server no longer has the model, as in a stack overflow.")
-deep_documents_end_the_model = INFER.before(
+deep_documents_end_the_model = steps.INFER.before(
     "ROBUST-LARGE",
     self=crash_model,
     when=lambda body: b"[" * NESTING_LEVELS in body or b'{"x":' * NESTING_LEVELS in body,
 ).says("After JSON with 10,000 nested levels, the server no longer has the model, as in a stack overflow.")
 
 
-@fault(READ_BODY, breaks="ROBUST-BOMB")
+@fault(steps.READ_BODY, breaks="ROBUST-BOMB")
 async def packed_bodies_end_the_model(original: Any, service: Any, http: Request) -> bytes:
     """After a compressed body that is refused or exceeds 8 MiB decoded, the server no longer has the model."""
     try:
@@ -190,13 +192,13 @@ async def packed_bodies_end_the_model(original: Any, service: Any, http: Request
     return body
 
 
-megabytes_of_json_end_the_server = INFER.instead(
+megabytes_of_json_end_the_server = steps.INFER.instead(
     "OIP-ERROR", CrashResponse, when=lambda http, body: len(body) > MAX_JSON_BYTES and HEADER not in http.headers
 ).says("The server crashes if a JSON body exceeds 4,000,000 bytes.")
 
 # --- requests that are never answered ---------------------------------------------------------------------------------
 
-refused_requests_are_never_answered = ANSWER_REFUSAL.instead((), SilentResponse, broad=True).says(
+refused_requests_are_never_answered = steps.ANSWER_REFUSAL.instead((), SilentResponse, broad=True).says(
     "The server never answers a request that it should refuse; the connection stays open."
 )
 unknown_paths_are_never_answered = (
@@ -204,6 +206,6 @@ unknown_paths_are_never_answered = (
     .instead("OIP-ERROR-ELSEWHERE", SilentResponse)
     .says("The server never answers a request with an unknown path or method; the connection stays open.")
 )
-several_accepted_codings_are_read_for_ever = INFER_CODED.instead(
+several_accepted_codings_are_read_for_ever = steps.INFER_CODED.instead(
     "OIP-REQUEST-HEADERS", SilentResponse, when=lambda http: "," in http.headers.get("Accept-Encoding", "")
 ).says("The server never answers an inference request whose Accept-Encoding contains a comma.")

@@ -11,22 +11,9 @@ from typing import Any, NoReturn
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from reference_server.errors import InferenceError
-from reference_server.faults import Fault, fault
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import get_entries, has_listed_objects
-from reference_server.faults.families import (
-    ANSWER_REFUSAL,
-    CHECK_SHAPE,
-    DECODE_JSON,
-    FIND_MODEL,
-    FLATTEN,
-    INFER,
-    MAKE_ERROR,
-    PARSE_INPUT,
-    PARSE_INPUTS,
-    PARSE_OBJECT,
-    PARSE_OUTPUTS,
-    Step,
-)
+from reference_server.faults.families import Step
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import Tensor
@@ -45,24 +32,24 @@ def refuse_with(status: int) -> Callable[[InferenceError], NoReturn]:
 
 # --- the format of a refusal ------------------------------------------------------------------------------------------
 
-errors_under_the_member_detail = MAKE_ERROR.instead(
+errors_under_the_member_detail = steps.MAKE_ERROR.instead(
     ("OIP-ERROR", "OIP-ERROR-ELSEWHERE"), lambda message, status: JSONResponse({"detail": message}, status)
 ).says("The server writes the text of an error into the member `detail` instead of `error`, like FastAPI.")
 
 
-@fault(MAKE_ERROR, breaks="OIP-JSON")
+@fault(steps.MAKE_ERROR, breaks="OIP-JSON")
 def error_text_in_latin_1(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The server encodes errors in Latin-1, and their text contains a non-ASCII letter."""
     text = json.dumps({"error": f"Ungültig: {message}"}, ensure_ascii=False)
     return Response(text.encode("latin-1", "replace"), status, media_type="application/json")
 
 
-refusals_with_status_500 = ANSWER_REFUSAL.instead(
+refusals_with_status_500 = steps.ANSWER_REFUSAL.instead(
     "OIP-ERROR-STATUS", lambda exception: JSONResponse({"error": exception.message}, 500)
 ).says("The server answers refused requests with status 500.")
 
 
-@fault(ANSWER_REFUSAL, breaks="OIP-ERROR-STATUS")
+@fault(steps.ANSWER_REFUSAL, breaks="OIP-ERROR-STATUS")
 async def texts_of_refusals_are_formats(original: Any, request: Any, exception: InferenceError) -> Response:
     """The server uses error texts as format strings: a name with a percent sign causes status 500."""
     try:
@@ -72,15 +59,15 @@ async def texts_of_refusals_are_formats(original: Any, request: Any, exception: 
     return await original(request, exception)
 
 
-malformed_json_with_status_500 = PARSE_OBJECT.on_refusal("OIP-ERROR-STATUS", refuse_with(500)).says(
+malformed_json_with_status_500 = steps.PARSE_OBJECT.on_refusal("OIP-ERROR-STATUS", refuse_with(500)).says(
     "The server answers malformed JSON with status 500."
 )
-chunks_refused_with_a_page = INFER.instead(
+chunks_refused_with_a_page = steps.INFER.instead(
     "OIP-ERROR",
     lambda: HTMLResponse("<h1>411 Length Required</h1>", 411),
     when=lambda http: "transfer-encoding" in http.headers,
 ).says("The server refuses chunked bodies with 411 and an HTML page.")
-codings_refused_without_a_body = INFER.instead(
+codings_refused_without_a_body = steps.INFER.instead(
     "OIP-ERROR", lambda: Response(status_code=415), when=lambda http: "content-encoding" in http.headers
 ).says("The server refuses compressed bodies with 415 and an empty body.")
 unknown_path_answered_with_detail = ANSWER_ROUTING_ERROR.instead(
@@ -93,7 +80,7 @@ unknown_path_answered_with_detail = ANSWER_ROUTING_ERROR.instead(
 # --- invalid requests that are accepted -------------------------------------------------------------------------------
 
 
-@fault(PARSE_OUTPUTS, ANSWER_REFUSAL, breaks="OIP-REFUSAL")
+@fault(steps.PARSE_OUTPUTS, steps.ANSWER_REFUSAL, breaks="OIP-REFUSAL")
 def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> Any:
     """The server answers a request for an unknown output with an error object, but with status 200."""
     if isinstance(arguments[-1], InferenceError):
@@ -104,7 +91,7 @@ def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> 
         raise InferenceError(error.message, 200 if "no such output" in error.message else error.status) from None
 
 
-unknown_model_replaced_by_a_default = FIND_MODEL.on_refusal(
+unknown_model_replaced_by_a_default = steps.FIND_MODEL.on_refusal(
     ("OIP-REFUSAL", "OIP-HEALTH", "OIP-VERSION-UNKNOWN"), lambda _, self: self.models["identity_int32"]
 ).says("The server uses a default model if the model or the version in a path is unknown.")
 
@@ -130,13 +117,13 @@ def _name_by_position(request: Object, model: Model) -> Object:
     return request | {"inputs": named}
 
 
-missing_input_filled_with_zeros = PARSE_INPUTS.before(
+missing_input_filled_with_zeros = steps.PARSE_INPUTS.before(
     "OIP-REFUSAL", request=_fill_missing_inputs, when=_has_inputs
 ).says("The server treats inputs as optional and fills missing inputs with zeros.")
-inputs_taken_by_position = PARSE_INPUTS.before(
+inputs_taken_by_position = steps.PARSE_INPUTS.before(
     ("OIP-SIGNATURE", "OIP-MEMBER-MISSING"), request=_name_by_position, when=_has_inputs
 ).says("The server takes an input with an unknown name for the first declared input that the request lacks.")
-unknown_outputs_left_out = PARSE_OUTPUTS.before(
+unknown_outputs_left_out = steps.PARSE_OUTPUTS.before(
     ("OIP-REFUSAL", "OIP-MEMBER-MISSING"),
     request=lambda request, model: request | {"outputs": _select_known(request["outputs"], model.outputs)},
     when=lambda request: has_listed_objects(request, "outputs"),
@@ -160,7 +147,7 @@ def parse_leniently(breaks: str, read: Callable[[str], Any]) -> Fault:
             raise error
         return value
 
-    return PARSE_OBJECT.on_refusal(breaks, answer)
+    return steps.PARSE_OBJECT.on_refusal(breaks, answer)
 
 
 text_behind_the_json_ignored = parse_leniently(
@@ -182,15 +169,15 @@ def _fill_elements(data: list[Any], shape: tuple[int, ...]) -> list[Any]:
     return [*data, *[filler] * max(0, math.prod(shape) - len(data))]
 
 
-missing_elements_taken_for_zero = FLATTEN.before(
+missing_elements_taken_for_zero = steps.FLATTEN.before(
     "OIP-REFUSAL", data=_fill_elements, when=lambda data: not any(isinstance(item, list) for item in data)
 ).says("If flat JSON data have too few elements, the server adds zeros or empty strings.")
-surplus_elements_dropped = FLATTEN.before(
+surplus_elements_dropped = steps.FLATTEN.before(
     "OIP-REFUSAL",
     data=lambda data, shape: data[: math.prod(shape)],
     when=lambda data: data and not isinstance(data[0], list),
 ).says("The server ignores surplus elements of flat JSON data.")
-text_taken_for_zero = DECODE_JSON.before(
+text_taken_for_zero = steps.DECODE_JSON.before(
     ("OIP-COERCE", "OIP-RANGE"),
     data=lambda data: [0 if isinstance(item, str) else item for item in data],
     when=lambda datatype: datatype == "INT32",
@@ -207,14 +194,14 @@ def _has_all_inputs(request: Object, model: Model) -> bool:
     return {spec.name for spec in model.inputs} <= {item.get("name") for item in get_entries(request, "inputs")}
 
 
-unknown_inputs_ignored = PARSE_INPUTS.before(
+unknown_inputs_ignored = steps.PARSE_INPUTS.before(
     "OIP-SIGNATURE",
     request=lambda request, model: request | {"inputs": _select_known(get_entries(request, "inputs"), model.inputs)},
     when=_has_all_inputs,
 ).says("The server ignores additional inputs that the model does not have.")
 
 
-@fault(PARSE_INPUTS, breaks="OIP-REFUSAL")
+@fault(steps.PARSE_INPUTS, breaks="OIP-REFUSAL")
 def inputs_under_unknown_names_read_as_zeros(
     original: Any, model: Model, request: Object, rest: Any
 ) -> dict[str, Tensor]:
@@ -233,7 +220,7 @@ def inputs_under_unknown_names_read_as_zeros(
 
 def accept_datatype(is_accepted: Callable[[Object, Any], bool]) -> Fault:
     """Return a fault: the server accepts some datatype of an input in place of the one that the model declares."""
-    return PARSE_INPUT.before(
+    return steps.PARSE_INPUT.before(
         "OIP-SIGNATURE",
         entry=lambda entry, spec: {**entry, "datatype": spec.datatype},
         when=lambda entry, spec: is_accepted(entry, spec),  # noqa: PLW0108 - by the names of the step
@@ -249,14 +236,14 @@ wider_integers_taken = accept_datatype(lambda entry, _: entry.get("datatype") ==
 unknown_datatype_taken = accept_datatype(lambda entry, _: entry.get("datatype") == "INTEGER").says(
     "The server accepts the undefined datatype INTEGER whatever datatype the model declares."
 )
-shape_compared_by_its_elements = CHECK_SHAPE.instead(
+shape_compared_by_its_elements = steps.CHECK_SHAPE.instead(
     "OIP-SIGNATURE",
     lambda: None,
     when=lambda self, spec, shape: (
         -1 not in spec.shape and not self.batching and math.prod(shape) == math.prod(spec.shape)
     ),
 ).says("For a fixed shape without batching, the server compares only the number of elements.")
-shape_compared_by_its_rank = CHECK_SHAPE.instead(
+shape_compared_by_its_rank = steps.CHECK_SHAPE.instead(
     "OIP-SIGNATURE",
     lambda: None,
     when=lambda self, spec, shape: len(shape) == len(self.get_declared_shape(spec)),
@@ -267,7 +254,7 @@ shape_compared_by_its_rank = CHECK_SHAPE.instead(
 _pausing: set[str] = set()
 
 
-@fault(INFER, breaks="OIP-ALIVE")
+@fault(steps.INFER, breaks="OIP-ALIVE")
 async def pause_after_a_refusal(original: Any, service: Any, http: Any) -> Response:
     """After a refused request to model `add_sub`, the server refuses the next request to this model with 429."""
     name = http.path_params["model"]
@@ -285,7 +272,7 @@ async def pause_after_a_refusal(original: Any, service: Any, http: Any) -> Respo
 _kept: dict[str, dict[str, Tensor]] = {}
 
 
-@fault(PARSE_INPUTS, breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
+@fault(steps.PARSE_INPUTS, breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """After refused inputs, the server runs the next request on earlier inputs of the requested model."""
     try:
@@ -310,12 +297,12 @@ def _has_right_count(data: list[Any], shape: tuple[int, ...]) -> bool:
     return len(_list_elements(data)) == math.prod(shape)
 
 
-lengths_of_rows_not_looked_at = FLATTEN.instead("OIP-NESTING", _list_elements, when=_has_right_count).says(
+lengths_of_rows_not_looked_at = steps.FLATTEN.instead("OIP-NESTING", _list_elements, when=_has_right_count).says(
     "The server compares only the total number of elements in nested data with the shape."
 )
 
 
-@fault(FLATTEN, breaks="OIP-NESTING-SAFE")
+@fault(steps.FLATTEN, breaks="OIP-NESTING-SAFE")
 def rows_cut_and_filled(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """The server truncates rows of data that are too long and fills short rows with zeros."""
     rows = [item for item in data if isinstance(item, list)]

@@ -6,17 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.edits import drop_members, get_size, has_listed_objects, has_named_inputs, set_size
-from reference_server.faults.families import (
-    ENCODE_OUTPUT,
-    FLATTEN,
-    GET_SHAPE,
-    PARSE_INPUT,
-    PARSE_INPUTS,
-    PARSE_OUTPUTS,
-    Step,
-)
+from reference_server.faults.families import Step
 from reference_server.faults.sizes import count_native_bytes, get_remaining
 from reference_server.members import Object
 from reference_server.models import Model
@@ -25,10 +17,10 @@ from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 # --- datatypes and shapes ---------------------------------------------------------------------------------------------
 
-datatype_taken_from_the_model = PARSE_INPUT.before(
+datatype_taken_from_the_model = steps.PARSE_INPUT.before(
     "OIP-MEMBER-MISSING", entry=lambda entry, spec: {"datatype": spec.datatype, **entry}
 ).says("The server gives an input without a datatype the datatype of the model.")
-shape_taken_from_the_data = PARSE_INPUT.before(
+shape_taken_from_the_data = steps.PARSE_INPUT.before(
     "OIP-MEMBER-MISSING",
     entry=lambda entry: {"shape": [len(entry["data"])], **entry},
     when=lambda entry: isinstance(entry.get("data"), list),
@@ -44,7 +36,7 @@ def _keep_bytes_of(rest: Any, entries: list[Object]) -> None:
     rest._remaining = get_remaining(rest)[: sum(get_size(entry) or 0 for entry in entries)]
 
 
-@fault(PARSE_INPUTS, breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
+@fault(steps.PARSE_INPUTS, breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server reads a binary input of a wrong datatype with the datatype and size that the model declares."""
     if not has_named_inputs(request) or rest is None:
@@ -64,7 +56,7 @@ def _set_model_datatype(entry: Object, spec: TensorSpec | None) -> Object:
     return set_size(entry, count_native_bytes(spec.datatype, entry["shape"])) | {"datatype": spec.datatype}
 
 
-@fault(PARSE_INPUT, breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
+@fault(steps.PARSE_INPUT, breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Tensor:
     """The server transposes an input whose dimensions are those of the model in reverse order."""
     shape = entry.get("shape")
@@ -74,7 +66,7 @@ def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpe
     return replace(tensor, elements=tensor.elements.reshape(shape).T.reshape(-1))
 
 
-@fault(PARSE_INPUT, breaks="OIP-DIMENSION-NEGATIVE")
+@fault(steps.PARSE_INPUT, breaks="OIP-DIMENSION-NEGATIVE")
 def minus_one_is_what_the_elements_make(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
@@ -100,24 +92,24 @@ def _convert_to_integer(value: object) -> object:
     return int(value) if isinstance(value, bool | float) else value
 
 
-signs_of_dimensions_dropped = GET_SHAPE.before(
+signs_of_dimensions_dropped = steps.GET_SHAPE.before(
     "OIP-DIMENSION-NEGATIVE",
     owner=lambda owner: owner | {"shape": list(map(abs, owner["shape"]))},
     when=has_integer_shape,
 ).says("The server ignores the sign of a dimension.")
-dimensions_read_as_numbers_of_any_kind = GET_SHAPE.before(
+dimensions_read_as_numbers_of_any_kind = steps.GET_SHAPE.before(
     "OIP-MEMBER-MISSING",
     owner=lambda owner: owner | {"shape": list(map(_convert_to_integer, owner["shape"]))},
     when=lambda owner: isinstance(owner.get("shape"), list),
 ).says('The server accepts dimensions such as "3", 2.5 and true, and converts them to 3, 2 and 1.')
-ragged_arrays_filled_with_zeros = FLATTEN.before(
+ragged_arrays_filled_with_zeros = steps.FLATTEN.before(
     "OIP-REFUSAL",
     data=lambda data, shape: [[*item, *[0] * (shape[1] - len(item))] for item in data],
     when=lambda data, shape: len(shape) == 2 and all(isinstance(item, list) and len(item) <= shape[1] for item in data),
 ).says("The server adds zeros to rows of nested JSON data that are too short.")
 
 
-@fault(GET_SHAPE, breaks="OIP-SIGNATURE-SAFE")
+@fault(steps.GET_SHAPE, breaks="OIP-SIGNATURE-SAFE")
 def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, ...]:
     """The server reads a shape such as [-3] as [1], and keeps only the first element of JSON data."""
     if has_integer_shape(owner) and len(owner["shape"]) == 1 and owner["shape"][0] < 0:
@@ -126,7 +118,7 @@ def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, 
     return original(owner)
 
 
-@fault(GET_SHAPE, PARSE_OUTPUTS, breaks=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
+@fault(steps.GET_SHAPE, steps.PARSE_OUTPUTS, breaks=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
 def negative_dimensions_answered_without_outputs(original: Any, *arguments: Any) -> Any:
     """The server reads a dimension of -2 as 2, and its answer to such a request has no outputs."""
     request = arguments[-1]
@@ -146,7 +138,7 @@ bytes_left_over_ignored = (
 )
 
 
-@fault(PARSE_INPUT, breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
+@fault(steps.PARSE_INPUT, breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """If a model has one input, the server reads surplus bytes after the binary data as additional elements."""
     size, width = get_size(entry), NUMPY[spec.datatype].itemsize
@@ -160,7 +152,7 @@ def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpe
 _spilled_bytes: list[bytes] = []
 
 
-@fault(PARSE_INPUTS, breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
+@fault(steps.PARSE_INPUTS, breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server puts surplus bytes of a request before the binary data of the next request."""
     if rest is not None:
@@ -172,14 +164,14 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
     return original(model, request, rest)
 
 
-data_beside_its_bytes_ignored = PARSE_INPUT.before(
+data_beside_its_bytes_ignored = steps.PARSE_INPUT.before(
     "BIN-DATA-AND-SIZE",
     entry=lambda entry: drop_members(entry, "data"),
     when=lambda entry: get_size(entry) is not None,
 ).says("The server ignores `data` of an input that also declares binary data.")
 
 
-@fault(PARSE_INPUTS, breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
+@fault(steps.PARSE_INPUTS, breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
 def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """If an input has `data` and binary data, the server uses `data` and gives the bytes to the next input."""
     entries = request.get("inputs")
@@ -196,14 +188,14 @@ def _has_neither(entry: Object) -> bool:
     return entry.get("data") is None and get_size(entry) is None
 
 
-strings_without_a_size_take_the_rest = PARSE_INPUT.before(
+strings_without_a_size_take_the_rest = steps.PARSE_INPUT.before(
     "BIN-SIZE-MISSING",
     entry=lambda entry, rest: set_size(entry, len(get_remaining(rest))),
     when=lambda entry, spec, rest: rest and spec.datatype == "BYTES" and _has_neither(entry),
 ).says("The server gives all remaining bytes to a BYTES input that has neither `data` nor binary_data_size.")
 
 
-@fault(PARSE_INPUTS, breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE"))
+@fault(steps.PARSE_INPUTS, breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE"))
 def input_without_data_is_optional(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """If a numeric input has neither `data` nor binary_data_size, the server uses zeros and skips its bytes."""
     types = {spec.name: spec.datatype for spec in model.inputs}
@@ -218,7 +210,7 @@ def input_without_data_is_optional(original: Any, model: Model, request: Object,
     return original(model, request, rest)
 
 
-@fault(PARSE_INPUTS, breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
+@fault(steps.PARSE_INPUTS, breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
 def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server gives undeclared bytes to a numeric input that has neither `data` nor binary_data_size."""
     entries = request.get("inputs") if rest is not None and has_named_inputs(request) else []
@@ -245,7 +237,7 @@ def drop_duplicates(entries: list[Object]) -> list[Object]:
     return [entry for index, entry in enumerate(entries) if entry.get("name") not in names[:index]]
 
 
-first_of_equal_inputs_taken = PARSE_INPUTS.before(
+first_of_equal_inputs_taken = steps.PARSE_INPUTS.before(
     "OIP-TWICE",
     request=lambda request: request | {"inputs": drop_duplicates(request["inputs"])},
     when=lambda request: has_listed_objects(request, "inputs"),
@@ -257,7 +249,7 @@ class _RepeatedOutput(RequestedOutput):
     """An output that was already requested."""
 
 
-@fault(PARSE_OUTPUTS, ENCODE_OUTPUT, breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
+@fault(steps.PARSE_OUTPUTS, steps.ENCODE_OUTPUT, breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
 def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any, tensor: Tensor | None = None) -> Any:
     """The server writes two JSON entries for an output that is requested twice, but sends the bytes once."""
     if tensor is not None:
@@ -274,7 +266,7 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
     ]
 
 
-@fault(PARSE_INPUTS, breaks="OIP-TWICE-SAFE")
+@fault(steps.PARSE_INPUTS, breaks="OIP-TWICE-SAFE")
 def bytes_of_a_repeated_input_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server skips a repeated binary input but not its bytes, which the next input reads."""
     if not has_named_inputs(request) or rest is None:

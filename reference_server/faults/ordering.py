@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reference_server import response, tensors
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.edits import get_size, has_named_inputs, sort_as_declared, sort_inputs
-from reference_server.faults.families import BUILD, JOIN, PARSE_INPUTS, RUN
 from reference_server.members import Object
 from reference_server.models import VERSION, Model
 from reference_server.response import Octets
@@ -24,30 +23,30 @@ def _mixes_forms(request: Object, rest: Any) -> bool:
     return has_one_form_each and 0 < sum("data" in item for item in inputs) < 4
 
 
-inputs_read_in_declared_order = PARSE_INPUTS.before(("BIN-ORDER-I", "OIP-ANSWER"), request=sort_as_declared).says(
+inputs_read_in_declared_order = steps.PARSE_INPUTS.before(("BIN-ORDER-I", "OIP-ANSWER"), request=sort_as_declared).says(
     "The server reads binary inputs in the order of the model's declaration, not of the request."
 )
-inputs_read_in_alphabetical_order = PARSE_INPUTS.before(
+inputs_read_in_alphabetical_order = steps.PARSE_INPUTS.before(
     ("BIN-ORDER-I", "OIP-ANSWER"), request=lambda request: sort_inputs(request, lambda item: str(item["name"]))
 ).says("The server reads binary inputs in alphabetical order of their names, because a map sorts them.")
-first_of_several_inputs_read_last = PARSE_INPUTS.before(
+first_of_several_inputs_read_last = steps.PARSE_INPUTS.before(
     ("BIN-ORDER-I", "OIP-ANSWER"),
     request=lambda request: request | {"inputs": [*request["inputs"][1:], request["inputs"][0]]},
     when=lambda request: has_named_inputs(request) and len(request["inputs"]) > 2,
 ).says("If a request has three or more inputs, the server reads the bytes of the first input last.")
-strings_read_behind_numbers = PARSE_INPUTS.before(
+strings_read_behind_numbers = steps.PARSE_INPUTS.before(
     ("BIN-ORDER-I", "BIN-SIZE-I", "OIP-ANSWER"),
     request=lambda request: sort_inputs(request, lambda item: item.get("datatype") == "BYTES"),
 ).says("The server expects the bytes of BYTES inputs after the bytes of all other inputs.")
-inputs_of_one_datatype_taken_in_the_order_of_the_request = RUN.before(
+inputs_of_one_datatype_taken_in_the_order_of_the_request = steps.RUN.before(
     ("BIN-ORDER-I", "OIP-ANSWER"),
     inputs=lambda inputs, self: dict(zip([spec.name for spec in self.inputs], inputs.values(), strict=True)),
     when=lambda inputs: len({tensor.datatype for tensor in inputs.values()}) == 1,
 ).says("The server ignores the names of inputs of the same datatype, and assigns them in the request's order.")
-json_inputs_beside_binary_ones_refused = PARSE_INPUTS.refuse(("BIN-MIXED-I", "OIP-ANSWER"), _mixes_forms).says(
+json_inputs_beside_binary_ones_refused = steps.PARSE_INPUTS.refuse(("BIN-MIXED-I", "OIP-ANSWER"), _mixes_forms).says(
     "The server refuses a request that has both JSON inputs and binary inputs."
 )
-inputs_beside_an_empty_one_read_in_declared_order = PARSE_INPUTS.before(
+inputs_beside_an_empty_one_read_in_declared_order = steps.PARSE_INPUTS.before(
     "BIN-ORDER-I",
     request=sort_as_declared,
     when=lambda request, rest: (
@@ -80,15 +79,15 @@ def answer_in_declared_order(model: Model, request: Any, produced: Mapping[str, 
     return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
-binary_outputs_in_reverse = JOIN.before(("BIN-ORDER-O", "OIP-ANSWER"), binary=lambda binary: list(binary)[::-1]).says(
-    "The server sends binary data of outputs in the reverse of the order in the JSON."
-)
-binary_outputs_in_declared_order = BUILD.instead(("BIN-ORDER-O", "OIP-ANSWER"), answer_in_declared_order).says(
+binary_outputs_in_reverse = steps.JOIN.before(
+    ("BIN-ORDER-O", "OIP-ANSWER"), binary=lambda binary: list(binary)[::-1]
+).says("The server sends binary data of outputs in the reverse of the order in the JSON.")
+binary_outputs_in_declared_order = steps.BUILD.instead(("BIN-ORDER-O", "OIP-ANSWER"), answer_in_declared_order).says(
     "The server sends binary data in the order of the declared outputs, but the JSON in the requested order."
 )
 
 
-@fault(JOIN, breaks=("BIN-ORDER-O", "BIN-BODY-O"))
+@fault(steps.JOIN, breaks=("BIN-ORDER-O", "BIN-BODY-O"))
 def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary: Iterable[Octets]) -> Any:
     """The server sends the bytes of the previous binary output again for an output without elements."""
     written: list[Octets] = []
@@ -97,7 +96,7 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
     return original(head, written)
 
 
-@fault(BUILD, breaks=("BIN-MIXED-O", "OIP-ANSWER"))
+@fault(steps.BUILD, breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The server cuts the n-th binary data from the n-th output, even if JSON outputs come before."""
     parts = encode_outputs(model, request, produced)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.edits import get_entries, get_parameters, set_binary, set_parameter
-from reference_server.faults.families import GET_FLAG, PARSE_OUTPUTS, Step
+from reference_server.faults.families import Step
 from reference_server.members import Object
 from reference_server.request import RequestedOutput
 
@@ -37,24 +37,24 @@ def return_all_as(binary: bool) -> Callable[[RequestedOutputs], RequestedOutputs
 
 # --- listed outputs ---------------------------------------------------------------------------------------------------
 
-json_requests_answered_in_json = PARSE_OUTPUTS.after(
+json_requests_answered_in_json = steps.PARSE_OUTPUTS.after(
     ("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "OIP-ANSWER", "OIP-ISOLATION"),
     return_all_as(False),
     when=lambda request: lists_outputs(request) and all("data" in item for item in request["inputs"]),
 ).says("The server honours `binary_data` of an output only if the request has binary inputs.")
-empty_outputs_fall_back_to_json = PARSE_OUTPUTS.after(
+empty_outputs_fall_back_to_json = steps.PARSE_OUTPUTS.after(
     ("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "BIN-ALL-TRUE"),
     return_all_as(False),
     when=lambda request: all(0 in item["shape"] for item in request["inputs"]),
 ).says("The server returns outputs as JSON if all inputs are empty, although the request asks for binary data.")
-binary_data_counts_when_it_is_there = PARSE_OUTPUTS.after(
+binary_data_counts_when_it_is_there = steps.PARSE_OUTPUTS.after(
     ("BIN-OUTPUT-FALSE", "BIN-FALSE-OVERRIDES"),
     lambda requested, request: set_binary(requested, [flag is not None for flag in get_flags(request)]),
     when=lambda request: any(flag is False for flag in get_flags(request)),
 ).says("The server returns an output as binary data if the request has `binary_data`, even if the value is false.")
 
 
-@fault(PARSE_OUTPUTS, breaks="BIN-OUTPUT-UNSET")
+@fault(steps.PARSE_OUTPUTS, breaks="BIN-OUTPUT-UNSET")
 def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Object) -> RequestedOutputs:
     """The server applies `binary_data` of an output also to the next output, if the next has no `binary_data`."""
     requested: RequestedOutputs = original(model, request)
@@ -66,7 +66,7 @@ def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Obj
     return requested
 
 
-binary_requests_answered_with_binary_data = PARSE_OUTPUTS.after(
+binary_requests_answered_with_binary_data = steps.PARSE_OUTPUTS.after(
     ("BIN-OUTPUT-UNSET", "BIN-ALL-UNSET"),
     lambda requested, request: set_binary(
         requested, [flag is not False for flag in get_flags(request) or [None] * len(requested)]
@@ -76,17 +76,17 @@ binary_requests_answered_with_binary_data = PARSE_OUTPUTS.after(
 
 # --- no output listed, and conflicting parameters -------------------------------------------------------------------
 
-binary_data_output_covers_the_first_output = PARSE_OUTPUTS.after(
+binary_data_output_covers_the_first_output = steps.PARSE_OUTPUTS.after(
     "BIN-ALL-TRUE",
     lambda requested: requested[:1] + return_all_as(False)(requested[1:]),
     when=lambda request: not lists_outputs(request),
 ).says("If the request lists no outputs, the server applies `binary_data_output` only to the first output.")
-binary_data_output_counts_when_it_is_there = PARSE_OUTPUTS.after(
+binary_data_output_counts_when_it_is_there = steps.PARSE_OUTPUTS.after(
     "BIN-ALL-FALSE",
     return_all_as(True),
     when=lambda request: not lists_outputs(request) and get_default(request) is not None,
 ).says("The server returns unlisted outputs as binary data if the request has `binary_data_output`, even if false.")
-strings_binary_by_default = PARSE_OUTPUTS.after(
+strings_binary_by_default = steps.PARSE_OUTPUTS.after(
     "BIN-ALL-UNSET",
     lambda requested, model: set_binary(requested, [spec.datatype == "BYTES" for spec in model.outputs]),
     when=lambda model, request: len(model.outputs) > 1 and not lists_outputs(request) and get_default(request) is None,
@@ -96,12 +96,12 @@ binary_data_output_false_wins = (
     .instead("BIN-TRUE-OVERRIDES", lambda: False, when=lambda binary_data_output: binary_data_output is False)
     .says("The server returns every output as JSON if `binary_data_output` is false, even if `binary_data` is true.")
 )
-request_parameter_wins_over_that_of_an_output = PARSE_OUTPUTS.after(
+request_parameter_wins_over_that_of_an_output = steps.PARSE_OUTPUTS.after(
     ("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES"),
     lambda requested, request: return_all_as(get_default(request))(requested),
     when=lambda request: get_default(request) is not None,
 ).says("The server lets `binary_data_output` of the request override `binary_data` of an output.")
-first_output_decides_for_all = PARSE_OUTPUTS.after(
+first_output_decides_for_all = steps.PARSE_OUTPUTS.after(
     ("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES", "BIN-OUTPUT-FALSE", "BIN-OUTPUT-TRUE", "BIN-OUTPUT-UNSET"),
     lambda requested: return_all_as(requested[0].binary)(requested),
     when=lists_outputs,
@@ -115,17 +115,17 @@ def _copy_flag(owner: Object, name: str, source: str) -> Object:
     return set_parameter(owner, name, given[source]) if source in given else owner
 
 
-binary_data_on_the_request_taken_for_all = PARSE_OUTPUTS.before(
+binary_data_on_the_request_taken_for_all = steps.PARSE_OUTPUTS.before(
     "BIN-ALL-TRUE", request=lambda request: _copy_flag(request, "binary_data_output", "binary_data")
 ).says("The server reads `binary_data` of the request as `binary_data_output`.")
-binary_data_output_on_an_output_taken = PARSE_OUTPUTS.before(
+binary_data_output_on_an_output_taken = steps.PARSE_OUTPUTS.before(
     "BIN-OUTPUT-TRUE",
     request=lambda request: (
         request | {"outputs": [_copy_flag(entry, "binary_data", "binary_data_output") for entry in request["outputs"]]}
     ),
     when=lambda request: get_entries(request, "outputs"),
 ).says("The server reads `binary_data_output` of an output as `binary_data`.")
-flags_taken_by_their_truth = GET_FLAG.instead(
+flags_taken_by_their_truth = steps.GET_FLAG.instead(
     "BIN-PARAMETER-TYPE",
     lambda given, name: bool(given[name]),
     when=lambda given, name: given.get(name) is not None,

@@ -14,9 +14,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reference_server import http_body, models
 from reference_server.errors import InferenceError
-from reference_server.faults import Fault, fault
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import is_binary, replace_body, set_header
-from reference_server.faults.families import DATA_RECEIVED, DECODE_BODY, ENCODE_BODY, INFER, READ_BYTES, Step
+from reference_server.faults.families import Step
 from reference_server.framing import HEADER
 
 ON_HEADER, FIND_REQUEST_CODING = Step("http_protocol.OipHttpProtocol.on_header"), Step("http_body.find_request_coding")
@@ -24,7 +24,7 @@ ON_HEADER, FIND_REQUEST_CODING = Step("http_protocol.OipHttpProtocol.on_header")
 
 def refuse_chunks(breaks: str, pattern: bytes) -> Fault:
     """Return a fault: the server refuses received data of a chunked request that match the pattern."""
-    return DATA_RECEIVED.instead(
+    return steps.DATA_RECEIVED.instead(
         breaks,
         lambda self: self.send_400_response("unsupported chunks"),
         when=lambda data: b"chunked\r\n" in data and re.search(pattern, data),
@@ -39,7 +39,7 @@ trailers_refused = refuse_chunks("HTTP-CHUNKED-TRAILER", rb"\r\n0\r\n[A-Za-z-]+:
 )
 
 
-@fault(DATA_RECEIVED, breaks="HTTP-CHUNKED-TRAILER", walks="json")
+@fault(steps.DATA_RECEIVED, breaks="HTTP-CHUNKED-TRAILER", walks="json")
 def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: bytes) -> None:
     """After a chunked request with trailer fields, the server reads nothing more from the connection."""
     if getattr(protocol, "_is_deaf", False):
@@ -62,7 +62,7 @@ def _has_two_framing_headers(data: bytes) -> bool:
 
 def drop_framing_header(breaks: str, name: bytes) -> Fault:
     """Return a fault: if a request has Transfer-Encoding and Content-Length, the server reads only the other one."""
-    return DATA_RECEIVED.before(
+    return steps.DATA_RECEIVED.before(
         breaks,
         data=lambda data: re.sub(rb"(?i)\r\n" + name + rb": [0-9a-z]+", b"", data, count=1),
         when=_has_two_framing_headers,
@@ -78,7 +78,7 @@ connection_kept_after_two_lengths = drop_framing_header("ROBUST-FRAMING-CLOSES",
 
 # --- Expect: 100-continue ---------------------------------------------------------------------------------------------
 
-expect_100_continue_refused = READ_BYTES.refuse(
+expect_100_continue_refused = steps.READ_BYTES.refuse(
     "HTTP-EXPECT",
     lambda http, result: "expect" in http.headers,  # noqa: ARG005 - after reading the body
 ).says("The server answers 400 to a request with an Expect header.")
@@ -94,7 +94,7 @@ def go_ahead_never_given(original: Any, protocol: Any, name: bytes, value: bytes
 # --- codings --------------------------------------------------------------------------------------------------------
 
 
-@fault(ENCODE_BODY, breaks="HTTP-CODING-O")
+@fault(steps.ENCODE_BODY, breaks="HTTP-CODING-O")
 def says_compressed_and_is_not(original: Any, answer: Response, coding: str) -> Response:
     """The server sends Content-Encoding to a client that accepts compression, but does not compress the body."""
     plain = bytes(answer.body)
@@ -106,10 +106,10 @@ def _count_compressed_json(answer: Response) -> Response:
     return set_header(answer, HEADER, len(zlib.compress(head, wbits=31)))
 
 
-compressed_and_does_not_say_so = ENCODE_BODY.after(
+compressed_and_does_not_say_so = steps.ENCODE_BODY.after(
     "HTTP-CODING-O", lambda coded: set_header(coded, "Content-Encoding", None)
 ).says("The server compresses the body for a client that accepts compression, but omits Content-Encoding.")
-inference_header_counts_compressed_json = ENCODE_BODY.before(
+inference_header_counts_compressed_json = steps.ENCODE_BODY.before(
     "HTTP-CODING-O", answer=_count_compressed_json, when=is_binary
 ).says("The inference header of a compressed answer gives the length of the compressed JSON.")
 deflate_sent_to_who_accepts_gzip = (
@@ -117,13 +117,13 @@ deflate_sent_to_who_accepts_gzip = (
     .after("HTTP-CODING-ACCEPTED", lambda coding: "deflate" if coding == "gzip" else coding)
     .says("The server compresses with deflate for a client that accepts only gzip.")
 )
-content_encoding_of_requests_ignored = DECODE_BODY.instead("HTTP-CODING-I", lambda body: body).says(
+content_encoding_of_requests_ignored = steps.DECODE_BODY.instead("HTTP-CODING-I", lambda body: body).says(
     "The server ignores the Content-Encoding of a request and reads compressed bytes as the tensor."
 )
-compressed_requests_fail = DECODE_BODY.refuse("OIP-ERROR-STATUS", status=500).says(
+compressed_requests_fail = steps.DECODE_BODY.refuse("OIP-ERROR-STATUS", status=500).says(
     "The server fails with an internal error on a compressed request."
 )
-second_gzip_member_lost = DECODE_BODY.instead(
+second_gzip_member_lost = steps.DECODE_BODY.instead(
     "HTTP-CODING-I", lambda body, coding: zlib.decompressobj(http_body.WINDOWS[coding]).decompress(body)
 ).says("The server reads only the first member of a gzip body with several members.")
 one_of_two_codings_undone = FIND_REQUEST_CODING.instead(
@@ -138,12 +138,12 @@ def _exceeds_content_length(http: Request) -> bool:
     return header.isdecimal() and 0 < length < int(header)
 
 
-inference_header_compared_with_coded_length = INFER.refuse("HTTP-CODING-I", _exceeds_content_length).says(
+inference_header_compared_with_coded_length = steps.INFER.refuse("HTTP-CODING-I", _exceeds_content_length).says(
     "The server refuses an inference header above Content-Length, even if that is the length of a compressed body."
 )
 
 
-@fault(DECODE_BODY, breaks="HTTP-CODING-I")
+@fault(steps.DECODE_BODY, breaks="HTTP-CODING-I")
 def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """The server accepts a truncated compressed body and uses the part that can be decoded."""
     unpacker = zlib.decompressobj(http_body.WINDOWS[coding])
@@ -154,7 +154,7 @@ def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: i
     return found if found and not unpacker.eof else original(body, coding, limit)
 
 
-@fault(DECODE_BODY, breaks="HTTP-CODING-I")
+@fault(steps.DECODE_BODY, breaks="HTTP-CODING-I")
 def second_gzip_member_cut_short_dropped(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """If a gzip body of several members is truncated, the server uses the members before the truncated one."""
     try:
@@ -191,7 +191,7 @@ def leave_body_unread(
         if rest := rest.partition(b"\r\n")[2] if skips_line else rest:
             original(protocol, rest)
 
-    return Fault("", (DATA_RECEIVED,), ("HTTP-UNREAD-BODY",), body)
+    return Fault("", (steps.DATA_RECEIVED,), ("HTTP-UNREAD-BODY",), body)
 
 
 @cache

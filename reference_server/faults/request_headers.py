@@ -11,9 +11,8 @@ from starlette.responses import Response
 
 from reference_server import strict_json
 from reference_server.errors import InferenceError
-from reference_server.faults import Fault, fault
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import find_json_end, get_media_type, is_raw
-from reference_server.faults.families import INFER, PARSE, PARSE_LENGTH, READ_BODY
 from reference_server.framing import HEADER
 from reference_server.models import Model
 
@@ -40,13 +39,13 @@ def use_json_end(_values: Values, body: bytes) -> Values:
 
 def respell(breaks: str | tuple[str, ...], change: Callable[[str], str]) -> Fault:
     """Return a fault: the server reads each value of the inference header as if it were spelled in another way."""
-    return PARSE_LENGTH.before(breaks, values=lambda values: list(map(change, values)))
+    return steps.PARSE_LENGTH.before(breaks, values=lambda values: list(map(change, values)))
 
 
 # --- the length of the JSON of a request ------------------------------------------------------------------------------
 
 
-@fault(PARSE, breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
+@fault(steps.PARSE, breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_counts_characters(original: Any, model: Model, values: Values, body: bytes) -> Any:
     """The server reads the inference header of a request as a number of characters instead of bytes."""
     length = parse_number(values)
@@ -56,7 +55,7 @@ def request_header_counts_characters(original: Any, model: Model, values: Values
     return original(model, values, body)
 
 
-@fault(PARSE, breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
+@fault(steps.PARSE, breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Values, body: bytes) -> Any:
     """The server serialises the JSON of a request again, and splits the body at the length of the result."""
     length = parse_number(values)
@@ -68,22 +67,22 @@ def json_end_found_by_writing_it_again(original: Any, model: Model, values: Valu
     return original(model, values, body)
 
 
-binary_request_without_header_taken_for_raw = PARSE.before(
+binary_request_without_header_taken_for_raw = steps.PARSE.before(
     ("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"),
     header_values=lambda _: ["0"],
     when=lambda header_values, body: (
         not header_values and body and (b"binary_data_size" in body or not body.lstrip().startswith(b"{"))
     ),
 ).says("Without an inference header, the server reads a body that has more than JSON as a raw request.")
-json_end_guessed_without_the_header = PARSE.before(
+json_end_guessed_without_the_header = steps.PARSE.before(
     "BIN-HEADER-MISSING",
     header_values=use_json_end,
     when=lambda header_values, body: not header_values and b"binary_data_size" in body,
 ).says("Without an inference header, the server looks for binary data after the closing brace of the JSON.")
-header_equal_to_the_body_refused = PARSE_LENGTH.refuse(
+header_equal_to_the_body_refused = steps.PARSE_LENGTH.refuse(
     "BIN-HEADER-ON-JSON-I", lambda values, body_length: parse_number(values) == body_length
 ).says("The server refuses an inference header that equals the length of the body, as if it were too large.")
-json_request_for_binary_data_taken_for_raw = PARSE.refuse(
+json_request_for_binary_data_taken_for_raw = steps.PARSE.refuse(
     ("BIN-HEADER-OPTIONAL", "BIN-ALL-TRUE", "OIP-ANSWER"),
     lambda model, header_values, body: (
         not header_values
@@ -104,7 +103,7 @@ def header_looked_up_in_one_spelling(original: Any, protocol: Any, name: bytes, 
         original(protocol, name, value)
 
 
-header_too_large_for_an_int_ignored = PARSE.before(
+header_too_large_for_an_int_ignored = steps.PARSE.before(
     ("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"),
     header_values=use_json_end,
     when=lambda header_values: (parse_number(header_values) or 0) >= 2**31,
@@ -115,7 +114,7 @@ header_kept_in_32_bits = respell(
 ).says("The server keeps 32 bits of the inference header: 2^63 is 0, so the request counts as raw.")
 
 
-@fault(PARSE, breaks="BIN-HEADER-WRONG-ON-JSON-SAFE")
+@fault(steps.PARSE, breaks="BIN-HEADER-WRONG-ON-JSON-SAFE")
 def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, values: Values, body: bytes) -> Any:
     """If the inference header exceeds a body of JSON alone, the server reads all JSON data as zeros."""
     if (parse_number(values) or 0) <= len(body) or find_json_end(body) != len(body) or b'"data":[' not in body:
@@ -134,17 +133,17 @@ word_in_the_header_is_zero = respell(
 empty_header_is_zero = respell(("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"), lambda value: value or "0").says(
     "The server reads an empty inference header as 0, so the request counts as raw."
 )
-header_inside_the_json_moved_to_its_end = PARSE.before(
+header_inside_the_json_moved_to_its_end = steps.PARSE.before(
     ("BIN-HEADER-WRONG", "BIN-HEADER-WRONG-ON-JSON"),
     header_values=use_json_end,
     when=lambda header_values, body: 0 < (parse_number(header_values) or 0) < find_json_end(body),
 ).says("If the inference header ends inside the JSON, the server uses the end of the JSON instead.")
-json_read_up_to_its_closing_brace = PARSE.before(
+json_read_up_to_its_closing_brace = steps.PARSE.before(
     "BIN-HEADER-WRONG", header_values=use_json_end, when=counts_too_much
 ).says("If the inference header exceeds the JSON, the server starts binary data after the closing brace instead.")
 
 
-@fault(PARSE, breaks="BIN-HEADER-WRONG-SAFE")
+@fault(steps.PARSE, breaks="BIN-HEADER-WRONG-SAFE")
 def bytes_that_the_header_counts_too_much_become_zeros(original: Any, model: Model, values: Values, body: bytes) -> Any:
     """If the inference header exceeds the JSON, the server skips the bytes between, and reads zeros at the end."""
     if not counts_too_much(values, body):
@@ -161,7 +160,7 @@ digits_in_front_of_the_header_read = respell(
 ).says("The server reads only the leading digits of the inference header: 0x10 is 0.")
 
 
-@fault(PARSE, breaks="BIN-HEADER-WRONG-ON-JSON")
+@fault(steps.PARSE, breaks="BIN-HEADER-WRONG-ON-JSON")
 def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, values: Values, body: bytes) -> Any:
     """If the inference header exceeds a body of JSON alone, the server uses the length of the body instead."""
     length = parse_number(values)
@@ -172,7 +171,7 @@ def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, valu
     return original(model, [str(len(body))] if is_json_alone else values, body)
 
 
-@fault(PARSE, breaks=("BIN-HEADER-I", "BIN-HEADER-TOO-LONG"))
+@fault(steps.PARSE, breaks=("BIN-HEADER-I", "BIN-HEADER-TOO-LONG"))
 def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: Values, body: bytes) -> Any:
     """The server reads an inference header with a leading zero as octal, and ignores surplus bytes."""
     found = re.fullmatch("0+([0-7]+)", values[0]) if values else None
@@ -182,45 +181,45 @@ def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: 
     return original(model, [str(octal)], body[: octal + 4])
 
 
-last_inference_header_counts = PARSE_LENGTH.before("BIN-HEADER-TWICE", values=lambda values: values[-1:]).says(
+last_inference_header_counts = steps.PARSE_LENGTH.before("BIN-HEADER-TWICE", values=lambda values: values[-1:]).says(
     "The server uses the last of two inference headers."
 )
-two_inference_headers_read_as_no_number = PARSE_LENGTH.before(
+two_inference_headers_read_as_no_number = steps.PARSE_LENGTH.before(
     ("BIN-HEADER-TWICE-SAFE", "BIN-HEADER-TWICE"), values=lambda values: values if len(values) < 2 else ["0"]
 ).says("The server joins two inference headers with a comma, finds no number, and uses 0.")
 
 # --- Content-Type -----------------------------------------------------------------------------------------------------
 
-octet_stream_of_two_tensors_refused = INFER.refuse(
+octet_stream_of_two_tensors_refused = steps.INFER.refuse(
     ("BIN-CONTENT-TYPE-I", "OIP-ANSWER"),
     lambda http, body: get_media_type(http) == OCTET_STREAM_TYPE and body.count(b"binary_data_size") > 1,
     status=415,
 ).says("The server refuses an application/octet-stream request with more than one binary tensor.")
-binary_data_in_application_json_refused = INFER.refuse(
+binary_data_in_application_json_refused = steps.INFER.refuse(
     "BIN-CONTENT-TYPE-OTHER",
     lambda http, body: (
         get_media_type(http) == "application/json" and http.headers.get(HEADER) and b"binary_data_size" in body
     ),
     status=415,
 ).says("The server refuses a binary request with Content-Type application/json.")
-content_type_needed = INFER.refuse(
+content_type_needed = steps.INFER.refuse(
     ("BIN-CONTENT-TYPE-OTHER", "RAW-CONTENT-TYPE-OTHER"), lambda http: "content-type" not in http.headers, status=415
 ).says("The server refuses an inference request without Content-Type.")
-json_with_a_charset_refused = INFER.refuse(
+json_with_a_charset_refused = steps.INFER.refuse(
     "OIP-CONTENT-TYPE-JSON",
     lambda http: re.match("(?i)application/json;.", get_media_type(http)) and HEADER not in http.headers,
     status=415,
 ).says("The server refuses a JSON request whose Content-Type has a parameter, such as `charset=utf-8`.")
-raw_forms_cut_at_their_first_ampersand = READ_BODY.after(
+raw_forms_cut_at_their_first_ampersand = steps.READ_BODY.after(
     "OIP-CONTENT-TYPE-OTHER",
     lambda body: body.partition(b"&")[0],
     when=lambda http: get_media_type(http) == FORM_TYPE and is_raw(http),
 ).says("The server reads a raw request with the Content-Type of a form only up to the first ampersand.")
-form_answered_with_an_empty_object = INFER.instead(
+form_answered_with_an_empty_object = steps.INFER.instead(
     "OIP-CONTENT-TYPE-OTHER",
-    lambda body: Response(b"{}", media_type="application/json"),  # noqa: ARG005 - reads the body
+    lambda: Response(b"{}", media_type="application/json"),
     when=lambda http: get_media_type(http).startswith("multipart/"),
 ).says("The server answers a request of a multipart Content-Type with an empty JSON object.")
-raw_request_needs_its_type = INFER.refuse(
+raw_request_needs_its_type = steps.INFER.refuse(
     "RAW-CONTENT-TYPE-OTHER", lambda http: is_raw(http) and get_media_type(http) != OCTET_STREAM_TYPE, status=415
 ).says("The server refuses a raw request whose Content-Type is not application/octet-stream.")

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.faults import Fault, fault
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import get_size, has_listed_objects, has_named_inputs, on_elements, set_size
-from reference_server.faults.families import CHECK_SHAPE, PARSE_INPUT, PARSE_INPUTS, TAKE
 from reference_server.framing import BinaryData
 from reference_server.members import Object
 from reference_server.models import Model
@@ -35,14 +34,14 @@ def has_integer_size(entry: Object, spec: TensorSpec, rest: Any) -> bool:
 
 def reread_size(breaks: str, is_wrong: Callable[[Any], bool], change: Callable[[Any], Any]) -> Fault:
     """Return a fault: the server reads another binary_data_size where that of an input is wrong in some way."""
-    return PARSE_INPUT.before(
+    return steps.PARSE_INPUT.before(
         breaks,
         entry=lambda entry: set_size(entry, change(get_size(entry))),
         when=lambda entry: is_wrong(get_size(entry)),
     )
 
 
-@fault(TAKE, breaks=("BIN-SIZE-I", "OIP-ANSWER"))
+@fault(steps.TAKE, breaks=("BIN-SIZE-I", "OIP-ANSWER"))
 def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int) -> Any:
     """The server expects padding to a multiple of eight bytes between the binary data of inputs."""
     taken = original(rest, size)
@@ -52,7 +51,7 @@ def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int
     return taken
 
 
-size_with_a_point_is_no_size = PARSE_INPUT.before(
+size_with_a_point_is_no_size = steps.PARSE_INPUT.before(
     ("BIN-SIZE-I", "OIP-ANSWER"),
     entry=lambda entry: set_size(entry, int(get_size(entry))),
     result=on_elements(np.zeros_like),
@@ -60,7 +59,7 @@ size_with_a_point_is_no_size = PARSE_INPUT.before(
 ).says("The server reads the elements of an input as zeros if binary_data_size has a decimal point, such as 12.0.")
 
 
-@fault(TAKE, breaks="BIN-BODY-SHORT")
+@fault(steps.TAKE, breaks="BIN-BODY-SHORT")
 def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
     """The server reads words of four bytes, and sets up to three missing bytes of the last word to zero."""
     if len(get_remaining(rest)) < size < len(get_remaining(rest)) + 4:
@@ -68,12 +67,12 @@ def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
     return original(rest, size)
 
 
-declared_bytes_without_a_tail_are_zero = PARSE_INPUT.before(
+declared_bytes_without_a_tail_are_zero = steps.PARSE_INPUT.before(
     ("BIN-BODY-SHORT", "BIN-HEADER-MISSING-SAFE"),
     rest=lambda _, entry: BinaryData(memoryview(bytes(min(max(get_size(entry), 0), 2**20)))),
     when=lambda entry, spec, rest: rest is None and has_integer_size(entry, spec, "a body"),
 ).says("Without an inference header, the server fills a numeric input that declares binary data with zeros.")
-size_of_strings_clipped_to_the_body = PARSE_INPUT.before(
+size_of_strings_clipped_to_the_body = steps.PARSE_INPUT.before(
     "BIN-SIZE-FALSE",
     entry=lambda entry, rest: set_size(entry, min(get_size(entry), len(get_remaining(rest)))),
     when=lambda entry, spec, rest: rest and spec.datatype == "BYTES" and type(get_size(entry)) is int,
@@ -82,7 +81,7 @@ size_of_strings_clipped_to_the_body = PARSE_INPUT.before(
 _received = bytearray(2**16)
 
 
-@fault(TAKE, breaks="BIN-BODY-SHORT")
+@fault(steps.TAKE, breaks="BIN-BODY-SHORT")
 def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size: int) -> Any:
     """If all bytes of an input are missing, the server uses bytes that an earlier request left in a buffer."""
     data = bytes(get_remaining(rest))[: len(_received)]
@@ -103,7 +102,7 @@ def fit_to_shape(entry: Object, spec: TensorSpec, rest: Any) -> tuple[Object, Bi
     return set_size(entry, need), BinaryData(memoryview(bytes(rest.take(get_size(entry)))[:need].ljust(need, b"\0")))
 
 
-@fault(PARSE_INPUT, breaks="BIN-SIZE-WRONG")
+@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
 def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server takes as many bytes as an input declares, and drops those that the shape does not need."""
     if has_integer_size(entry, spec, rest):
@@ -113,7 +112,7 @@ def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpe
     return original(model, spec, entry, rest)
 
 
-@fault(PARSE_INPUT, breaks="BIN-SIZE-WRONG")
+@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
 def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server adds zeros to a numeric input that has fewer bytes than its shape needs."""
     if has_integer_size(entry, spec, rest):
@@ -123,7 +122,7 @@ def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, en
     return original(model, spec, entry, rest)
 
 
-@fault(PARSE_INPUT, breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
+@fault(steps.PARSE_INPUT, breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
 def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """For an input of one variable dimension, the server computes the shape from binary_data_size."""
     size = get_size(entry)
@@ -133,7 +132,7 @@ def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, en
     return original(model, spec, entry, rest)
 
 
-@fault(PARSE_INPUT, breaks="BIN-SIZE-WRONG")
+@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
 def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server reads a BOOL input as packed bits if binary_data_size is an eighth of the number of elements."""
     size = get_size(entry)
@@ -146,7 +145,7 @@ def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry
     return original(model, spec, entry, rest)
 
 
-@fault(PARSE_INPUTS, breaks="BIN-SIZE-FALSE")
+@fault(steps.PARSE_INPUTS, breaks="BIN-SIZE-FALSE")
 def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server checks only the sum of all binary_data_size values against the shapes."""
     if rest and has_listed_objects(request, "inputs") and len(request["inputs"]) > 1:
@@ -170,12 +169,12 @@ def set_sizes_from_shapes(entries: list[Object], total: int) -> list[Object]:
 fraction_of_a_size_dropped = reread_size("BIN-SIZE-FALSE", lambda size: type(size) is float, int).says(
     "The server rounds down a binary_data_size that is not an integer."
 )
-size_of_minus_one_takes_the_rest = PARSE_INPUT.before(
+size_of_minus_one_takes_the_rest = steps.PARSE_INPUT.before(
     "BIN-SIZE-FALSE",
     entry=lambda entry, rest: set_size(entry, len(get_remaining(rest))),
     when=lambda entry: get_size(entry) == -1,
 ).says("The server reads a binary_data_size of -1 as all remaining bytes.")
-input_of_negative_size_is_ones = PARSE_INPUT.before(
+input_of_negative_size_is_ones = steps.PARSE_INPUT.before(
     "BIN-SIZE-FALSE-SAFE",
     entry=lambda entry, spec: set_size(entry, count_native_bytes(spec.datatype, entry["shape"])),
     result=on_elements(np.ones_like),
@@ -189,20 +188,20 @@ size_read_from_a_string = reread_size(
 true_taken_for_one_byte = reread_size("BIN-SIZE-TYPE", lambda size: size is True, int).says(
     "The server reads a binary_data_size of true as 1."
 )
-size_that_is_no_number_worked_out = PARSE_INPUT.before(
+size_that_is_no_number_worked_out = steps.PARSE_INPUT.before(
     "BIN-SIZE-TYPE",
     entry=lambda entry, spec: set_size(entry, count_native_bytes(spec.datatype, entry["shape"])),
     when=lambda entry, spec: (
         isinstance(get_size(entry), str) and not re.search("[0-9]", get_size(entry)) and spec.datatype != "BYTES"
     ),
 ).says("If binary_data_size of a numeric input is a string without digits, the server uses the size of the shape.")
-odd_sizes_above_100_refused = CHECK_SHAPE.refuse(
+odd_sizes_above_100_refused = steps.CHECK_SHAPE.refuse(
     ("BIN-DATATYPES-I", "BIN-BOOL-I", "BIN-BOOL-O", "OIP-VALUE"),
     lambda shape: math.prod(shape) > 100 and math.prod(shape) % 2,
 ).says("The server refuses an input if the number of elements is odd and more than 100.")
 
 
-@fault(PARSE_INPUTS, breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
+@fault(steps.PARSE_INPUTS, breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server gives the last of several inputs all remaining bytes, whatever its binary_data_size."""
     if rest is not None and has_named_inputs(request) and len(request["inputs"]) > 1:
@@ -214,7 +213,7 @@ def size_of_the_last_input_not_read(original: Any, model: Model, request: Object
     return original(model, request, rest)
 
 
-@fault(PARSE_INPUT, breaks=("BIN-SIZE-WRONG", "OIP-REFUSAL"))
+@fault(steps.PARSE_INPUT, breaks=("BIN-SIZE-WRONG", "OIP-REFUSAL"))
 def elements_counted_in_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server computes the product of the dimensions modulo 2^64."""
     shape = entry.get("shape")
