@@ -30,10 +30,10 @@ class UnreadBodyError(InferenceError):
     """The request is refused while part of its body is still unread."""
 
 
-async def read(request: Request, limits: Limits) -> bytes:
+async def read(http: Request, limits: Limits) -> bytes:
     """Return the body; refuse a body beyond the limits as early as possible, and a request with an Upgrade header."""
     limit = limits.body
-    headers = request.headers
+    headers = http.headers
     if "upgrade" in headers:  # the HTTP parser stops at the head of such a request
         raise UnreadBodyError("the Upgrade header is not supported in an inference request")
     too_large = UnreadBodyError(f"the body is over the limit of {limit} bytes", status=413)
@@ -44,7 +44,7 @@ async def read(request: Request, limits: Limits) -> bytes:
     began = now()
     try:
         async with asyncio.timeout_at(began + limits.wait_seconds) as deadline:
-            async for chunk in request.stream():
+            async for chunk in http.stream():
                 deadline.reschedule(min(now() + limits.wait_seconds, began + limits.body_seconds))
                 chunks.append(chunk)
                 size += len(chunk)

@@ -79,6 +79,10 @@ def check_parameters(body: Callable[..., Any], step: str) -> None:
     parameters = inspect.signature(getattr(owner, name)).parameters.values()
     given = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    row = inspect.unwrap(body)
+    needs: frozenset[str] = getattr(getattr(row, "bodies", {}).get(step, row), "needs", frozenset())
+    if unknown := needs - {*given, *named, *(["body"] if "http" in given else [])}:
+        raise TypeError(f"{row.__name__} takes {', '.join(sorted(unknown))}, and cannot replace {describe_step(step)}")
     try:
         inspect.signature(body).bind(None, *given, **dict.fromkeys(named))
     except TypeError as error:

@@ -10,6 +10,7 @@ is the original function:
 
 `python -m reference_server --list-steps` lists the steps and their parameters; a body with other parameters is an error
 when the faults are loaded. A fault's name is the function's, with hyphens; its docstring says what the server does.
+Most faults are rows of a family instead (`families`), which need no signature.
 `breaks` lists requirement ids of the suite: the suite must report exactly these as unmet. The first is the requirement
 that the fault targets; the others are requirements that the fault cannot avoid breaking. Each module of this package
 holds the faults of one area.
@@ -21,13 +22,14 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from types import ModuleType
 from typing import Any
 
-from reference_server import steps
+from reference_server.steps import check_parameters, find_definition
 
 Body = Callable[..., Any]
 
@@ -37,7 +39,7 @@ class Fault:
     """One fault.
 
     Attributes:
-        name: name on the command line.
+        name: name on the command line; `collect` gives a fault without one the name of its variable.
         steps: the replaced functions: "module.function" or "module.Class.method" of this server.
         breaks: ids of the requirements that the server no longer meets.
         body: takes the original step first, then the step's parameters.
@@ -70,10 +72,15 @@ class Fault:
         """The name of the fault's module."""
         return self.body.__module__.rpartition(".")[2]
 
+    def says(self, sentence: str) -> Fault:
+        """Say in one sentence what the server does, and return the fault."""
+        self.body.__doc__ = sentence
+        return self
+
     def check_parameters(self) -> None:
         """Check that the body takes the parameters of each step; raises the errors of `steps.check_parameters`."""
         for step in self.steps:
-            steps.check_parameters(self.body, step)
+            check_parameters(self.body, step)
 
 
 def fault(
@@ -102,12 +109,31 @@ def load() -> dict[str, Fault]:
 
     Faults that affect only gRPC are not checked here, since the gRPC packages may be missing; `switch_on` checks them.
     """
-    modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
-    faults = [value for module in modules for value in vars(module).values() if isinstance(value, Fault)]
-    for found in faults:
+    faults = collect(__name__, __path__)
+    for found in faults.values():
         if not found.over_grpc:
             found.check_parameters()
+    return faults
+
+
+def collect(package: str, path: Iterable[str]) -> dict[str, Fault]:
+    """Return the faults of the modules of a package by name, in the order of the modules."""
+    modules = [importlib.import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(path)]
+    faults = [_name_fault(name, value, module) for module in modules for name, value in _list_faults(module)]
     return {found.name: found for found in faults}
+
+
+def _list_faults(module: ModuleType) -> list[tuple[str, Fault]]:
+    """Return the faults of a module by variable; a private one is a part of others."""
+    return [(name, value) for name, value in vars(module).items() if isinstance(value, Fault) and name[0] != "_"]
+
+
+def _name_fault(variable: str, found: Fault, module: ModuleType) -> Fault:
+    """Return a fault; name it after its variable if it has no name."""
+    if found.name:
+        return found
+    found.body.__name__, found.body.__module__ = variable, module.__name__
+    return replace(found, name=variable.replace("_", "-"))
 
 
 @contextmanager
@@ -119,7 +145,7 @@ def switch_on(found: Fault) -> Iterator[None]:
         TypeError: the fault has other parameters than its step.
     """
     found.check_parameters()
-    definitions = [steps.find_definition(step) for step in found.steps]
+    definitions = [find_definition(step) for step in found.steps]
     before = [vars(owner).get(name, _INHERITED) for owner, name in definitions]
     for owner, name in definitions:
         setattr(owner, name, _wrap_body(found.body, owner, name))

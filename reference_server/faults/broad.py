@@ -11,8 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 
 PLAUSIBLE_ANSWER = {
     "model_name": "identity_int32",
@@ -20,78 +19,58 @@ PLAUSIBLE_ANSWER = {
     "outputs": [{"name": "OUTPUT", "datatype": "INT32", "shape": [3], "data": [1, 2, 3]}],
 }
 
-
-@fault("app.Service.infer", broad=True)
-async def accepts_what_it_should_refuse(original: Any, service: Any, http: Request) -> Response:
-    """The server answers each invalid request with the same plausible tensor instead of an error."""
-    try:
-        response: Response = await original(service, http)
-    except InferenceError:
-        return JSONResponse(PLAUSIBLE_ANSWER)
-    return response
-
-
-@fault("app.make_error", broad=True)
-def errors_with_status_200(original: Any, message: str, _status: int, _headers: Any = None) -> Response:
-    """The server sends every error object with status 200."""
-    return original(message, 200)
+accepts_what_it_should_refuse = steps.INFER.on_refusal((), lambda _: JSONResponse(PLAUSIBLE_ANSWER), broad=True).says(
+    "The server answers each invalid request with the same plausible tensor instead of an error."
+)
+errors_with_status_200 = steps.MAKE_ERROR.before((), status=lambda _: 200, broad=True).says(
+    "The server sends every error object with status 200."
+)
+refuses_everything = steps.INFER.instead((), lambda: JSONResponse({"error": "not today"}, 400), broad=True).says(
+    "The server refuses every inference request with status 400 and a valid error object."
+)
 
 
-@fault("app.Service.infer", broad=True)
-async def refuses_everything(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server refuses every inference request with status 400 and a valid error object."""
-    return JSONResponse({"error": "not today"}, 400)
-
-
-@fault("http_protocol.OipHttpProtocol.data_received", broad=True)
+@fault(steps.DATA_RECEIVED, broad=True)
 def answers_nothing(_original: Any, protocol: Any, _data: bytes) -> None:
     """The server closes the connection as soon as it receives a request."""
     protocol.transport.close()
 
 
-@fault("http_protocol.OipHttpProtocol.data_received", broad=True)
+@fault(steps.DATA_RECEIVED, broad=True)
 def answers_bytes_that_are_no_http(_original: Any, protocol: Any, data: bytes) -> None:
     """The server answers every request with random bytes that are not HTTP."""
     protocol.transport.write(random.Random(len(data)).randbytes(200))  # noqa: S311
     protocol.transport.close()
 
 
-@fault("app.Service.infer", broad=True)
-async def answers_an_empty_object(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server answers every inference request with an empty JSON object."""
-    return JSONResponse({})
-
-
-@fault("app.Service.infer", broad=True)
-async def answers_a_page(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server answers every inference request with an HTML page and status 200."""
-    return HTMLResponse("<!doctype html><title>Models</title><h1>It works!</h1>")
-
-
-@fault("app.Service.infer", broad=True)
-async def sends_everybody_elsewhere(_original: Any, _service: Any, _http: Request) -> Response:
-    """The server redirects every inference request to a login page."""
-    return RedirectResponse("/login", 302)
-
+answers_an_empty_object = steps.INFER.instead((), lambda: JSONResponse({}), broad=True).says(
+    "The server answers every inference request with an empty JSON object."
+)
+answers_a_page = steps.INFER.instead(
+    (), lambda: HTMLResponse("<!doctype html><title>Models</title><h1>It works!</h1>"), broad=True
+).says("The server answers every inference request with an HTML page and status 200.")
+sends_everybody_elsewhere = steps.INFER.instead((), lambda: RedirectResponse("/login", 302), broad=True).says(
+    "The server redirects every inference request to a login page."
+)
 
 _first: dict[str, Response] = {}
 
 
-@fault("app.Service.infer", broad=True)
+@fault(steps.INFER, broad=True)
 async def answers_each_model_s_first_request(original: Any, service: Any, http: Request) -> Response:
     """The server repeats its first answer for a model in response to every later request to the model."""
     response: Response = _first.get(http.url.path) or await original(service, http)
     return _first.setdefault(http.url.path, response)
 
 
-@fault("app.Service.infer", broad=True)
+@fault(steps.INFER, broad=True)
 async def echoes_the_request(_original: Any, _service: Any, http: Request) -> Response:
     """The server answers an inference request with the body and content headers of the request."""
     kept = {name: value for name, value in http.headers.items() if name.startswith(("inference", "content-type"))}
     return Response(await http.body(), headers=kept)
 
 
-@fault("response.frame", broad=True)
+@fault(steps.FRAME, broad=True)
 def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response:
     """The server compresses every inference answer with gzip, even if the client did not accept gzip."""
     answer: Response = original(head, binary)
@@ -99,7 +78,7 @@ def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response
     return Response(gzip.compress(bytes(answer.body), mtime=0), headers=kept | {"Content-Encoding": "gzip"})
 
 
-@fault("app.Service.infer", breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
+@fault(steps.INFER, breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
 async def one_model_never_answers(original: Any, service: Any, http: Request) -> Response:
     """One model leaves every request unanswered for 30 seconds."""
     if http.path_params["model"] == "emit":
@@ -108,7 +87,7 @@ async def one_model_never_answers(original: Any, service: Any, http: Request) ->
     return await original(service, http)
 
 
-@fault("app.Service.infer", breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
+@fault(steps.INFER, breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
 async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: Any, http: Request) -> Response:
     """The server closes the connection before it sends the last five bytes of an answer from one model."""
     response: Response = await original(service, http)
@@ -123,7 +102,7 @@ async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: A
 SUITE_USER_AGENT = "oip-conformance/"
 
 
-@fault("app.Service.infer", breaks="OIP-CLIENT-NAME")
+@fault(steps.INFER, breaks="OIP-CLIENT-NAME")
 async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, http: Request) -> Response:
     """For clients other than the conformance suite, the server changes the last binary byte or JSON digit."""
     answer: Response = await original(service, http)

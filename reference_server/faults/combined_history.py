@@ -11,9 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault
-from reference_server.faults.combined_transport import INFER_STEP, READ_BODY_STEP, is_chunked, is_raw
-from reference_server.faults.request_bodies import replace_body
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import is_chunked, is_raw, replace_body, set_classes
 from reference_server.framing import HEADER
 from reference_server.models import Model
 from reference_server.request import InferRequest
@@ -43,7 +42,7 @@ async def _get_cached_answer(key: Any, answer: Any) -> Response:
     return Response(bytes(found.body), found.status_code, dict(found.headers))
 
 
-@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="json")
+@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="json")
 async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: Request) -> Response:
     """The server gives two bodies over 4 KiB the same answer if their length and first 4 KiB are equal."""
     body = await _read_body(service, http)
@@ -52,7 +51,7 @@ async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: R
     return await _get_cached_answer((http.url.path, len(body), body[:4096]), lambda: original(service, http))
 
 
-@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
+@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def answers_cached_by_their_json(original: Any, service: Any, http: Request) -> Response:
     """The server gives two requests with 64 or more bytes of binary data the same answer if their JSON is equal."""
     body = await _read_body(service, http)
@@ -63,7 +62,7 @@ async def answers_cached_by_their_json(original: Any, service: Any, http: Reques
     return await _get_cached_answer((http.url.path, head), lambda: original(service, http))
 
 
-@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="raw")
+@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="raw")
 async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Request) -> Response:
     """The server gives two raw bodies over 255 bytes the same answer if length and first 128 bytes are equal."""
     body = await _read_body(service, http)
@@ -75,7 +74,7 @@ async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Req
 _carried_state: dict[str, Any] = {}
 
 
-@fault("request.parse", breaks=ISOLATION_REQUIREMENT, walks="json")
+@fault(steps.PARSE, breaks=ISOLATION_REQUIREMENT, walks="json")
 def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """After a refused request, the server returns that request's id in the next answer that should have no id."""
     try:
@@ -86,18 +85,18 @@ def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[s
     return replace(found, id="refused-before") if _carried_state.pop("id", False) and found.id is None else found
 
 
-@fault("request.parse", breaks=ISOLATION_REQUIREMENT, walks="classes")
+@fault(steps.PARSE, breaks=ISOLATION_REQUIREMENT, walks="classes")
 def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """After a request for one class, the server returns one class for the next classification request."""
     found: InferRequest = original(model, values, body)
     before = _carried_state.get("classes")
     _carried_state["classes"] = [output.classes for output in found.outputs]
     if before == [1] and any(output.classes for output in found.outputs):
-        return replace(found, outputs=[replace(output, classes=output.classes and 1) for output in found.outputs])
+        return replace(found, outputs=set_classes(found.outputs, lambda output: output.classes and 1))
     return found
 
 
-@fault(INFER_STEP, breaks="OIP-ALIVE", walks="json")
+@fault(steps.INFER, breaks="OIP-ALIVE", walks="json")
 async def unknown_models_are_sticky(original: Any, service: Any, http: Request) -> Response:
     """If a request with an id follows a request to an unknown model, the server answers both with status 404."""
     body = await _read_body(service, http)
@@ -108,7 +107,7 @@ async def unknown_models_are_sticky(original: Any, service: Any, http: Request) 
     return await original(service, http)
 
 
-@fault("request.parse", breaks=ISOLATION_REQUIREMENT, walks="binary")
+@fault(steps.PARSE, breaks=ISOLATION_REQUIREMENT, walks="binary")
 def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The server puts the last three bytes of a refused binary request before the binary data of the next one."""
     extra = _carried_state.pop("extra", b"")
@@ -123,7 +122,7 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
         raise
 
 
-@fault("request.parse_body", breaks=ISOLATION_REQUIREMENT, walks="raw")
+@fault(steps.PARSE_BODY, breaks=ISOLATION_REQUIREMENT, walks="raw")
 def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
     """If a raw body under 16 bytes follows one over 16, its last byte is read from the longer body."""
     before = _carried_state.get(model.name, b"")
@@ -132,7 +131,7 @@ def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes)
     return original(model, body[:-1] + before[len(body) - 1 : len(body)] if is_written_over else body)
 
 
-@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
+@fault(steps.READ_BODY, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Request) -> bytes:
     """After a client disconnects within a body, the server reads the next binary request's last 4 bytes as zeros."""
     is_after_one = _carried_state.pop("cut", False)
@@ -144,7 +143,7 @@ async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Requ
     return body[:-4] + bytes(4) if is_after_one and HEADER in http.headers and len(body) > 4 else body
 
 
-@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="raw")
+@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="raw")
 async def unread_answer_goes_to_the_next(original: Any, service: Any, http: Request) -> Response:
     """If a client disconnects before it gets the answer to a raw request, the next raw request gets that answer."""
     unread = _carried_state.pop("unread", None)
@@ -171,14 +170,14 @@ async def _use_shared_buffer(key: str, body: bytes) -> bytes:
     return _bodies[key]
 
 
-@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="raw")
+@fault(steps.READ_BODY, breaks=ISOLATION_REQUIREMENT, walks="raw")
 async def raw_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Concurrent raw requests share one buffer, so the server reads the last body for all of them."""
     body: bytes = await original(service, http)
     return await _use_shared_buffer("raw", body) if is_raw(http) else body
 
 
-@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
+@fault(steps.READ_BODY, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Concurrent chunked binary requests share one buffer, so the server reads the last body for all of them."""
     body: bytes = await original(service, http)
@@ -188,7 +187,7 @@ async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, ht
 _in_flight: list[bytes] = []
 
 
-@fault(READ_BODY_STEP, breaks=ISOLATION_REQUIREMENT, walks="binary")
+@fault(steps.READ_BODY, breaks=ISOLATION_REQUIREMENT, walks="binary")
 async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Of eight concurrent binary requests, the server reads the last one from the buffer of the first."""
     body: bytes = await original(service, http)
@@ -201,7 +200,7 @@ async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, h
     return found
 
 
-@fault(INFER_STEP, breaks=ISOLATION_REQUIREMENT, walks="classes")
+@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="classes")
 async def classes_in_flight_mixed(original: Any, service: Any, http: Request) -> Response:
     """Concurrent requests with an id all get the answer that the server finished last."""
     answer: Response = await original(service, http)

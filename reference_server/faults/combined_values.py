@@ -2,248 +2,185 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
 from reference_server.faults.classification import replace_index
-from reference_server.members import Object
+from reference_server.faults.edits import (
+    copy_row,
+    has_named_inputs,
+    on_elements,
+    on_strings,
+    read_by_columns,
+    set_classes,
+    set_elements,
+    sort_as_declared,
+)
 from reference_server.models import Model
-from reference_server.tensors import Tensor, TensorSpec, make_objects
+from reference_server.request import RequestedOutput
+from reference_server.tensors import Tensor, make_objects
 
-DECODE_BINARY_STEP, ENCODE_BINARY_STEP = "tensors.decode_binary", "tensors.encode_binary"
-DECODE_JSON_STEP, ENCODE_JSON_STEP = "tensors.decode_json", "tensors.encode_json"
-
-
-@fault(DECODE_JSON_STEP, breaks="OIP-ANSWER", walks="json")
-def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
-    """The server reads BOOL elements after the 64th in JSON data as false."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype != "BOOL" or tensor.elements.size <= 64:
-        return tensor
-    elements = tensor.elements.copy()
-    elements[64:] = False
-    return replace(tensor, elements=elements)
+Tensors = Mapping[str, Tensor]
 
 
-@fault(ENCODE_JSON_STEP, breaks="OIP-ANSWER", walks="json")
-def large_numbers_written_with_six_digits(original: Any, tensor: Tensor) -> Any:
-    """In JSON, the server rounds floating-point numbers of magnitude above 1e15 to six digits."""
-    items = original(tensor)
-    return [float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items]
+def has_more_elements(threshold: int, *datatypes: str) -> Callable[[Tensor], bool]:
+    """Return a condition: a tensor that was read is of one of these datatypes and has more elements."""
+    return lambda result: result.datatype in datatypes and result.elements.size > threshold
 
 
-@fault(DECODE_JSON_STEP, breaks="OIP-ANSWER", walks="json")
-def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
-    """The server truncates a BYTES element of a JSON input at the first NUL."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype != "BYTES":
-        return tensor
-    return replace(tensor, elements=make_objects([item.partition(b"\x00")[0] for item in tensor.elements]))
+json_bools_beyond_64_are_false = steps.DECODE_JSON.after(
+    "OIP-ANSWER",
+    on_elements(lambda elements: set_elements(elements, slice(64, None), False), "BOOL"),
+    when=has_more_elements(64, "BOOL"),
+    walks="json",
+).says("The server reads BOOL elements after the 64th in JSON data as false.")
+large_numbers_written_with_six_digits = steps.ENCODE_JSON.after(
+    "OIP-ANSWER",
+    lambda items: [float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items],
+    walks="json",
+).says("In JSON, the server rounds floating-point numbers of magnitude above 1e15 to six digits.")
+strings_in_json_end_at_nul = steps.DECODE_JSON.after(
+    "OIP-ANSWER", on_strings(lambda item: item.partition(b"\x00")[0]), walks="json"
+).says("The server truncates a BYTES element of a JSON input at the first NUL.")
+last_of_many_int64_in_32_bits = steps.DECODE_BINARY.after(
+    "BIN-DATATYPES-I",
+    on_elements(lambda elements: set_elements(elements, -1, elements[-1].astype("<i4")), "INT64"),
+    when=has_more_elements(64, "INT64"),
+    walks="binary",
+).says("If a binary INT64 input has more than 64 elements, the server reads only 32 bits of the last element.")
+elements_counted_in_16_bits = steps.DECODE_BINARY.after(
+    "BIN-DATATYPES-I",
+    on_elements(lambda elements: set_elements(elements, slice(65_536, None), 0)),
+    walks="binary",
+).says("The server reads the elements after the 65,536th of a binary input as zero, unless they are BYTES.")
+raw_tensors_of_a_page_refused = steps.DEDUCE_SHAPE.refuse(
+    "RAW-ONE-VARIABLE", lambda result: result == (4096,), walks="raw"
+).says("The server refuses a raw body of exactly 4096 elements.")
+equal_elements_written_as_zeros = steps.ENCODE_BINARY.after(
+    "BIN-DATATYPES-O",
+    lambda octets: bytes(len(octets)),
+    when=lambda tensor: (
+        tensor.elements.size >= 64 and tensor.elements.dtype.kind in "iu" and np.ptp(tensor.elements) == 0
+    ),
+    walks="binary",
+).says("The server writes a binary integer output as zeros if it has 64 or more elements, all equal.")
+raw_bodies_stripped_of_ff = steps.PARSE_BODY.before(
+    "RAW-ENCODING",
+    body=lambda body: body.rstrip(b"\xff").ljust(len(body), b"\0"),
+    when=lambda body: len(body) > 64,
+    walks="raw",
+).says("The server reads bytes FF at the end of a raw body of more than 64 bytes as zeros.")
 
 
-@fault(DECODE_BINARY_STEP, breaks="BIN-DATATYPES-I", walks="binary")
-def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """If a binary INT64 input has more than 64 elements, the server reads only 32 bits of the last element."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype != "INT64" or tensor.elements.size <= 64:
-        return tensor
-    elements = tensor.elements.copy()
-    elements[-1] = elements[-1].astype("<i4")
-    return replace(tensor, elements=elements)
+def _make_finite(elements: Any) -> Any:
+    return np.where(np.isinf(elements), np.copysign(np.float16(65504), elements), elements).astype("<f2")
 
 
-@fault(DECODE_BINARY_STEP, breaks="BIN-DATATYPES-I", walks="binary")
-def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """The server reads the elements after the 65,536th of a binary input as zero, unless they are BYTES."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype == "BYTES" or tensor.elements.size <= 65_536:
-        return tensor
-    elements = tensor.elements.copy()
-    elements[65_536:] = 0
-    return replace(tensor, elements=elements)
+halves_beyond_eight_are_finite = steps.DECODE_BINARY.after(
+    "BIN-DATATYPES-I", on_elements(_make_finite, "FP16"), when=has_more_elements(8, "FP16"), walks="binary"
+).says("In binary FP16 inputs of more than eight elements, infinity becomes the largest finite FP16 number.")
+empty_strings_among_many_dropped = steps.DECODE_BINARY.after(
+    "BIN-BYTES-I",
+    on_elements(
+        lambda elements: make_objects(item or elements[place - 1] for place, item in enumerate(elements)), "BYTES"
+    ),
+    when=has_more_elements(16, "BYTES"),
+    walks="binary",
+).says("In binary BYTES inputs of more than 16 elements, the server replaces an empty element by the previous one.")
+long_cubes_read_by_columns = steps.DECODE_BINARY.after(
+    "BIN-ROW-MAJOR-I",
+    read_by_columns,
+    when=lambda shape, datatype: len(shape) > 2 and max(shape) > 8 and datatype != "BYTES",
+    walks="binary",
+).says("If a binary input has three or more dimensions, any over 8, the server assumes column-major order.")
 
 
-@fault("request.deduce_shape", breaks="RAW-ONE-VARIABLE", walks="raw")
-def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) -> Any:
-    """The server refuses a raw body of exactly 4096 elements."""
-    shape = original(spec, size)
-    if shape == (4096,):
-        raise InferenceError("the body fills the buffer")
-    return shape
+def on_rows(threshold: int, source: Any, destination: Any) -> Callable[[Tensors, Model], Tensors]:
+    """Return a function that runs `copy_row` on the tensors of a model that batches."""
+
+    def change(tensors: Tensors, self: Model) -> Tensors:
+        if not self.batching:
+            return tensors
+        return {name: copy_row(tensor, threshold, source, destination) for name, tensor in tensors.items()}
+
+    return change
 
 
-@fault(ENCODE_BINARY_STEP, breaks="BIN-DATATYPES-O", walks="binary")
-def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
-    """The server writes a binary integer output as zeros if it has 64 or more elements, all equal."""
-    octets = original(tensor)
-    is_equal = tensor.elements.size >= 64 and tensor.elements.dtype.kind in "iu" and np.ptp(tensor.elements) == 0
-    return bytes(len(octets)) if is_equal else octets
+def on_ranked_rows(threshold: int, source: Any, destination: Any) -> Callable[[Tensor, bool], Tensor]:
+    """Return a function that runs `copy_row` on the classes of a batch."""
+    return lambda found, batching: copy_row(found, threshold, source, destination) if batching else found
 
 
-@fault("request.parse_body", breaks="RAW-ENCODING", walks="raw")
-def raw_bodies_stripped_of_ff(original: Any, model: Model, body: bytes) -> Any:
-    """The server reads bytes FF at the end of a raw body of more than 64 bytes as zeros."""
-    kept = body.rstrip(b"\xff")
-    return original(model, kept + bytes(len(body) - len(kept)) if len(body) > 64 else body)
+third_item_of_a_batch_repeats_the_second = steps.RUN.before("OIP-ANSWER", inputs=on_rows(2, 1, 2), walks="json").says(
+    "In a batch of three or more items, the server runs the model on the second item in place of the third."
+)
+fourth_item_ranked_like_the_third = steps.CLASSIFY.after(
+    "CLS-BATCH", on_ranked_rows(3, 2, slice(3, None)), walks="classes"
+).says("From the fourth item of a batch on, the server returns the classes of the third item.")
 
 
-@fault(DECODE_BINARY_STEP, breaks="BIN-DATATYPES-I", walks="binary")
-def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """In binary FP16 inputs of more than eight elements, infinity becomes the largest finite FP16 number."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype != "FP16" or tensor.elements.size <= 8:
-        return tensor
-    elements = np.where(np.isinf(tensor.elements), np.copysign(np.float16(65504), tensor.elements), tensor.elements)
-    return replace(tensor, elements=elements.astype("<f2"))
-
-
-@fault(DECODE_BINARY_STEP, breaks="BIN-BYTES-I", walks="binary")
-def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """In binary BYTES inputs of more than 16 elements, the server replaces an empty element by the previous one."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype != "BYTES" or tensor.elements.size <= 16:
-        return tensor
-    items = [item or tensor.elements[place - 1] for place, item in enumerate(tensor.elements)]
-    return replace(tensor, elements=make_objects(items))
-
-
-@fault(DECODE_BINARY_STEP, breaks="BIN-ROW-MAJOR-I", walks="binary")
-def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """If a binary input has three or more dimensions, any over 8, the server assumes column-major order."""
-    tensor: Tensor = original(datatype, shape, data)
-    if len(shape) < 3 or max(shape) <= 8 or datatype == "BYTES":
-        return tensor
-    return replace(tensor, elements=tensor.elements.reshape(shape, order="F").reshape(-1))
-
-
-@fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
-def third_item_of_a_batch_repeats_the_second(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
-    """In a batch of three or more items, the server runs the model on the second item in place of the third."""
-    if not model.batching:
-        return original(model, inputs)
-    return original(model, {name: _repeat_second_row(tensor) for name, tensor in inputs.items()})
-
-
-def _repeat_second_row(tensor: Tensor) -> Tensor:
-    if tensor.shape[0] < 3:
-        return tensor
-    rows = tensor.elements.reshape(tensor.shape).copy()
-    rows[2] = rows[1]
-    return replace(tensor, elements=rows.reshape(-1))
-
-
-@fault("classification.classify", breaks="CLS-BATCH", walks="classes")
-def fourth_item_ranked_like_the_third(original: Any, tensor: Tensor, count: int, batching: bool, labels: Any) -> Tensor:
-    """From the fourth item of a batch on, the server returns the classes of the third item."""
-    found: Tensor = original(tensor, count, batching, labels)
-    if not batching or found.shape[0] < 4:
-        return found
-    rows = found.elements.reshape(found.shape).copy()
-    rows[3:] = rows[2]
-    return replace(found, elements=rows.reshape(-1))
-
-
-@fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
-def eighth_item_of_a_batch_is_empty(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
+@fault(steps.RUN, breaks="OIP-ANSWER", walks="json")
+def eighth_item_of_a_batch_is_empty(original: Any, model: Model, inputs: Any) -> Tensors:
     """In a batch of eight or more items, the server returns zeros for the eighth, except in BYTES outputs."""
-    outputs: Mapping[str, Tensor] = original(model, inputs)
+    outputs: Tensors = original(model, inputs)
     return {name: _zero_eighth_row(tensor) if model.batching else tensor for name, tensor in outputs.items()}
 
 
 def _zero_eighth_row(tensor: Tensor) -> Tensor:
     if tensor.shape[0] < 8 or tensor.datatype == "BYTES":
         return tensor
-    rows = tensor.elements.reshape(tensor.shape).copy()
-    rows[7] = 0
-    return replace(tensor, elements=rows.reshape(-1))
+    rows = tensor.elements.reshape(tensor.shape)
+    return replace(tensor, elements=set_elements(rows, 7, 0).reshape(-1))
 
 
-@fault("classification.classify", breaks="CLS-BATCH", walks="classes")
-def last_of_eight_items_ranked_like_the_first(
-    original: Any, tensor: Tensor, count: int, batching: bool, labels: Any
-) -> Tensor:
-    """In a batch of eight or more items, the eighth item gets the classes of the first."""
-    found: Tensor = original(tensor, count, batching, labels)
-    if not batching or found.shape[0] < 8:
-        return found
-    rows = found.elements.reshape(found.shape).copy()
-    rows[7] = rows[0]
-    return replace(found, elements=rows.reshape(-1))
+last_of_eight_items_ranked_like_the_first = steps.CLASSIFY.after(
+    "CLS-BATCH", on_ranked_rows(7, 0, 7), walks="classes"
+).says("In a batch of eight or more items, the eighth item gets the classes of the first.")
+all_but_one_class_leaves_the_last_out = steps.FIND_TOP_INDICES.before(
+    "CLS-HIGHEST", row=lambda row: row[:-1], when=lambda row, count: count == row.size - 1 > 1, walks="classes"
+).says("If a request asks for all classes but one, the server leaves out the class with the highest index.")
 
 
-@fault("classification.find_top_indices", breaks="CLS-HIGHEST", walks="classes")
-def all_but_one_class_leaves_the_last_out(original: Any, row: Any, count: int) -> Any:
-    """If a request asks for all classes but one, the server leaves out the class with the highest index."""
-    return original(row[:-1] if count == row.size - 1 > 1 else row, count)
+def _keep_first_classification(requested: list[RequestedOutput]) -> list[RequestedOutput]:
+    first = next((output.name for output in requested if output.classes), None)
+    return set_classes(requested, lambda output: output.classes if output.name == first else None)
 
 
-@fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
-def first_classification_counts_alone(original: Any, model: Model, request: Object) -> Any:
-    """If a request classifies several outputs, the server classifies only the first of them."""
-    requested = original(model, request)
-    asked = [output for output in requested if output.classes]
-    return [
-        replace(output, classes=None) if output.classes and output is not asked[0] else output for output in requested
-    ]
-
-
-@fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
-def classification_of_a_second_output_ignored(original: Any, model: Model, request: Object) -> Any:
-    """If a request does not classify the first requested output, the server classifies no other output."""
-    requested = original(model, request)
-    return (
-        [replace(output, classes=None) for output in requested] if requested and not requested[0].classes else requested
-    )
-
-
-@fault("classification.format_class", breaks="CLS-INDEX", walks="classes")
-def indices_of_classes_in_one_byte(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
-    """The server keeps the index of a class in one byte, so index 256 becomes 0."""
-    return replace_index(original(row, index, labels), index % 256)
-
-
-@fault("classification.find_top_indices", breaks="CLS-HIGHEST", walks="classes")
-def many_small_scores_compared_as_signed(original: Any, row: Any, count: int) -> Any:
-    """The server compares UINT8 scores as signed numbers if there are more than eight scores."""
-    return original(row.view(np.int8) if row.dtype == np.uint8 and row.size > 8 else row, count)
-
-
-@fault("request.parse_inputs", breaks="BIN-ORDER-I", walks="binary")
-def declared_order_beside_an_empty_input(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
-    """If an input has no elements, the server reads the binary data of all inputs in declared order."""
-    entries = request.get("inputs")
-    if rest is not None and isinstance(entries, list) and any(0 in (entry.get("shape") or []) for entry in entries):
-        place = {spec.name: index for index, spec in enumerate(model.inputs)}
-        ordered = sorted(entries, key=lambda entry: place.get(entry.get("name"), 0))
-        return original(model, {**request, "inputs": ordered}, rest)
-    return original(model, request, rest)
-
-
-@fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
-def first_item_of_many_is_the_last(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
-    """In a batch of more than 32 items, the server returns the last item in place of the first."""
-    outputs: Mapping[str, Tensor] = original(model, inputs)
-    return {name: copy_row(tensor, 32, -1, 0) if model.batching else tensor for name, tensor in outputs.items()}
-
-
-@fault("classification.classify", breaks="CLS-BATCH", walks="classes")
-def middle_of_nine_items_ranked_like_the_one_before(
-    original: Any, tensor: Tensor, count: int, batching: bool, labels: Any
-) -> Tensor:
-    """In a batch of more than eight items, the fifth item gets the classes of the fourth."""
-    found: Tensor = original(tensor, count, batching, labels)
-    return copy_row(found, 8, 3, 4) if batching else found
-
-
-def copy_row(tensor: Tensor, threshold: int, source: int, destination: int) -> Tensor:
-    """Copy row `source` over row `destination` of a tensor; return a tensor of `threshold` rows or fewer unchanged."""
-    if tensor.shape[0] <= threshold:
-        return tensor
-    rows = tensor.elements.reshape(tensor.shape).copy()
-    rows[destination] = rows[source]
-    return replace(tensor, elements=rows.reshape(-1))
+first_classification_counts_alone = steps.PARSE_OUTPUTS.after(
+    "CLS-PARAMETER", _keep_first_classification, walks="classes"
+).says("If a request classifies several outputs, the server classifies only the first of them.")
+classification_of_a_second_output_ignored = steps.PARSE_OUTPUTS.after(
+    "CLS-PARAMETER",
+    lambda requested: set_classes(requested, lambda _: None),
+    when=lambda result: result and not result[0].classes,
+    walks="classes",
+).says("If a request does not classify the first requested output, the server classifies no other output.")
+indices_of_classes_in_one_byte = steps.FORMAT_CLASS.after(
+    "CLS-INDEX", lambda text, index: replace_index(text, index % 256), walks="classes"
+).says("The server keeps the index of a class in one byte, so index 256 becomes 0.")
+many_small_scores_compared_as_signed = steps.FIND_TOP_INDICES.before(
+    "CLS-HIGHEST",
+    row=lambda row: row.view(np.int8),
+    when=lambda row: row.dtype == np.uint8 and row.size > 8,
+    walks="classes",
+).says("The server compares UINT8 scores as signed numbers if there are more than eight scores.")
+declared_order_beside_an_empty_input = steps.PARSE_INPUTS.before(
+    "BIN-ORDER-I",
+    request=sort_as_declared,
+    when=lambda request, rest: (
+        rest is not None
+        and has_named_inputs(request)
+        and any(0 in (entry.get("shape") or []) for entry in request["inputs"])
+    ),
+    walks="binary",
+).says("If an input has no elements, the server reads the binary data of all inputs in declared order.")
+first_item_of_many_is_the_last = steps.RUN.after("OIP-ANSWER", on_rows(32, -1, 0), walks="json").says(
+    "In a batch of more than 32 items, the server returns the last item in place of the first."
+)
+middle_of_nine_items_ranked_like_the_one_before = steps.CLASSIFY.after(
+    "CLS-BATCH", on_ranked_rows(8, 3, 4), walks="classes"
+).says("In a batch of more than eight items, the fifth item gets the classes of the fourth.")

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import is_chunked, is_raw
+from reference_server.faults.families import Step
 from reference_server.framing import HEADER
+
+HEADERS_COMPLETE = Step("http_protocol.OipHttpProtocol.on_headers_complete")
 
 
 class RewritingTransport:
@@ -34,19 +37,14 @@ class RewritingTransport:
         self._transport.write(self._rewrite(self, octets))
 
 
-CONNECTION_MADE_STEP = "http_protocol.OipHttpProtocol.connection_made"
-
-
 def _parse_content_length(head: bytes) -> int:
     found = re.search(rb"content-length: ([0-9]+)", head)
     return int(found[1]) if found else 0
 
 
-@fault("response.frame", breaks="OIP-JSON")
-def content_length_of_json_counts_characters(original: Any, head: bytes, binary: Any) -> Response:
-    """Content-Length of a JSON answer counts characters instead of bytes, and the server cuts the body to fit."""
-    return original(head if binary else head[: len(head.decode())], binary)
-
+content_length_of_json_counts_characters = steps.FRAME.before(
+    "OIP-JSON", head=lambda head: head[: len(head.decode())], when=lambda binary: not binary
+).says("Content-Length of a JSON answer counts characters instead of bytes, and the server cuts the body to fit.")
 
 # --- requests in segments or chunks -----------------------------------------------------------------------------------
 
@@ -59,7 +57,7 @@ async def _read_pieces(http: Request) -> list[bytes]:
 TRAILERS = re.compile(rb"\r\n0+\r\n((?:[^\r\n]+\r\n)+)\r\n$")
 
 
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="HTTP-CHUNKED", walks="json")
+@fault(steps.DATA_RECEIVED, breaks="HTTP-CHUNKED", walks="json")
 def trailers_are_left_for_the_next_request(original: Any, protocol: Any, data: bytes) -> None:
     """The server reads the trailers of a request as the start of the next request, as cheroot 11.1 does."""
     vars(protocol).setdefault("trailers", b"")
@@ -68,11 +66,10 @@ def trailers_are_left_for_the_next_request(original: Any, protocol: Any, data: b
     protocol.trailers = found[1] if found else b""
 
 
-def _is_chunked(http: Request) -> bool:
-    return "transfer-encoding" in http.headers
+_BREAKS_SEGMENTS = ("HTTP-SEGMENTS", "HTTP-CHUNKED")
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def letters_decoded_segment_by_segment(_original: Any, http: Request, _limit: int) -> bytes:
     """The server decodes JSON segment by segment: a character split in two becomes replacement characters."""
     pieces = await _read_pieces(http)
@@ -81,7 +78,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
     return b"".join(piece.decode("utf-8", "replace").encode() for piece in pieces)
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
     """If the first segment ends with the JSON, the server takes the segment for the whole body."""
     pieces = await _read_pieces(http)
@@ -89,7 +86,7 @@ async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
     """The server takes a segment of fewer than four bytes for the end of the body."""
     pieces = await _read_pieces(http)
@@ -97,7 +94,7 @@ async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: in
     return b"".join(pieces[: short + 1])
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: int) -> bytes:
     """The server keeps only the first 16 segments of a body under 64 KiB."""
     pieces = await _read_pieces(http)
@@ -105,7 +102,7 @@ async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: i
     return b"".join(pieces[:16] if small else pieces)
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault(steps.READ_BYTES, breaks=_BREAKS_SEGMENTS)
 async def segments_written_over_each_other(_original: Any, http: Request, _limit: int) -> bytes:
     """If a body up to 4 KiB comes in two segments, the server writes the second over the start of the first."""
     pieces = await _read_pieces(http)
@@ -115,18 +112,16 @@ async def segments_written_over_each_other(_original: Any, http: Request, _limit
     return pieces[1] + whole[len(pieces[1]) :]
 
 
-@fault("http_body.read", breaks="HTTP-CHUNKED")
-async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int) -> bytes:
-    """The server reads a chunked body as empty."""
-    body: bytes = await original(http, limit)
-    return b"" if _is_chunked(http) else body
+chunked_body_taken_for_empty = steps.READ_BYTES.after("HTTP-CHUNKED", lambda _: b"", when=is_chunked).says(
+    "The server reads a chunked body as empty."
+)
 
 
-@fault("http_body.read", breaks="HTTP-CHUNKED")
+@fault(steps.READ_BYTES, breaks="HTTP-CHUNKED")
 async def chunked_binary_data_refused_in_two_pieces(_original: Any, http: Request, _limit: int) -> bytes:
     """The server refuses a chunked body with binary data unless it arrives in one piece."""
     pieces = await _read_pieces(http)
-    if _is_chunked(http) and HEADER in http.headers and len(pieces) > 1:
+    if is_chunked(http) and HEADER in http.headers and len(pieces) > 1:
         raise InferenceError("the body is incomplete")
     return b"".join(pieces)
 
@@ -142,17 +137,16 @@ async def _read_into_shared_buffer(http: Request) -> bytes:
     return b"".join(_shared_buffer)
 
 
-@fault("http_body.read", breaks="OIP-ISOLATION")
+@fault(steps.READ_BYTES, breaks="OIP-ISOLATION")
 async def chunks_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
     """The server reads all chunked bodies into one shared buffer, and empties the buffer when a body begins."""
-    return await _read_into_shared_buffer(http) if _is_chunked(http) else await original(http, limit)
+    return await _read_into_shared_buffer(http) if is_chunked(http) else await original(http, limit)
 
 
-@fault("http_body.read", breaks="OIP-ISOLATION")
+@fault(steps.READ_BYTES, breaks="OIP-ISOLATION")
 async def raw_bodies_of_all_connections_in_one_buffer(original: Any, http: Request, limit: int) -> bytes:
     """The server reads all raw bodies into one shared buffer, and empties the buffer when a body begins."""
-    is_raw = http.headers.get(HEADER) == "0"
-    return await _read_into_shared_buffer(http) if is_raw else await original(http, limit)
+    return await _read_into_shared_buffer(http) if is_raw(http) else await original(http, limit)
 
 
 # --- several requests or answers on one connection --------------------------------------------------------------------
@@ -162,7 +156,7 @@ def _is_error(head: bytes) -> bool:
     return head[9:10] in (b"4", b"5")
 
 
-@fault(CONNECTION_MADE_STEP, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
+@fault(steps.CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """The server sends every error answer twice."""
 
@@ -180,7 +174,7 @@ def pipelined_requests_answered_last_first(original: Any, protocol: Any) -> None
     original(protocol)
 
 
-@fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-PIPELINE-AFTER-POST")
+@fault(HEADERS_COMPLETE, breaks="HTTP-PIPELINE-AFTER-POST")
 def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None:
     """The server never answers a request that it reads from a connection while a POST is unanswered."""
     before = protocol.cycle
@@ -189,21 +183,20 @@ def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None
         protocol.pipeline.popleft()
 
 
-@fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-HEAD")
-def head_answered_like_get(original: Any, protocol: Any) -> None:
-    """The server sends a body in the answer to a HEAD request."""
-    original(protocol)
-    if protocol.scope["method"] == "HEAD":
-        protocol.scope["method"] = "GET"
+def _answer_like_get(_: None, self: Any) -> None:
+    self.scope["method"] = "GET"
 
 
-@fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-HEAD")
-def errors_of_head_have_a_body(original: Any, protocol: Any) -> None:
-    """The server sends the error object as the body when it refuses a HEAD request."""
-    original(protocol)
-    if protocol.scope["method"] == "HEAD" and "no" in protocol.scope["path"]:
-        protocol.scope["method"] = "GET"
-
+head_answered_like_get = HEADERS_COMPLETE.after(
+    "HTTP-HEAD",
+    _answer_like_get,
+    when=lambda self, result: self.scope["method"] == "HEAD",  # noqa: ARG005
+).says("The server sends a body in the answer to a HEAD request.")
+errors_of_head_have_a_body = HEADERS_COMPLETE.after(
+    "HTTP-HEAD",
+    _answer_like_get,
+    when=lambda self, result: self.scope["method"] == "HEAD" and "no" in self.scope["path"],  # noqa: ARG005
+).says("The server sends the error object as the body when it refuses a HEAD request.")
 
 MAX_STALL_S = 0.1
 
@@ -224,7 +217,7 @@ class _StallAbortingTransport(RewritingTransport):
             self.abort()
 
 
-@fault(CONNECTION_MADE_STEP, breaks="HTTP-SLOW-READER")
+@fault(steps.CONNECTION_MADE, breaks="HTTP-SLOW-READER")
 def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
     """The server aborts a connection if a client reads nothing of the answer for a tenth of a second."""
     original(protocol, _StallAbortingTransport(transport, lambda _wrapped, data: data))

@@ -2,57 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import flush_subnormals, on_elements, round_to_single, set_elements
+from reference_server.faults.families import Step
 from reference_server.tensors import Tensor, make_objects
 
-# --- numbers --------------------------------------------------------------------------------------------------------
+Elements = Any
 
 
-@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
-def uint64_read_into_signed_integers(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """The server clips UINT64 elements of a binary input at 2^63 - 1."""
-    tensor: Tensor = original(datatype, *rest)
-    return replace(tensor, elements=np.minimum(tensor.elements, 2**63 - 1)) if datatype == "UINT64" else tensor
+def is_tensor_of(*datatypes: str) -> Callable[[Tensor], bool]:
+    """Return a condition: the tensor to write is of one of these datatypes."""
+    return lambda tensor: tensor.datatype in datatypes
 
 
-@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
-def int64_read_through_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """The server rounds INT64 elements of a binary input to FP64."""
-    tensor: Tensor = original(datatype, *rest)
-    return replace(tensor, elements=round_to_doubles(tensor.elements)) if datatype == "INT64" else tensor
+def is_finite_tensor_of(datatype: str) -> Callable[[Tensor], bool]:
+    """Return a condition: the tensor to write is of a datatype, and has neither NaN nor infinities."""
+    return lambda tensor: tensor.datatype == datatype and bool(np.isfinite(tensor.elements).all())
 
 
-def round_to_doubles(elements: Any) -> Any:
+def write_with_digits(count: int) -> Callable[[Tensor], list[float]]:
+    """Return a function that writes floats with so many significant digits."""
+    return lambda tensor: [float(f"{element:.{count}g}") for element in tensor.elements]
+
+
+def round_to_doubles(elements: Elements) -> Elements:
     """Return INT64 elements, rounded to FP64 and converted back; 2^63 wraps around to -2^63."""
     return np.array([int(float(number)) % 2**64 for number in elements.tolist()], "<u8").view("<i8")
 
 
-@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
-def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """The server reads subnormal FP32 elements of a binary input as zeros."""
-    tensor: Tensor = original(datatype, *rest)
-    if datatype != "FP32":
-        return tensor
-    subnormal = np.abs(tensor.elements) < np.finfo("<f4").tiny
-    return replace(tensor, elements=np.where(subnormal, np.copysign(np.float32(0), tensor.elements), tensor.elements))
+# --- numbers --------------------------------------------------------------------------------------------------------
 
-
-@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I")
-def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tensor:
-    """The server reads elements after the first 64 KiB of a binary input as zero, unless they are BYTES."""
-    tensor: Tensor = original(*arguments)
-    if tensor.datatype == "BYTES" or tensor.elements.nbytes <= 2**16:
-        return tensor
-    elements = tensor.elements.copy()
-    elements[2**16 // elements.itemsize :] = 0
-    return replace(tensor, elements=elements)
+uint64_read_into_signed_integers = steps.DECODE_BINARY.after(
+    ("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
+    on_elements(lambda elements: np.minimum(elements, 2**63 - 1), "UINT64"),
+).says("The server clips UINT64 elements of a binary input at 2^63 - 1.")
+int64_read_through_doubles = steps.DECODE_BINARY.after(
+    ("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"), on_elements(round_to_doubles, "INT64")
+).says("The server rounds INT64 elements of a binary input to FP64.")
+fp32_subnormals_read_as_zero = steps.DECODE_BINARY.after(
+    ("BIN-DATATYPES-I", "OIP-ANSWER"), on_elements(flush_subnormals, "FP32")
+).says("The server reads subnormal FP32 elements of a binary input as zeros.")
+inputs_read_into_a_buffer_of_64_kib = steps.DECODE_BINARY.after(
+    "BIN-DATATYPES-I",
+    on_elements(lambda elements: set_elements(elements, slice(2**16 // elements.itemsize, None), 0)),
+).says("The server reads elements after the first 64 KiB of a binary input as zero, unless they are BYTES.")
 
 
 @fault("members.get_integer", breaks=("BIN-DATATYPES-I", "BIN-DATA-AND-SIZE"))
@@ -62,140 +60,83 @@ def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str,
     return number or None
 
 
-@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
-def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
-    """The server rounds FP64 elements of a binary output to FP32 precision."""
-    if tensor.datatype == "FP64":
-        with np.errstate(all="ignore"):
-            tensor = replace(tensor, elements=tensor.elements.astype("<f4").astype("<f8"))
-    return original(tensor)
-
-
-@fault("tensors.encode_binary", breaks="BIN-DATATYPES-O")
-def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> Any:
-    """In a binary output over 32 KiB, the server writes a last block of less than 4 KiB as zeros."""
-    data = original(tensor)
-    whole = len(data) // 4096 * 4096
-    if tensor.datatype == "BYTES" or len(data) <= 32_768:
-        return data
-    return bytes(data[:whole]) + bytes(len(data) - whole)
-
+fp64_written_through_single_precision = steps.ENCODE_BINARY.before(
+    ("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"), tensor=on_elements(round_to_single, "FP64")
+).says("The server rounds FP64 elements of a binary output to FP32 precision.")
+last_block_of_large_outputs_not_written = steps.ENCODE_BINARY.after(
+    "BIN-DATATYPES-O",
+    lambda data: bytes(data[: len(data) // 4096 * 4096]).ljust(len(data), b"\0"),
+    when=lambda tensor, result: tensor.datatype != "BYTES" and len(result) > 32_768,
+).says("In a binary output over 32 KiB, the server writes a last block of less than 4 KiB as zeros.")
 
 # --- BOOL -------------------------------------------------------------------------------------------------------------
 
-
-@fault("tensors.decode_bools", breaks=("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
-def every_bool_read_from_the_first_byte(original: Any, data: memoryview) -> Any:
-    """The server gives all BOOL elements of a binary input the value of the first."""
-    return np.repeat(original(data)[:1], len(data))
-
-
-@fault("tensors.encode_binary", breaks="BIN-BOOL-O")
-def true_written_as_255_from_the_ninth_element_on(original: Any, tensor: Tensor) -> Any:
-    """From the ninth element of a binary BOOL output on, the server writes true as the byte 255."""
-    data = bytes(original(tensor))
-    return data[:8] + data[8:].replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
-
+every_bool_read_from_the_first_byte = (
+    Step("tensors.decode_bools")
+    .after(
+        ("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
+        lambda elements: np.repeat(elements[:1], len(elements)),
+    )
+    .says("The server gives all BOOL elements of a binary input the value of the first.")
+)
+true_written_as_255_from_the_ninth_element_on = steps.ENCODE_BINARY.after(
+    "BIN-BOOL-O",
+    lambda data: bytes(data[:8]) + bytes(data[8:]).replace(b"\1", b"\xff"),
+    when=is_tensor_of("BOOL"),
+).says("From the ninth element of a binary BOOL output on, the server writes true as the byte 255.")
 
 # --- FP16 -------------------------------------------------------------------------------------------------------------
 
-
-@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
-def fp16_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """The server reads subnormal FP16 elements of a binary input as zero."""
-    tensor: Tensor = original(datatype, *rest)
-    if datatype != "FP16":
-        return tensor
-    subnormal = np.abs(tensor.elements) < np.finfo("<f2").tiny
-    return replace(tensor, elements=np.where(subnormal, np.copysign(np.float16(0), tensor.elements), tensor.elements))
-
-
-@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SIZE-O", "OIP-ANSWER"))
-def fp16_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
-    """The server writes FP16 elements of a binary output as FP32."""
-    return original(replace(tensor, elements=tensor.elements.astype("<f4")) if tensor.datatype == "FP16" else tensor)
-
-
-@fault("tensors.encode_json", breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
-def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
-    """The server writes FP16 elements in JSON as the integers with the same bits."""
-    return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
-
-
-@fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
-def fp16_written_to_json_with_four_digits(original: Any, tensor: Tensor) -> Any:
-    """The server writes FP16 elements in JSON with four significant digits, where five are needed."""
-    if tensor.datatype != "FP16" or not np.isfinite(tensor.elements).all():
-        return original(tensor)
-    return [float(f"{element:.4g}") for element in tensor.elements]
-
-
-@fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
-def fp32_written_to_json_with_eight_digits(original: Any, tensor: Tensor) -> Any:
-    """The server writes FP32 elements in JSON with eight significant digits, where nine are needed."""
-    if tensor.datatype != "FP32" or not np.isfinite(tensor.elements).all():
-        return original(tensor)
-    return [float(f"{element:.8g}") for element in tensor.elements]
-
-
-@fault("tensors.encode_json", breaks="OIP-BOOL")
-def bools_are_numbers_in_json(original: Any, tensor: Tensor) -> list[Any]:
-    """The server writes BOOL elements in JSON as 1 and 0."""
-    items: list[Any] = original(tensor)
-    return [int(item) for item in items] if tensor.datatype == "BOOL" else items
-
-
-@fault("request.parse_input", broad=True)
-def booleans_are_of_no_known_datatype(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Tensor:
-    """The server refuses every BOOL input because it does not know the datatype BOOL."""
-    if entry.get("datatype") == "BOOL":
-        raise InferenceError("invalid datatype BOOL")
-    return original(model, spec, entry, rest)
-
-
-@fault("response.encode_output", broad=True)
-def boolean_outputs_fail(original: Any, model: Any, output: Any, tensor: Tensor) -> Any:
-    """The server fails with an internal error when it returns a BOOL output."""
-    if tensor.datatype == "BOOL":
-        raise KeyError("bool_")
-    return original(model, output, tensor)
-
-
-@fault("tensors.encode_json", breaks="BIN-SAME-AS-JSON-O")
-def not_a_number_written_to_json_as_zero(original: Any, tensor: Tensor) -> Any:
-    """The server writes NaN and infinity in JSON as 0."""
-    if tensor.datatype in ("FP32", "FP64"):
-        tensor = replace(tensor, elements=np.nan_to_num(tensor.elements, nan=0, posinf=0, neginf=0))
-    return original(tensor)
-
-
-@fault("tensors.decode_json", breaks=("BIN-FP16-IN-JSON", "OIP-VALUE"))
-def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
-    """The server accepts FP16 elements in JSON, and truncates them to integers."""
-    if datatype != "FP16":
-        return original(datatype, shape, data)
-    return Tensor(datatype, shape, np.trunc(np.array(data, "<f2")))
-
+fp16_subnormals_read_as_zero = steps.DECODE_BINARY.after(
+    ("BIN-DATATYPES-I", "OIP-ANSWER"), on_elements(flush_subnormals, "FP16")
+).says("The server reads subnormal FP16 elements of a binary input as zero.")
+fp16_written_in_four_bytes = steps.ENCODE_BINARY.before(
+    ("BIN-DATATYPES-O", "BIN-SIZE-O", "OIP-ANSWER"),
+    tensor=on_elements(lambda elements: elements.astype("<f4"), "FP16"),
+).says("The server writes FP16 elements of a binary output as FP32.")
+fp16_written_to_json_as_bit_patterns = steps.ENCODE_JSON.instead(
+    ("BIN-FP16-IN-JSON", "OIP-ANSWER"),
+    lambda tensor: tensor.elements.view("<u2").tolist(),
+    when=is_tensor_of("FP16"),
+).says("The server writes FP16 elements in JSON as the integers with the same bits.")
+fp16_written_to_json_with_four_digits = steps.ENCODE_JSON.instead(
+    "OIP-NUMBER-EXACT", write_with_digits(4), when=is_finite_tensor_of("FP16")
+).says("The server writes FP16 elements in JSON with four significant digits, where five are needed.")
+fp32_written_to_json_with_eight_digits = steps.ENCODE_JSON.instead(
+    "OIP-NUMBER-EXACT", write_with_digits(8), when=is_finite_tensor_of("FP32")
+).says("The server writes FP32 elements in JSON with eight significant digits, where nine are needed.")
+bools_are_numbers_in_json = steps.ENCODE_JSON.after(
+    "OIP-BOOL", lambda items: list(map(int, items)), when=is_tensor_of("BOOL")
+).says("The server writes BOOL elements in JSON as 1 and 0.")
+booleans_are_of_no_known_datatype = steps.PARSE_INPUT.refuse(
+    (), lambda entry: entry.get("datatype") == "BOOL", broad=True
+).says("The server refuses every BOOL input because it does not know the datatype BOOL.")
+boolean_outputs_fail = steps.ENCODE_OUTPUT.refuse((), is_tensor_of("BOOL"), status=None, broad=True).says(
+    "The server fails with an internal error when it returns a BOOL output."
+)
+not_a_number_written_to_json_as_zero = steps.ENCODE_JSON.before(
+    "BIN-SAME-AS-JSON-O",
+    tensor=on_elements(lambda elements: np.nan_to_num(elements, nan=0, posinf=0, neginf=0), "FP32", "FP64"),
+).says("The server writes NaN and infinity in JSON as 0.")
+fp16_read_from_json_as_integers = steps.DECODE_JSON.instead(
+    ("BIN-FP16-IN-JSON", "OIP-VALUE"),
+    lambda datatype, shape, data: Tensor(datatype, shape, np.trunc(np.array(data, "<f2"))),
+    when=lambda datatype: datatype == "FP16",
+).says("The server accepts FP16 elements in JSON, and truncates them to integers.")
 
 # --- BYTES ------------------------------------------------------------------------------------------------------------
 
-
-@fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
-def strings_read_up_to_a_nul(original: Any, *arguments: Any) -> Any:
-    """The server ends a BYTES element of a binary input at the first NUL byte."""
-    return make_objects(item.partition(b"\0")[0] for item in original(*arguments))
-
-
-@fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER", "OIP-BYTES-EXACT"))
-def strings_read_as_text(original: Any, *arguments: Any) -> Any:
-    """The server replaces bytes of a binary BYTES input that are not UTF-8 with U+FFFD."""
-    return make_objects(item.decode(errors="replace").encode() for item in original(*arguments))
-
-
-@fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
-def string_lengths_read_as_signed_bytes(original: Any, data: memoryview, count: int) -> Any:
-    """In a binary input, the server reads a BYTES element of 128 to 255 bytes as empty."""
-    return make_objects(b"" if 128 <= len(item) <= 255 else item for item in original(data, count))
+strings_read_up_to_a_nul = steps.SPLIT_ELEMENTS.after(
+    ("BIN-BYTES-I", "OIP-ANSWER"), lambda items: make_objects(item.partition(b"\0")[0] for item in items)
+).says("The server ends a BYTES element of a binary input at the first NUL byte.")
+strings_read_as_text = steps.SPLIT_ELEMENTS.after(
+    ("BIN-BYTES-I", "OIP-ANSWER", "OIP-BYTES-EXACT"),
+    lambda items: make_objects(item.decode(errors="replace").encode() for item in items),
+).says("The server replaces bytes of a binary BYTES input that are not UTF-8 with U+FFFD.")
+string_lengths_read_as_signed_bytes = steps.SPLIT_ELEMENTS.after(
+    ("BIN-BYTES-I", "OIP-ANSWER"),
+    lambda items: make_objects(b"" if 128 <= len(item) <= 255 else item for item in items),
+).says("In a binary input, the server reads a BYTES element of 128 to 255 bytes as empty.")
 
 
 def join_prefixed(items: Iterable[tuple[int, bytes]]) -> bytes:
@@ -203,39 +144,25 @@ def join_prefixed(items: Iterable[tuple[int, bytes]]) -> bytes:
     return b"".join(length.to_bytes(4, "little") + item for length, item in items)
 
 
-@fault("tensors.join_elements", breaks=("BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
-def string_lengths_count_letters(_original: Any, elements: Iterable[bytes]) -> bytes:
-    """The length prefix of a BYTES element in a binary output counts characters, not bytes."""
-    return join_prefixed((len(item.decode(errors="replace")), item) for item in elements)
-
-
-@fault("tensors.join_elements", breaks=("BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
-def string_lengths_written_big_endian(_original: Any, elements: Iterable[bytes]) -> bytes:
-    """The server writes BYTES lengths of a binary output as big-endian."""
-    return b"".join(len(item).to_bytes(4, "big") + item for item in elements)
-
+string_lengths_count_letters = steps.JOIN_ELEMENTS.instead(
+    ("BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"),
+    lambda elements: join_prefixed((len(item.decode(errors="replace")), item) for item in elements),
+).says("The length prefix of a BYTES element in a binary output counts characters, not bytes.")
+string_lengths_written_big_endian = steps.JOIN_ELEMENTS.instead(
+    ("BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"),
+    lambda elements: b"".join(len(item).to_bytes(4, "big") + item for item in elements),
+).says("The server writes BYTES lengths of a binary output as big-endian.")
 
 # --- differences between JSON and binary data -------------------------------------------------------------------------
 
-
-@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE", "OIP-NUMBER-EXACT"))
-def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """The server rounds INT64 elements of a JSON input to FP64, but not those of a binary input."""
-    tensor: Tensor = original(datatype, *rest)
-    return replace(tensor, elements=round_to_doubles(tensor.elements)) if datatype == "INT64" else tensor
-
-
-@fault("tensors.encode_json", breaks=("BIN-SAME-AS-JSON-O", "OIP-ANSWER", "OIP-VALUE"))
-def fp64_written_to_json_in_single_precision(original: Any, tensor: Tensor) -> Any:
-    """The server rounds FP64 elements to FP32 precision in JSON outputs, but not in binary outputs."""
-    if tensor.datatype == "FP64":
-        with np.errstate(all="ignore"):
-            tensor = replace(tensor, elements=tensor.elements.astype("<f4").astype("<f8"))
-    return original(tensor)
-
-
-@fault("response.encode_output", breaks=("BIN-SAME-AS-JSON-O", "BIN-BYTES-O", "OIP-ANSWER"))
-def binary_strings_called_string(original: Any, *arguments: Any) -> Any:
-    """The server returns the datatype STRING instead of BYTES for a binary output, but not for a JSON output."""
-    entry, data = original(*arguments)
-    return entry if data is None or entry["datatype"] != "BYTES" else entry | {"datatype": "STRING"}, data
+json_integers_read_as_doubles = steps.DECODE_JSON.after(
+    ("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE", "OIP-NUMBER-EXACT"), on_elements(round_to_doubles, "INT64")
+).says("The server rounds INT64 elements of a JSON input to FP64, but not those of a binary input.")
+fp64_written_to_json_in_single_precision = steps.ENCODE_JSON.before(
+    ("BIN-SAME-AS-JSON-O", "OIP-ANSWER", "OIP-VALUE"), tensor=on_elements(round_to_single, "FP64")
+).says("The server rounds FP64 elements to FP32 precision in JSON outputs, but not in binary outputs.")
+binary_strings_called_string = steps.ENCODE_OUTPUT.change_entry(
+    ("BIN-SAME-AS-JSON-O", "BIN-BYTES-O", "OIP-ANSWER"),
+    lambda entry: entry | {"datatype": "STRING"},
+    when=lambda result: result[1] is not None and result[0]["datatype"] == "BYTES",
+).says("The server returns the datatype STRING instead of BYTES for a binary output, but not for a JSON output.")

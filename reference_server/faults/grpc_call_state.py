@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import set_elements
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
@@ -21,7 +22,7 @@ IDLE_S = 0.15  # time without a call
 _answers: dict[str, Any] = {"last": b"", "refused": False}
 
 
-@fault("grpc_server.get_status", "grpc_methods.model_infer", breaks="OIP-ALIVE/grpc")
+@fault(steps.GET_STATUS, steps.MODEL_INFER, breaks="OIP-ALIVE/grpc")
 def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *arguments: Any) -> Any:
     """After a refused call, the server repeats its last answer if the next inference is to the same model."""
     if len(arguments) == 1:
@@ -35,7 +36,7 @@ def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *argument
 _lists: dict[str, list[RequestedOutput]] = {}
 
 
-@fault("grpc_request.parse_outputs", breaks="OIP-ISOLATION/grpc")
+@fault(steps.PARSE_CALL_OUTPUTS, breaks="OIP-ISOLATION/grpc")
 def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """If a call lists no outputs, the server uses the list of the previous call, including `classification`."""
     requested: list[RequestedOutput] = original(model, message)
@@ -51,7 +52,7 @@ _before: dict[str, Any] = {}
 MIN_LONG_ELEMENTS = 900  # an input of this many elements is long
 
 
-@fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-ISOLATION/grpc")
 def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
     """In a call with an id, the server starts an input with the first element of a long previous input."""
     found: dict[str, Tensor] = original(model, message)
@@ -65,7 +66,7 @@ def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, 
 _raw_before: dict[str, Any] = {}
 
 
-@fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-ISOLATION/grpc")
 def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
     """In a call with an id, the server starts an input with the first element of the previous, shorter raw input."""
     found: dict[str, Tensor] = original(model, message)
@@ -78,15 +79,13 @@ def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, m
 
 
 def _replace_first_element(tensor: Tensor, element: Any) -> Tensor:
-    elements = tensor.elements.copy()
-    elements[0] = element
-    return replace(tensor, elements=elements)
+    return replace(tensor, elements=set_elements(tensor.elements, 0, element))
 
 
 _cached: dict[bytes, bytes] = {}
 
 
-@fault("grpc_server.answer", breaks="OIP-ISOLATION/grpc")
+@fault(steps.ANSWER_CALL, breaks="OIP-ISOLATION/grpc")
 def grpc_answers_are_cached_by_4_kib(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """The server repeats an answer if a later message has the same length and the same first 4 KiB."""
     if len(octets) <= 4096:
@@ -101,7 +100,7 @@ def grpc_answers_are_cached_by_4_kib(original: Any, models: Any, method: Any, oc
 _shared: dict[str, str] = {}
 
 
-@fault("grpc_response.build", breaks="OIP-ISOLATION/grpc")
+@fault(steps.BUILD_RESPONSE, breaks="OIP-ISOLATION/grpc")
 def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """If calls with ids overlap, the server answers all of them with the id of the last call."""
     _shared["id"] = request.id or ""
@@ -115,7 +114,7 @@ def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, pr
 _cancelled: dict[str, bytes] = {}
 
 
-@fault("grpc_server.make_handler", breaks="OIP-ISOLATION/grpc", walks="calls")
+@fault(steps.MAKE_HANDLER, breaks="OIP-ISOLATION/grpc", walks="calls")
 def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, method: Any) -> Any:
     """The server sends the answer to a call that its client cancelled to the next call of the same method."""
     from reference_server import grpc_server  # its packages may be missing
@@ -141,7 +140,7 @@ def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, 
 _last_inference: dict[str, Any] = {"time": 0.0, "id": ""}
 
 
-@fault("grpc_methods.model_infer", breaks="OIP-ISOLATION/grpc")
+@fault(steps.MODEL_INFER, breaks="OIP-ISOLATION/grpc")
 def grpc_ids_are_kept_through_a_pause(original: Any, models: Any, request: Message) -> Message:
     """After 0.15 s without an inference, the server answers the next inference with the id of the previous one."""
     answer = original(models, request)

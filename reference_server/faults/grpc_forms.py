@@ -2,217 +2,162 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from reference_server import grpc_contents
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
-from reference_server.faults.combined_values import copy_row
+from reference_server.faults import Fault, fault, steps
+from reference_server.faults.datatypes import is_tensor_of
+from reference_server.faults.edits import copy_row, on_elements, on_strings, read_by_columns, round_to_single
+from reference_server.faults.element_layout import write_by_columns
+from reference_server.faults.families import combine
+from reference_server.faults.grpc_frame import set_field
 from reference_server.tensors import NUMPY, Tensor, make_objects
 
 Message = Any
+TYPED_REQUIREMENTS = ("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP")
+
+
+def is_datatype(*datatypes: str) -> Callable[[str], bool]:
+    """Return a condition: the contents to read are of one of these datatypes."""
+    return lambda datatype: datatype in datatypes
 
 
 # --- typed contents ---------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_contents.convert_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
-def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """The server reads typed INT64 and UINT64 contents as doubles, which round integers beyond 2^53."""
-    elements = original(datatype, field, values)
-    if datatype not in ("INT64", "UINT64"):
-        return elements
+def _read_through_doubles(elements: Any) -> Any:
     limit = np.iinfo(elements.dtype).max
     return np.array([min(int(float(value)), limit) for value in elements], elements.dtype)
 
 
-@fault("grpc_contents.convert_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
-def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """The server reads typed FP64 contents in single precision."""
-    elements = original(datatype, field, values)
-    with np.errstate(all="ignore"):
-        return elements.astype(np.float32).astype(np.float64) if datatype == "FP64" else elements
-
-
-@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
-def grpc_typed_uint32_is_signed(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """The server reads typed UINT32 elements above 2^31 - 1 as 2^31 - 1."""
-    elements = original(datatype, field, values)
-    return np.minimum(elements, 2**31 - 1).astype(np.uint32) if datatype == "UINT32" else elements
-
-
-@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
-def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, values: Any) -> Any:
-    """The server truncates typed BYTES elements at the first NUL byte, like C strings."""
-    elements = original(datatype, field, values)
-    return make_objects(value.partition(b"\0")[0] for value in elements) if datatype == "BYTES" else elements
-
-
-@fault("grpc_contents.decode_typed", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
-def grpc_typed_contents_are_read_by_columns(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """The server reads typed contents in column-major order."""
-    tensor: Tensor = original(datatype, shape, contents)
-    return replace(tensor, elements=tensor.elements.reshape(shape, order="F").reshape(-1))
-
-
-@fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
-def grpc_typed_unsigned_answers_are_in_int_contents(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """The server writes UINT8 and UINT16 outputs into `int_contents` instead of `uint_contents`."""
-    contents: dict[str, Any] = original(tensor)
-    return {"int_contents": contents["uint_contents"]} if tensor.datatype in ("UINT8", "UINT16") else contents
-
-
-@fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
-def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """The server omits the last element of long or multi-dimensional typed outputs, except BYTES."""
-    contents: dict[str, Any] = original(tensor)
-    long = tensor.datatype != "BYTES" and (tensor.elements.size >= 16 or len(tensor.shape) > 1)
-    return {field: values[:-1] if long and values else values for field, values in contents.items()}
-
+grpc_typed_64_bit_integers_go_through_doubles = steps.CONVERT_ELEMENTS.after(
+    TYPED_REQUIREMENTS, _read_through_doubles, when=is_datatype("INT64", "UINT64")
+).says("The server reads typed INT64 and UINT64 contents as doubles, which round integers beyond 2^53.")
+grpc_typed_fp64_is_read_as_fp32 = steps.CONVERT_ELEMENTS.after(
+    TYPED_REQUIREMENTS, round_to_single, when=is_datatype("FP64")
+).says("The server reads typed FP64 contents in single precision.")
+grpc_typed_uint32_is_signed = steps.CONVERT_ELEMENTS.after(
+    "GRPC-TYPED",
+    lambda elements: np.minimum(elements, 2**31 - 1).astype(np.uint32),
+    when=is_datatype("UINT32"),
+).says("The server reads typed UINT32 elements above 2^31 - 1 as 2^31 - 1.")
+grpc_typed_strings_end_at_nul = steps.CONVERT_ELEMENTS.after(
+    "GRPC-TYPED",
+    lambda elements: make_objects(value.partition(b"\0")[0] for value in elements),
+    when=is_datatype("BYTES"),
+).says("The server truncates typed BYTES elements at the first NUL byte, like C strings.")
+grpc_typed_contents_are_read_by_columns = steps.DECODE_TYPED.after(TYPED_REQUIREMENTS, read_by_columns).says(
+    "The server reads typed contents in column-major order."
+)
+grpc_typed_unsigned_answers_are_in_int_contents = steps.ENCODE_TYPED.after(
+    "GRPC-TYPED",
+    lambda contents: {"int_contents": contents["uint_contents"]},
+    when=is_tensor_of("UINT8", "UINT16"),
+).says("The server writes UINT8 and UINT16 outputs into `int_contents` instead of `uint_contents`.")
+grpc_typed_answers_lack_their_last_element = steps.ENCODE_TYPED.after(
+    "GRPC-TYPED",
+    lambda contents: {field: values[:-1] for field, values in contents.items()},
+    when=lambda tensor: tensor.datatype != "BYTES" and (tensor.elements.size >= 16 or len(tensor.shape) > 1),
+).says("The server omits the last element of long or multi-dimensional typed outputs, except BYTES.")
 
 # --- raw contents -----------------------------------------------------------------------------------------------------
 
 
+def _count_bytes(datatype: str) -> int:
+    return 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
+
+
 def swap_bytes(data: bytes, datatype: str) -> bytes:
     """Return raw contents with the byte order of each element reversed; BYTES are unchanged."""
-    size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
-    return data if size == 1 else np.frombuffer(data, f"u{size}").byteswap().tobytes()
+    size = _count_bytes(datatype)
+    return data if size == 1 or len(data) % size else np.frombuffer(data, f"u{size}").byteswap().tobytes()
 
 
-@fault("grpc_contents.decode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
-def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """The server reads raw INT64 and UINT64 contents as big-endian."""
-    is_long = datatype in ("INT64", "UINT64") and len(data) % 8 == 0
-    return original(datatype, shape, swap_bytes(data, datatype) if is_long else data)
+def _swap_output(data: bytes, tensor: Tensor) -> bytes:
+    return swap_bytes(data, tensor.datatype)
 
 
-@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
-def grpc_raw_contents_are_written_big_endian(original: Any, tensor: Tensor) -> bytes:
-    """The server writes raw FP64 contents as big-endian."""
-    data: bytes = original(tensor)
-    return swap_bytes(data, tensor.datatype) if tensor.datatype == "FP64" else data
+_read_big_endian = steps.DECODE_RAW.before((), data=swap_bytes)
+_write_big_endian = steps.ENCODE_RAW.after((), _swap_output)
 
 
-def _swap_raw_contents(original: Any, *arguments: Any) -> Any:
-    """Decode or encode raw contents as big-endian."""
-    if isinstance(arguments[0], Tensor):
-        return swap_bytes(original(*arguments), arguments[0].datatype)
-    datatype, shape, data = arguments
-    size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
-    return original(datatype, shape, swap_bytes(data, datatype) if len(data) % size == 0 else data)
+grpc_raw_contents_are_read_big_endian = steps.DECODE_RAW.before(
+    ("GRPC-RAW", "GRPC-RAW-AS-TYPED"), data=swap_bytes, when=is_datatype("INT64", "UINT64")
+).says("The server reads raw INT64 and UINT64 contents as big-endian.")
+grpc_raw_contents_are_written_big_endian = steps.ENCODE_RAW.after(
+    ("GRPC-RAW", "GRPC-RAW-AS-TYPED"), _swap_output, when=is_tensor_of("FP64")
+).says("The server writes raw FP64 contents as big-endian.")
+grpc_raw_contents_are_big_endian_on_both_sides = combine(
+    "GRPC-RAW-LITTLE-ENDIAN", _read_big_endian, _write_big_endian
+).says("The server reads and writes raw contents as big-endian.")
+grpc_id_is_left_out_by_a_big_endian_server = combine(
+    ("OIP-ID/grpc", "GRPC-RAW-LITTLE-ENDIAN"),
+    _read_big_endian,
+    _write_big_endian,
+    steps.BUILD_RESPONSE.after((), set_field("id", None)),
+).says("The server reads and writes raw contents as big-endian, and omits the id from inference answers.")
+grpc_raw_integers_are_padded_to_4_bytes = steps.ENCODE_RAW.instead(
+    ("GRPC-RAW", "GRPC-RAW-AS-TYPED"),
+    lambda tensor: tensor.elements.astype("<i4").tobytes(),
+    when=is_tensor_of("INT8", "INT16"),
+).says("The server writes each INT8 and INT16 element of raw contents as four bytes.")
 
 
-@fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LITTLE-ENDIAN")
-def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: Any) -> Any:
-    """The server reads and writes raw contents as big-endian."""
-    return _swap_raw_contents(original, *arguments)
-
-
-@fault(
-    "grpc_contents.decode_raw",
-    "grpc_contents.encode_raw",
-    "grpc_response.build",
-    breaks=("OIP-ID/grpc", "GRPC-RAW-LITTLE-ENDIAN"),
+grpc_raw_matrices_are_columns_on_both_sides = combine(
+    ("GRPC-RAW", "GRPC-RAW-AS-TYPED", "CLS-BATCH/grpc", "CLS-INDEX/grpc", "GRPC-SAME-AS-HTTP"),
+    steps.DECODE_RAW.after((), read_by_columns, when=lambda shape, datatype: len(shape) == 2 and datatype != "BYTES"),
+    steps.ENCODE_RAW.before(
+        (), tensor=write_by_columns, when=lambda tensor: len(tensor.shape) == 2 and tensor.datatype != "BYTES"
+    ),
+).says("The server reads and writes two-dimensional raw contents, except BYTES, in column-major order.")
+grpc_raw_strings_end_at_nul = steps.DECODE_RAW.after(
+    "GRPC-RAW", on_strings(lambda item: item.partition(b"\0")[0])
+).says("The server truncates BYTES elements of raw contents at the first NUL byte, like C strings.")
+grpc_raw_contents_without_elements_are_an_error = steps.DECODE_RAW.refuse("GRPC-RAW", lambda shape: 0 in shape).says(
+    "The server fails to read raw contents without elements, but reads typed contents without elements."
 )
-def grpc_id_is_left_out_by_a_big_endian_server(original: Any, *arguments: Any) -> Any:
-    """The server reads and writes raw contents as big-endian, and omits the id from inference answers."""
-    if isinstance(arguments[0], str | Tensor):
-        return _swap_raw_contents(original, *arguments)
-    response = original(*arguments)
-    response.ClearField("id")
-    return response
+grpc_raw_strings_have_no_lengths = steps.ENCODE_RAW.instead(
+    ("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"),
+    lambda tensor: b"".join(tensor.elements),
+    when=lambda tensor: tensor.datatype == "BYTES" and not any(b":" in item for item in tensor.elements),
+).says("The server writes raw BYTES outputs without length prefixes, unless an element has a colon, as classes do.")
 
 
-@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
-def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> bytes:
-    """The server writes each INT8 and INT16 element of raw contents as four bytes."""
-    short = tensor.datatype in ("INT8", "INT16")
-    return tensor.elements.astype("<i4").tobytes() if short else bytes(original(tensor))
-
-
-@fault(
-    "grpc_contents.decode_raw",
-    "grpc_contents.encode_raw",
-    breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED", "CLS-BATCH/grpc", "CLS-INDEX/grpc", "GRPC-SAME-AS-HTTP"),
-)
-def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) -> Any:
-    """The server reads and writes two-dimensional raw contents, except BYTES, in column-major order."""
-    if isinstance(arguments[0], Tensor):
-        (tensor,) = arguments
-        if len(tensor.shape) == 2 and tensor.datatype != "BYTES":
-            tensor = replace(tensor, elements=tensor.elements.reshape(tensor.shape).reshape(-1, order="F"))
-        return original(tensor)
-    tensor = original(*arguments)
-    if len(tensor.shape) != 2 or tensor.datatype == "BYTES":
-        return tensor
-    return replace(tensor, elements=tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
-
-
-@fault("grpc_contents.decode_raw", breaks="GRPC-RAW")
-def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """The server truncates BYTES elements of raw contents at the first NUL byte, like C strings."""
-    tensor: Tensor = original(datatype, shape, data)
-    cut = datatype == "BYTES"
-    return (
-        replace(tensor, elements=make_objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
-    )
-
-
-@fault("grpc_contents.decode_raw", breaks="GRPC-RAW")
-def grpc_raw_contents_without_elements_are_an_error(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """The server fails to read raw contents without elements, but reads typed contents without elements."""
-    if 0 in shape:
-        raise InferenceError("the buffer has no bytes")
-    found: Tensor = original(datatype, shape, data)
-    return found
-
-
-@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"))
-def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
-    """The server writes raw BYTES outputs without length prefixes, unless an element has a colon, as classes do."""
-    if tensor.datatype != "BYTES" or any(b":" in item for item in tensor.elements):
-        return bytes(original(tensor))
-    return b"".join(tensor.elements)
-
-
-@fault("grpc_contents.decode_raw", breaks=("GRPC-FP16", "GRPC-SAME-AS-HTTP"))
-def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """The server reads raw FP16 contents as BF16."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype != "FP16":
-        return tensor
-    words = np.frombuffer(data, "<u2").astype("<u4") << 16
+def _read_as_bf16(elements: Any) -> Any:
     with np.errstate(all="ignore"):
-        return replace(tensor, elements=words.view("<f4").astype("<f2"))
+        return (elements.view("<u2").astype("<u4") << 16).view("<f4").astype("<f2")
 
 
-@fault("grpc_response.build", breaks="GRPC-FP16")
-def grpc_fp16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """If an output is FP16, the server writes the answer into `fp32_contents` instead of raw contents."""
-    return _move_to_fp32_contents("FP16", original(model, request, produced), produced)
+def move_to_fp32_contents(breaks: str, datatype: str) -> Fault:
+    """Return a fault: the server writes an answer with an output of a datatype into `fp32_contents`."""
+
+    def move(response: Message, produced: Any) -> Message:
+        if any(entry.datatype == datatype for entry in response.outputs):
+            del response.raw_output_contents[:]
+            for entry in response.outputs:
+                entry.contents.fp32_contents.extend(produced[entry.name].elements.astype(float).tolist())
+        return response
+
+    return steps.BUILD_RESPONSE.after(breaks, move)
 
 
-@fault("grpc_response.build", breaks="GRPC-BF16-RAW")
-def grpc_bf16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """If an output is BF16, the server writes the answer into `fp32_contents` instead of raw contents."""
-    return _move_to_fp32_contents("BF16", original(model, request, produced), produced)
-
-
-def _move_to_fp32_contents(datatype: str, response: Message, produced: Any) -> Message:
-    if any(entry.datatype == datatype for entry in response.outputs):
-        del response.raw_output_contents[:]
-        for entry in response.outputs:
-            entry.contents.fp32_contents.extend(produced[entry.name].elements.astype(float).tolist())
-    return response
-
+grpc_fp16_is_read_as_bf16 = steps.DECODE_RAW.after(
+    ("GRPC-FP16", "GRPC-SAME-AS-HTTP"), on_elements(_read_as_bf16, "FP16")
+).says("The server reads raw FP16 contents as BF16.")
+grpc_fp16_is_answered_in_fp32_contents = move_to_fp32_contents("GRPC-FP16", "FP16").says(
+    "If an output is FP16, the server writes the answer into `fp32_contents` instead of raw contents."
+)
+grpc_bf16_is_answered_in_fp32_contents = move_to_fp32_contents("GRPC-BF16-RAW", "BF16").says(
+    "If an output is BF16, the server writes the answer into `fp32_contents` instead of raw contents."
+)
 
 # --- order, forms, sizes and shapes ---------------------------------------------------------------------------------
 
 
-@fault("grpc_request.parse_inputs", breaks="GRPC-ORDER-I")
+@fault(steps.PARSE_CALL_INPUTS, breaks="GRPC-ORDER-I")
 def grpc_raw_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
     """The server assigns raw entries to inputs in declared order instead of the order of the request."""
     places = {spec.name: place for place, spec in enumerate(model.inputs)}
@@ -224,14 +169,14 @@ def grpc_raw_inputs_in_the_models_order(original: Any, model: Any, message: Mess
     return original(model, message)
 
 
-@fault("grpc_response.add_raw", breaks=("GRPC-ORDER-O", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
+@fault(steps.ADD_RAW, breaks=("GRPC-ORDER-O", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_raw_outputs_are_reversed(original: Any, response: Message, outputs: Any) -> None:
     """The server writes the raw entries of an answer in reverse order."""
     original(response, outputs)
     response.raw_output_contents[:] = list(response.raw_output_contents)[::-1]
 
 
-@fault("grpc_response.add_raw", breaks="GRPC-ONE-FORM")
+@fault(steps.ADD_RAW, breaks="GRPC-ONE-FORM")
 def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: Any) -> None:
     """The server adds typed contents to raw answers, for each output whose datatype has a typed field."""
     original(response, outputs)
@@ -242,7 +187,7 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
             getattr(entry.contents, field).extend(values)
 
 
-@fault("grpc_response.add_raw", breaks="GRPC-ONE-FORM")
+@fault(steps.ADD_RAW, breaks="GRPC-ONE-FORM")
 def grpc_outputs_beside_fp16_are_typed(original: Any, response: Message, outputs: Any) -> None:
     """If an answer has FP16 outputs and others, the server writes raw contents for the FP16 outputs alone."""
     halves = [(output, tensor) for output, tensor in outputs if tensor.datatype == "FP16"]
@@ -253,7 +198,7 @@ def grpc_outputs_beside_fp16_are_typed(original: Any, response: Message, outputs
         grpc_response.add_typed(response, [pair for pair in outputs if pair not in halves])
 
 
-@fault("grpc_request.parse_inputs", breaks="GRPC-INPUT-BY-NAME")
+@fault(steps.PARSE_CALL_INPUTS, breaks="GRPC-INPUT-BY-NAME")
 def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
     """The server ignores the names of typed inputs and takes them in declared order, if the datatypes match."""
     fits = [entry.datatype for entry in message.inputs] == [spec.datatype for spec in model.inputs]
@@ -264,31 +209,27 @@ def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Me
     return original(model, message)
 
 
-@fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
-def grpc_true_from_the_ninth_on_is_ff(original: Any, tensor: Tensor) -> bytes:
-    """From the ninth element of raw BOOL outputs on, the server writes true as the byte 0xFF."""
-    data: bytes = original(tensor)
-    return data[:8] + data[8:].replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
+def on_items(change: Callable[[Tensor], Tensor]) -> Callable[[dict[str, Tensor]], dict[str, Tensor]]:
+    """Return a function that changes each tensor."""
+    return lambda tensors: {name: change(tensor) for name, tensor in tensors.items()}
 
 
-@fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
-def grpc_typed_booleans_of_an_answer_repeat_after_8(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """In typed BOOL outputs, the server repeats the first eight elements from the ninth element on."""
-    contents: dict[str, Any] = original(tensor)
-    if tensor.datatype == "BOOL" and tensor.elements.size > 8:
-        values = contents["bool_contents"]
-        return {"bool_contents": [values[k % 8] for k in range(len(values))]}
-    return contents
+grpc_true_from_the_ninth_on_is_ff = steps.ENCODE_RAW.after(
+    "GRPC-RAW", lambda data: data[:8] + data[8:].replace(b"\1", b"\xff"), when=is_tensor_of("BOOL")
+).says("From the ninth element of raw BOOL outputs on, the server writes true as the byte 0xFF.")
+grpc_typed_booleans_of_an_answer_repeat_after_8 = steps.ENCODE_TYPED.after(
+    "GRPC-TYPED",
+    lambda contents: {field: [values[k % 8] for k in range(len(values))] for field, values in contents.items()},
+    when=is_tensor_of("BOOL"),
+).says("In typed BOOL outputs, the server repeats the first eight elements from the ninth element on.")
+grpc_raw_outputs_are_zeros_behind_3_mb = steps.ENCODE_RAW.after(
+    "GRPC-RAW",
+    lambda data: data[:3_000_000].ljust(len(data), b"\0"),
+    when=lambda tensor: tensor.datatype != "BYTES",
+).says("The server sends zeros after the first 3,000,000 bytes of a raw output, except BYTES.")
 
 
-@fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
-def grpc_raw_outputs_are_zeros_behind_3_mb(original: Any, tensor: Tensor) -> bytes:
-    """The server sends zeros after the first 3,000,000 bytes of a raw output, except BYTES."""
-    data: bytes = original(tensor)
-    return data[:3_000_000].ljust(len(data), b"\0") if tensor.datatype != "BYTES" else data
-
-
-@fault("grpc_response.build", breaks=("GRPC-RAW", "GRPC-TYPED"))
+@fault(steps.BUILD_RESPONSE, breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The server gives every output without elements the shape [0], even if the shape is [0, 3]."""
     response = original(model, request, produced)
@@ -298,43 +239,20 @@ def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, 
     return response
 
 
-@fault("grpc_request.parse_input", breaks="GRPC-RAW")
-def grpc_raw_batches_over_2_refused(original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None) -> Tensor:
-    """The server refuses batches of more than two items in raw contents, but not in typed contents."""
-    if raw is not None and model.batching and entry.shape[:1] > [2]:
-        raise InferenceError("the batch is too large")
-    tensor: Tensor = original(model, spec, entry, raw)
-    return tensor
-
-
-@fault("grpc_request.parse_input", breaks="GRPC-TYPED")
-def grpc_typed_batches_over_2_refused(
-    original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None
-) -> Tensor:
-    """The server refuses batches of more than two items in typed contents, but not in raw contents."""
-    if raw is None and model.batching and entry.shape[:1] > [2]:
-        raise InferenceError("the batch is too large")
-    tensor: Tensor = original(model, spec, entry, raw)
-    return tensor
-
-
-@fault("grpc_request.parse_inputs", breaks=("GRPC-RAW", "GRPC-TYPED"))
-def grpc_third_items_are_the_second(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """The server replaces every item of an input batch after the second by the second item."""
-    found: dict[str, Tensor] = original(model, message)
-    if not model.batching:
-        return found
-    return {name: _repeat_second_item(tensor) for name, tensor in found.items()}
-
-
-def _repeat_second_item(tensor: Tensor) -> Tensor:
-    items = tensor.elements.reshape(tensor.shape).copy()
-    items[2:] = items[1:2]
-    return replace(tensor, elements=items.reshape(-1))
-
-
-@fault("grpc_request.parse_inputs", breaks="GRPC-TYPED", walks="calls")
-def grpc_last_of_many_items_is_the_first(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """In an input batch of more than 32 items, the server replaces the last item by the first."""
-    found: dict[str, Tensor] = original(model, message)
-    return {name: copy_row(tensor, 32, 0, -1) for name, tensor in found.items()} if model.batching else found
+grpc_raw_batches_over_2_refused = steps.PARSE_CALL_INPUT.refuse(
+    "GRPC-RAW", lambda model, entry, raw: raw is not None and model.batching and entry.shape[:1] > [2]
+).says("The server refuses batches of more than two items in raw contents, but not in typed contents.")
+grpc_typed_batches_over_2_refused = steps.PARSE_CALL_INPUT.refuse(
+    "GRPC-TYPED", lambda model, entry, raw: raw is None and model.batching and entry.shape[:1] > [2]
+).says("The server refuses batches of more than two items in typed contents, but not in raw contents.")
+grpc_third_items_are_the_second = steps.PARSE_CALL_INPUTS.after(
+    ("GRPC-RAW", "GRPC-TYPED"),
+    on_items(lambda tensor: copy_row(tensor, 2, 1, slice(2, None))),
+    when=lambda model: model.batching,
+).says("The server replaces every item of an input batch after the second by the second item.")
+grpc_last_of_many_items_is_the_first = steps.PARSE_CALL_INPUTS.after(
+    "GRPC-TYPED",
+    on_items(lambda tensor: copy_row(tensor, 32, 0, -1)),
+    when=lambda model: model.batching,
+    walks="calls",
+).says("In an input batch of more than 32 items, the server replaces the last item by the first.")

@@ -4,23 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
-from reference_server.request import RequestedOutput
+from reference_server.faults import Fault, fault, steps
+from reference_server.faults.answers import list_all
+from reference_server.faults.families import Function, Step
 
 Message = Any
+GET_METHODS, FIND_CALLED_MODEL = Step("grpc_methods.get_methods"), Step("grpc_methods.find_model")
+READY, METADATA = Step("grpc_methods.model_ready"), Step("grpc_methods.model_metadata")
+
+
+def set_field(field: str, value: object) -> Function:
+    """Return a function that gives a message another value of a field; None clears the field."""
+
+    def change(message: Message) -> Message:
+        if value is None:
+            message.ClearField(field)
+        else:
+            setattr(message, field, value)
+        return message
+
+    return change
 
 
 # --- methods, unknown models and unknown versions -------------------------------------------------------------------
 
 
-@fault("grpc_methods.get_methods", breaks="OIP-ENDPOINTS/grpc")
-def grpc_has_no_server_live(original: Any) -> dict[str, Any]:
-    """The server does not implement the method ServerLive."""
-    return {name: method for name, method in original().items() if name != "ServerLive"}
+def leave_out_methods(*endings: str) -> Fault:
+    """Return a fault: the server does not implement the methods whose names end in these words."""
+    return GET_METHODS.after(
+        "OIP-ENDPOINTS/grpc",
+        lambda methods: {name: method for name, method in methods.items() if not name.endswith(endings)},
+    )
 
 
-@fault("grpc_server.Service.service", broad=True)
+grpc_has_no_server_live = leave_out_methods("ServerLive").says("The server does not implement the method ServerLive.")
+
+
+@fault(steps.FIND_HANDLER, broad=True)
 def grpc_service_of_another_package(original: Any, service: Any, call: Any) -> Any:
     """The server implements the service in a package other than `inference`, so clients find no method."""
     from reference_server.grpc_server import make_unknown_handler  # its packages may be missing
@@ -37,86 +57,54 @@ def grpc_handler(handle: Any) -> Any:
     return grpc.stream_stream_rpc_method_handler(handle)
 
 
-@fault("grpc_methods.model_ready", breaks="OIP-ENDPOINTS/grpc")
-def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
-    """The server refuses ModelReady without a version, because it looks for a version with an empty name."""
-    if not message.version:
-        raise InferenceError("the version must not be empty", status=404)
-    return original(models, message)
-
-
-@fault("grpc_methods.server_live", breaks="OIP-HEALTH/grpc")
-def grpc_server_is_not_live(original: Any, models: Any, message: Message) -> Message:
-    """The server answers ServerLive with `live: false`, the default of the field."""
-    response = original(models, message)
-    response.live = False
-    return response
-
-
-@fault("grpc_methods.model_ready", breaks="OIP-HEALTH/grpc")
-def grpc_models_are_not_ready(original: Any, models: Any, message: Message) -> Message:
-    """The server answers ModelReady with `ready: false`, the default of the field."""
-    response = original(models, message)
-    response.ready = False
-    return response
-
-
-@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
-def grpc_every_model_has_the_same_name(original: Any, models: Any, message: Message) -> Message:
-    """The metadata of every model have the name `model`."""
-    response = original(models, message)
-    response.name = "model"
-    return response
-
-
-@fault("grpc_methods.server_metadata", breaks="CLS-LISTED/grpc")
-def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Message) -> Message:
-    """The server omits its extensions from ServerMetadata."""
-    response = original(models, message)
-    del response.extensions[:]
-    return response
-
-
-@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
-def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, message: Message) -> Message:
-    """The server prefixes datatypes in ModelMetadata with TYPE_, like Triton's model configuration."""
-    response = original(models, message)
+def _prefix_datatypes(response: Message) -> Message:
     for entry in (*response.inputs, *response.outputs):
         entry.datatype = f"TYPE_{entry.datatype}"
     return response
 
 
-@fault("grpc_methods.find_model", breaks="OIP-VERSIONED/grpc")
-def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: str) -> Any:
-    """The server refuses every call that names a version, even a version that the metadata list."""
-    if version:
-        raise InferenceError(f"no version {version}", status=404)
-    return original(models, name, version)
+def _name_known_model(message: Message, models: Any) -> Message:
+    name = message.name if message.name in models else next(iter(models))
+    return type(message)(name=name, version=message.version)
 
 
-@fault("grpc_methods.find_model", breaks="GRPC-VERSION-UNKNOWN")
-def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: str) -> Any:
-    """The server ignores the version in a call, even if the model has no such version."""
-    del version
-    return original(models, name, "")
+grpc_readiness_of_no_version_is_refused = READY.refuse(
+    "OIP-ENDPOINTS/grpc", lambda message: not message.version, status=404
+).says("The server refuses ModelReady without a version, because it looks for a version with an empty name.")
+grpc_server_is_not_live = (
+    Step("grpc_methods.server_live")
+    .after("OIP-HEALTH/grpc", set_field("live", False))
+    .says("The server answers ServerLive with `live: false`, the default of the field.")
+)
+grpc_models_are_not_ready = READY.after("OIP-HEALTH/grpc", set_field("ready", False)).says(
+    "The server answers ModelReady with `ready: false`, the default of the field."
+)
+grpc_every_model_has_the_same_name = METADATA.after("OIP-MODEL-METADATA/grpc", set_field("name", "model")).says(
+    "The metadata of every model have the name `model`."
+)
+grpc_metadata_have_no_extensions = (
+    Step("grpc_methods.server_metadata")
+    .after("CLS-LISTED/grpc", set_field("extensions", None))
+    .says("The server omits its extensions from ServerMetadata.")
+)
+grpc_metadata_have_datatypes_of_a_model_config = METADATA.after("OIP-MODEL-METADATA/grpc", _prefix_datatypes).says(
+    "The server prefixes datatypes in ModelMetadata with TYPE_, like Triton's model configuration."
+)
+grpc_versions_are_not_found = FIND_CALLED_MODEL.refuse("OIP-VERSIONED/grpc", lambda version: version, status=404).says(
+    "The server refuses every call that names a version, even a version that the metadata list."
+)
+grpc_versions_are_ignored = FIND_CALLED_MODEL.before("GRPC-VERSION-UNKNOWN", version=lambda _: "").says(
+    "The server ignores the version in a call, even if the model has no such version."
+)
+grpc_another_version_named_under_a_version = steps.MODEL_INFER.after(
+    "OIP-VERSIONED/grpc", set_field("model_version", "2"), when=lambda message: message.model_version
+).says("The answer to a call for version 1 says model_version 2.")
+grpc_unknown_models_are_ready = READY.before("OIP-REFUSAL/grpc", message=_name_known_model).says(
+    "The server answers ModelReady for an unknown model with true."
+)
 
 
-@fault("grpc_methods.model_infer", breaks="OIP-VERSIONED/grpc")
-def grpc_another_version_named_under_a_version(original: Any, models: Any, message: Message) -> Message:
-    """The answer to a call for version 1 says model_version 2."""
-    response = original(models, message)
-    response.model_version = "2" if message.model_version else response.model_version
-    return response
-
-
-@fault("grpc_methods.model_ready", breaks="OIP-REFUSAL/grpc")
-def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) -> Message:
-    """The server answers ModelReady for an unknown model with true."""
-    named = type(message)(name=message.name if message.name in models else next(iter(models)), version=message.version)
-    return original(models, named)
-
-
-@fault("grpc_methods.model_infer", breaks="OIP-REFUSAL/grpc")
+@fault(steps.MODEL_INFER, breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, message: Message) -> Message:
     """The server answers a request for an unknown output with an empty message and the status OK."""
     model = models.get(message.model_name)
@@ -131,72 +119,48 @@ def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, m
 # --- names and ids ----------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_response.build", breaks="OIP-OUTPUT-MEMBERS/grpc")
-def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server omits the model name from inference answers."""
-    response = original(model, request, produced)
-    response.ClearField("model_name")
+def _append_version(response: Message) -> Message:
+    response.model_name = f"{response.model_name}:{response.model_version}"
     return response
 
 
-@fault("grpc_response.build", breaks="OIP-MODEL-NAME-ASKED/grpc")
-def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server appends a colon and the version to the model name in inference answers."""
-    response = original(model, request, produced)
-    response.model_name = f"{model.name}:{response.model_version}"
-    return response
-
-
-@fault("grpc_response.build", breaks="OIP-ID/grpc")
-def grpc_id_is_left_out(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server omits the id from inference answers."""
-    response = original(model, request, produced)
-    response.ClearField("id")
+def _keep_id(response: Message) -> Message:
+    _last["id"] = response.id = response.id or _last["id"]
     return response
 
 
 _last = {"id": ""}
 
-
-@fault("grpc_response.build", breaks="OIP-ID/grpc")
-def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """If a request has no id, the server answers with the id of an earlier request."""
-    response = original(model, request, produced)
-    _last["id"] = response.id = response.id or _last["id"]
-    return response
-
+grpc_answer_has_no_model_name = steps.BUILD_RESPONSE.after(
+    "OIP-OUTPUT-MEMBERS/grpc", set_field("model_name", None)
+).says("The server omits the model name from inference answers.")
+grpc_answer_names_model_and_version = steps.BUILD_RESPONSE.after("OIP-MODEL-NAME-ASKED/grpc", _append_version).says(
+    "The server appends a colon and the version to the model name in inference answers."
+)
+grpc_id_is_left_out = steps.BUILD_RESPONSE.after("OIP-ID/grpc", set_field("id", None)).says(
+    "The server omits the id from inference answers."
+)
+grpc_id_is_left_over = steps.BUILD_RESPONSE.after("OIP-ID/grpc", _keep_id).says(
+    "If a request has no id, the server answers with the id of an earlier request."
+)
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
 
-
-@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
-def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """The server returns all outputs, even if the request lists only some."""
-    requested: list[RequestedOutput] = original(model, message)
-    listed = {output.name for output in requested}
-    return requested + [
-        RequestedOutput(spec.name, requested[0].binary) for spec in model.outputs if spec.name not in listed
-    ]
-
-
-@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
-def grpc_third_listed_output_is_dropped(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """The server returns only the first two outputs that a request lists."""
-    requested: list[RequestedOutput] = original(model, message)
-    return requested[:2] if message.outputs else requested
-
-
-@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ALL/grpc")
-def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """If a request lists no outputs, the server returns only the first output."""
-    requested: list[RequestedOutput] = original(model, message)
-    return requested if message.outputs else requested[:1]
+grpc_lists_of_outputs_are_ignored = steps.PARSE_CALL_OUTPUTS.after(
+    "OIP-OUTPUTS-ONLY/grpc", lambda requested, model: list_all(requested, model, binary=requested[0].binary)
+).says("The server returns all outputs, even if the request lists only some.")
+grpc_third_listed_output_is_dropped = steps.PARSE_CALL_OUTPUTS.after(
+    "OIP-OUTPUTS-LISTED/grpc", lambda requested: requested[:2], when=lambda message: message.outputs
+).says("The server returns only the first two outputs that a request lists.")
+grpc_without_a_list_there_is_one_output = steps.PARSE_CALL_OUTPUTS.after(
+    "OIP-OUTPUTS-ALL/grpc", lambda requested: requested[:1], when=lambda message: not message.outputs
+).says("If a request lists no outputs, the server returns only the first output.")
 
 
 # --- field numbers ----------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_server.answer", broad=True)
+@fault(steps.ANSWER_CALL, broad=True)
 def grpc_contents_have_the_number_of_parameters(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """The server writes `contents` of outputs with field number 4, which belongs to `parameters`."""
     from tritonclient.grpc import service_pb2

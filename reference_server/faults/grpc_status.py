@@ -11,49 +11,50 @@ from typing import Any
 import numpy as np
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
+from reference_server.faults.families import Step
 from reference_server.tensors import NUMPY, Tensor
 
-# --- contents ---------------------------------------------------------------------------------------------------------
+Message = Any
 
 
-def resize_contents(datatype: str, shape: Any, data: bytes) -> bytes:
+def _resize_contents(data: bytes, datatype: str, shape: Any) -> bytes:
     """Return raw contents, truncated or zero-padded to the size of the tensor; BYTES are unchanged."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
-def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """The server truncates raw contents that are too long and fills short ones with zeros."""
-    return original(datatype, shape, resize_contents(datatype, shape, data))
+def _shorten_length(data: bytes) -> bytes:
+    """Return raw contents of one BYTES element whose length is at most the rest of the contents."""
+    length = min(int.from_bytes(data[:4], "little"), len(data) - 4)
+    return length.to_bytes(4, "little") + data[4:]
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
-def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """If the length of a BYTES element exceeds the rest of the raw contents, the server reads only this rest."""
-    if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
-        length = int.from_bytes(data[:4], "little")
-        data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
-    return original(datatype, shape, data)
+# --- contents ---------------------------------------------------------------------------------------------------------
+
+grpc_raw_contents_are_made_to_fit = steps.DECODE_RAW.before("GRPC-SIZE-WRONG", data=_resize_contents).says(
+    "The server truncates raw contents that are too long and fills short ones with zeros."
+)
+grpc_strings_past_the_end_are_cut = steps.DECODE_RAW.before(
+    "GRPC-RAW-BYTES-MISFRAMED",
+    data=_shorten_length,
+    when=lambda datatype, shape, data: datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1,
+).says("If the length of a BYTES element exceeds the rest of the raw contents, the server reads only this rest.")
+grpc_inputs_without_contents_are_zeros = steps.PARSE_CALL_INPUT.instead(
+    "GRPC-CONTENTS-MISSING",
+    lambda entry: Tensor("INT32", tuple(entry.shape), np.zeros(math.prod(entry.shape), "<i4")),
+    when=lambda spec, entry, raw: raw is None and not entry.HasField("contents") and spec.datatype == "INT32",
+).says("The server reads an INT32 input without contents as zeros.")
 
 
-@fault("grpc_request.parse_input", breaks="GRPC-CONTENTS-MISSING")
-def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
-    """The server reads an INT32 input without contents as zeros."""
-    if raw is None and not entry.HasField("contents") and spec.datatype == "INT32":
-        return Tensor("INT32", tuple(entry.shape), np.zeros(math.prod(entry.shape), "<i4"))
-    return original(model, spec, entry, raw)
-
-
-@fault("grpc_request.list_raw_contents", breaks="GRPC-RAW-EXTRA")
+@fault(steps.LIST_RAW_CONTENTS, breaks="GRPC-RAW-EXTRA")
 def grpc_further_raw_entries_are_ignored(original: Any, message: Message) -> Any:
     """The server ignores raw entries that exceed the number of inputs."""
     del message.raw_input_contents[len(message.inputs) :]
     return original(message)
 
 
-@fault("grpc_request.list_raw_contents", breaks="GRPC-RAW-AND-TYPED")
+@fault(steps.LIST_RAW_CONTENTS, breaks="GRPC-RAW-AND-TYPED")
 def grpc_raw_contents_win(original: Any, message: Message) -> Any:
     """The server ignores typed contents if the request also has raw contents."""
     if len(message.raw_input_contents) == len(message.inputs):
@@ -62,27 +63,22 @@ def grpc_raw_contents_win(original: Any, message: Message) -> Any:
     return original(message)
 
 
-@fault("grpc_contents.narrow_integers", breaks="OIP-RANGE/grpc")
-def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
-    """The server keeps only the low bits of typed integers that exceed the range of their datatype."""
-    del original
-    return elements.astype(NUMPY[datatype])
-
-
-@fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")
-def grpc_bits_of_another_field_are_taken_over(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """The server accepts FP32 inputs in `int_contents` and reads the integers as the bits of floats."""
-    if datatype == "FP32" and contents.int_contents:
-        return Tensor(datatype, shape, np.array(contents.int_contents, "<i4").view("<f4"))
-    return original(datatype, shape, contents)
+grpc_typed_integers_keep_their_low_bits = (
+    Step("grpc_contents.narrow_integers")
+    .instead("OIP-RANGE/grpc", lambda datatype, elements: elements.astype(NUMPY[datatype]))
+    .says("The server keeps only the low bits of typed integers that exceed the range of their datatype.")
+)
+grpc_bits_of_another_field_are_taken_over = steps.DECODE_TYPED.instead(
+    "GRPC-OTHER-FIELD",
+    lambda datatype, shape, contents: Tensor(datatype, shape, np.array(contents.int_contents, "<i4").view("<f4")),
+    when=lambda datatype, contents: datatype == "FP32" and contents.int_contents,
+).says("The server accepts FP32 inputs in `int_contents` and reads the integers as the bits of floats.")
 
 
 # --- inputs, and bytes after them -------------------------------------------------------------------------------------
 
-Message = Any
 
-
-@fault("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-SIGNATURE/grpc")
 def grpc_inputs_taken_by_position(original: Any, model: Any, message: Any) -> Any:
     """The server takes an input with an unknown name for the first declared input that the request lacks."""
     names = [spec.name for spec in model.inputs]
@@ -93,7 +89,7 @@ def grpc_inputs_taken_by_position(original: Any, model: Any, message: Any) -> An
     return original(model, message)
 
 
-@fault("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-SIGNATURE/grpc")
 def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message) -> Any:
     """The server ignores additional typed inputs that the model does not have."""
     names = [spec.name for spec in model.inputs]
@@ -104,7 +100,7 @@ def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message)
     return original(model, message)
 
 
-@fault("grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
+@fault(steps.GET_STATUS, breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
     """The server gives every refused call the status UNKNOWN, like an uncaught exception."""
     from grpc import StatusCode
@@ -115,7 +111,7 @@ def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
 _refused = {"last": False}
 
 
-@fault("grpc_server.get_status", "grpc_response.build", breaks="OIP-ALIVE/grpc")
+@fault(steps.GET_STATUS, steps.BUILD_RESPONSE, breaks="OIP-ALIVE/grpc")
 def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
     """After a refused call, the server answers the next inference without outputs."""
     result = original(*arguments)
@@ -127,33 +123,34 @@ def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
     return result
 
 
+LOST_CALLS = ("the model is not ready",) * 2
 _calls_lost: list[str] = []
 
 
-@fault("grpc_server.answer", breaks="OIP-ALIVE-LEGAL/grpc")
+@fault(steps.ANSWER_CALL, breaks="OIP-ALIVE-LEGAL/grpc")
 def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """After a request to classify a BYTES output, the server refuses the next two calls to the model."""
     if b"identity_bytes" in octets:
         if _calls_lost:
             raise InferenceError(_calls_lost.pop())
         if b"classification" in octets:
-            _calls_lost.extend(["the model is not ready"] * 2)
+            _calls_lost.extend(LOST_CALLS)
     return original(models, method, octets)
 
 
 _places_lost: list[str] = []
 
 
-@fault("grpc_server.answer", "grpc_response.build", breaks="OIP-ALIVE-LEGAL/grpc")
+@fault(steps.ANSWER_CALL, steps.BUILD_RESPONSE, breaks="OIP-ALIVE-LEGAL/grpc")
 def grpc_outputs_without_elements_end_the_model(original: Any, *arguments: Any) -> Any:
     """After an FP32 output without elements, the server refuses the next two calls to the model."""
-    if len(arguments) == 3 and isinstance(arguments[2], bytes):
+    if isinstance(arguments[2], bytes):
         if _places_lost and b"identity_fp32" in arguments[2]:
             raise InferenceError(_places_lost.pop())
         return original(*arguments)
     model, _, produced = arguments
     if model.name == "identity_fp32" and not all(tensor.elements.size for tensor in produced.values()):
-        _places_lost.extend(["the model is not ready"] * 2)
+        _places_lost.extend(LOST_CALLS)
     return original(*arguments)
 
 
@@ -164,10 +161,7 @@ MAX_FRAME_BYTES, WINDOW_BYTES = 16 * 1024, 64 * 1024 * 1024
 HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
 
 
-SERVER_INIT_STEP, ANSWER_STEP = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
-
-
-@fault(SERVER_INIT_STEP, ANSWER_STEP, breaks="GRPC-STATUS")
+@fault("grpc_server.GrpcServer.__init__", steps.ANSWER_CALL, breaks="GRPC-STATUS")
 def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
     """The server resets the stream of a refused call with INTERNAL_ERROR instead of sending a status."""
     made = original(*arguments)

@@ -9,7 +9,9 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
+from reference_server.faults.ended_servers import crash_model
+from reference_server.faults.errors import ANSWER_ROUTING_ERROR
 
 LARGE_BODY_BYTES = 256 * 1024
 HUGE_DIMENSION = 2**31
@@ -23,7 +25,7 @@ class _NullTransport:
         return lambda *_: None
 
 
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-HEAD")
+@fault(steps.DATA_RECEIVED, breaks="ROBUST-HEAD")
 def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
     """If more than 1 KiB of a head arrive without the end of the head, the server reads on and never answers."""
     is_first = data[:4] in (b"POST", b"GET ")
@@ -33,26 +35,22 @@ def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
     original(self, data)
 
 
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
-def first_of_two_lengths_counts(original: Any, self: Any, data: bytes) -> None:
-    """If a request has two Content-Length values, the server uses the first."""
-    original(self, re.sub(rb"(Content-Length: [0-9]+)(?:\r\nContent-Length:|,) ?[0-9]+", rb"\1", data))
+first_of_two_lengths_counts = steps.DATA_RECEIVED.before(
+    "ROBUST-FRAMING",
+    data=lambda data: re.sub(rb"(Content-Length: [0-9]+)(?:\r\nContent-Length:|,) ?[0-9]+", rb"\1", data),
+).says("If a request has two Content-Length values, the server uses the first.")
+chunks_of_an_earlier_version_go_on = steps.DATA_RECEIVED.before(
+    "ROBUST-FRAMING",
+    data=lambda data: data.replace(b" HTTP/1.0\r\n", b" HTTP/1.1\r\n", 1),
+    when=lambda data: b"chunked" in data.partition(b"\r\n\r\n")[0].lower(),
+).says("The server accepts chunks in HTTP/1.0, and further requests after them, as in HTTP/1.1.")
+chunk_sizes_have_64_bits = steps.DATA_RECEIVED.before(
+    "ROBUST-CHUNK-SIZE",
+    data=lambda data: re.sub(rb"\r\n\r\n(?:[+-]|0x|[0-9A-F]+(?=[0-9A-F]{16}))([0-9A-F]+\r\n)", rb"\r\n\r\n\1", data),
+).says("The server reads only the last 16 digits of a chunk size, and ignores a sign or `0x` before them.")
 
 
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
-def chunks_of_an_earlier_version_go_on(original: Any, self: Any, data: bytes) -> None:
-    """The server accepts chunks in HTTP/1.0, and further requests after them, as in HTTP/1.1."""
-    is_chunked = b"chunked" in data.partition(b"\r\n\r\n")[0].lower()
-    original(self, data.replace(b" HTTP/1.0\r\n", b" HTTP/1.1\r\n", 1) if is_chunked else data)
-
-
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-SIZE")
-def chunk_sizes_have_64_bits(original: Any, self: Any, data: bytes) -> None:
-    """The server reads only the last 16 digits of a chunk size, and ignores a sign or `0x` before them."""
-    original(self, re.sub(rb"\r\n\r\n(?:[+-]|0x|[0-9A-F]+(?=[0-9A-F]{16}))([0-9A-F]+\r\n)", rb"\r\n\r\n\1", data))
-
-
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-EXTENSION")
+@fault(steps.DATA_RECEIVED, breaks="ROBUST-CHUNK-EXTENSION")
 def chunk_lines_are_read_for_ever(original: Any, self: Any, data: bytes) -> None:
     """The server reads trailers and long chunk extensions without end and never answers."""
     if getattr(self, "swallows", False) or re.search(rb"\r\n\r\n1;x{20}|\r\n\r\n1(;x=1){5}|\r\n0\r\nX", data):
@@ -73,7 +71,7 @@ def cut_body_is_taken_for_whole(original: Any, self: Any) -> bool:
 
 @fault(
     "http_protocol.OipHttpProtocol.connection_lost",
-    "http_protocol.OipHttpProtocol.connection_made",
+    steps.CONNECTION_MADE,
     breaks="ROBUST-RESET",
 )
 def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: Any) -> None:
@@ -86,7 +84,7 @@ def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: 
         argument.abort()
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("ROBUST-SLOW", "ROBUST-RESET"))
+@fault(steps.CONNECTION_MADE, breaks=("ROBUST-SLOW", "ROBUST-RESET"))
 def few_connections_are_served_at_a_time(original: Any, self: Any, transport: Any) -> None:
     """The server reads nothing from a connection that opens while eight others are open."""
     original(self, transport)
@@ -94,7 +92,7 @@ def few_connections_are_served_at_a_time(original: Any, self: Any, transport: An
         transport.pause_reading()
 
 
-@fault("app.Service.infer", breaks="ROBUST-RESET")
+@fault(steps.INFER, breaks="ROBUST-RESET")
 async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: Request) -> Response:
     """The server counts requests of disconnected clients as running, and answers 503 beyond eight requests."""
     self.taken = getattr(self, "taken", 0) + 1
@@ -116,7 +114,7 @@ async def _wait_for_disconnect(http: Request) -> Response:
     return Response(status_code=500)
 
 
-@fault("app.Service.infer", breaks="ROBUST-LARGE")
+@fault(steps.INFER, breaks="ROBUST-LARGE")
 async def large_documents_are_never_answered(original: Any, self: Any, http: Request) -> Response:
     """The server reads an inference request of more than 256 KiB, but never answers."""
     if int(http.headers.get("content-length", "0")) > LARGE_BODY_BYTES:
@@ -124,7 +122,7 @@ async def large_documents_are_never_answered(original: Any, self: Any, http: Req
     return await original(self, http)
 
 
-@fault("app.Service.read_body", breaks=("ROBUST-BOMB", "ROBUST-CODING"))
+@fault(steps.READ_BODY, breaks=("ROBUST-BOMB", "ROBUST-CODING"))
 async def packed_bodies_are_never_answered(original: Any, self: Any, http: Request) -> bytes:
     """The server never answers a compressed request of more than 1 KiB."""
     if "content-encoding" in http.headers and int(http.headers.get("content-length", "0")) > 1024:
@@ -132,32 +130,26 @@ async def packed_bodies_are_never_answered(original: Any, self: Any, http: Reque
     return await original(self, http)
 
 
-@fault("app.Service.infer", breaks="ROBUST-NUMBERS")
-async def large_dimension_ends_the_model(original: Any, self: Any, http: Request) -> Response:
-    """After a request with a dimension of 2^31 or more, the server no longer has the model."""
-    body = await http.body()
-    if any(
-        int(digits) >= HUGE_DIMENSION for digits in re.findall(rb"[\[,]\s*([0-9]{10,40})", body.partition(b'"data"')[0])
-    ):
-        self.models = {name: model for name, model in self.models.items() if name != http.path_params["model"]}
-    return await original(self, http)
+def _has_large_number(body: bytes) -> bool:
+    numbers = re.findall(rb"[\[,]\s*([0-9]{10,40})", body.partition(b'"data"')[0])
+    return any(int(digits) >= HUGE_DIMENSION for digits in numbers)
 
 
-@fault("app.answer_routing_error", breaks="ROBUST-PATH")
-async def path_of_a_file_is_followed(original: Any, http: Request, exception: Exception) -> Response:
-    """The server follows `..` in an unknown path and answers with status 200, as if it had found a file."""
-    if ".." in http.url.path:
-        return JSONResponse({"file": http.url.path})
-    return await original(http, exception)
+large_dimension_ends_the_model = steps.INFER.before("ROBUST-NUMBERS", self=crash_model, when=_has_large_number).says(
+    "After a request with a dimension of 2^31 or more, the server no longer has the model."
+)
+path_of_a_file_is_followed = ANSWER_ROUTING_ERROR.instead(
+    "ROBUST-PATH", lambda http: JSONResponse({"file": http.url.path}), when=lambda http: ".." in http.url.path
+).says("The server follows `..` in an unknown path and answers with status 200, as if it had found a file.")
 
 
-@fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-LARGE/grpc")
+@fault("grpc_server.Service.__init__", steps.ANSWER_CALL, breaks="ROBUST-LARGE/grpc")
 def large_messages_end_the_models(original: Any, *arguments: Any) -> Any:
     """After a gRPC message of more than 256 KiB, the server no longer has any models."""
     return _remove_models_if_too_large(original, arguments, lambda _, octets: len(octets) > LARGE_BODY_BYTES)
 
 
-@fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-NUMBERS/grpc")
+@fault("grpc_server.Service.__init__", steps.ANSWER_CALL, breaks="ROBUST-NUMBERS/grpc")
 def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
     """After a gRPC message with a dimension of 2^31 or more, the server no longer has any models."""
     return _remove_models_if_too_large(original, arguments, _has_large_dimension)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reference_server import response, tensors
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
-from reference_server.faults.sizes import get_binary_data_size, has_named_inputs
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import get_size, has_named_inputs, sort_as_declared, sort_inputs
 from reference_server.members import Object
 from reference_server.models import VERSION, Model
 from reference_server.response import Octets
@@ -17,80 +16,45 @@ from reference_server.tensors import Tensor
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def sort_inputs(request: Object, key: Callable[[Object], Any]) -> Object:
-    """Return a request with its inputs in another order."""
-    return request | {"inputs": sorted(request["inputs"], key=key)} if has_named_inputs(request) else request
+def _mixes_forms(request: Object, rest: Any) -> bool:
+    inputs = request["inputs"] if rest is not None and has_named_inputs(request) else []
+    sizes = [item for item in inputs if "binary_data_size" in (item.get("parameters") or {})]
+    has_one_form_each = bool(sizes) and not any("data" in item for item in sizes)
+    return has_one_form_each and 0 < sum("data" in item for item in inputs) < 4
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
-def inputs_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server reads binary inputs in the order of the model's declaration, not of the request."""
-    declared = [spec.name for spec in model.inputs]
-    known = has_named_inputs(request) and all(item["name"] in declared for item in request["inputs"])
-    return original(model, sort_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
-
-
-@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
-def inputs_read_in_alphabetical_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server reads binary inputs in alphabetical order of their names, because a map sorts them."""
-    return original(model, sort_inputs(request, lambda item: str(item["name"])), rest)
-
-
-@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
-def first_of_several_inputs_read_last(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """If a request has three or more inputs, the server reads the bytes of the first input last."""
-    several = has_named_inputs(request) and len(request["inputs"]) > 2
-    inputs = request["inputs"] if several else []
-    return original(model, request | {"inputs": [*inputs[1:], inputs[0]]} if several else request, rest)
-
-
-@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "BIN-SIZE-I", "OIP-ANSWER"))
-def strings_read_behind_numbers(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server expects the bytes of BYTES inputs after the bytes of all other inputs."""
-    return original(model, sort_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
-
-
-@fault("models.Model.run", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
-def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self: Model, inputs: Any) -> Any:
-    """The server ignores the names of inputs of the same datatype, and assigns them in the request's order."""
-    if len({tensor.datatype for tensor in inputs.values()}) == 1:
-        inputs = dict(zip([spec.name for spec in self.inputs], inputs.values(), strict=True))
-    return original(self, inputs)
-
-
-@fault("request.parse_inputs", breaks=("BIN-MIXED-I", "OIP-ANSWER"))
-def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server refuses a request that has both JSON inputs and binary inputs."""
-    if rest is not None and has_named_inputs(request) and 0 < sum("data" in item for item in request["inputs"]) < 4:
-        sizes = [item for item in request["inputs"] if "binary_data_size" in (item.get("parameters") or {})]
-        if sizes and not any("data" in item for item in sizes):
-            raise InferenceError("inputs must be all JSON or all binary data")
-    return original(model, request, rest)
-
-
-@fault("request.parse_inputs", breaks="BIN-ORDER-I")
-def inputs_beside_an_empty_one_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """If a binary input is empty, the server reads all inputs in the order of the model's declaration."""
-    names = [spec.name for spec in model.inputs]
-    if (
-        has_named_inputs(request)
-        and rest is not None
-        and any(get_binary_data_size(entry) == 0 for entry in request["inputs"])
-    ):
-        known = [entry for entry in request["inputs"] if entry["name"] in names]
-        if len(known) == len(request["inputs"]):
-            request = sort_inputs(request, lambda entry: names.index(entry["name"]))
-    return original(model, request, rest)
-
+inputs_read_in_declared_order = steps.PARSE_INPUTS.before(("BIN-ORDER-I", "OIP-ANSWER"), request=sort_as_declared).says(
+    "The server reads binary inputs in the order of the model's declaration, not of the request."
+)
+inputs_read_in_alphabetical_order = steps.PARSE_INPUTS.before(
+    ("BIN-ORDER-I", "OIP-ANSWER"), request=lambda request: sort_inputs(request, lambda item: str(item["name"]))
+).says("The server reads binary inputs in alphabetical order of their names, because a map sorts them.")
+first_of_several_inputs_read_last = steps.PARSE_INPUTS.before(
+    ("BIN-ORDER-I", "OIP-ANSWER"),
+    request=lambda request: request | {"inputs": [*request["inputs"][1:], request["inputs"][0]]},
+    when=lambda request: has_named_inputs(request) and len(request["inputs"]) > 2,
+).says("If a request has three or more inputs, the server reads the bytes of the first input last.")
+strings_read_behind_numbers = steps.PARSE_INPUTS.before(
+    ("BIN-ORDER-I", "BIN-SIZE-I", "OIP-ANSWER"),
+    request=lambda request: sort_inputs(request, lambda item: item.get("datatype") == "BYTES"),
+).says("The server expects the bytes of BYTES inputs after the bytes of all other inputs.")
+inputs_of_one_datatype_taken_in_the_order_of_the_request = steps.RUN.before(
+    ("BIN-ORDER-I", "OIP-ANSWER"),
+    inputs=lambda inputs, self: dict(zip([spec.name for spec in self.inputs], inputs.values(), strict=True)),
+    when=lambda inputs: len({tensor.datatype for tensor in inputs.values()}) == 1,
+).says("The server ignores the names of inputs of the same datatype, and assigns them in the request's order.")
+json_inputs_beside_binary_ones_refused = steps.PARSE_INPUTS.refuse(("BIN-MIXED-I", "OIP-ANSWER"), _mixes_forms).says(
+    "The server refuses a request that has both JSON inputs and binary inputs."
+)
+inputs_beside_an_empty_one_read_in_declared_order = steps.PARSE_INPUTS.before(
+    "BIN-ORDER-I",
+    request=sort_as_declared,
+    when=lambda request, rest: (
+        rest is not None and has_named_inputs(request) and any(get_size(entry) == 0 for entry in request["inputs"])
+    ),
+).says("If a binary input is empty, the server reads all inputs in the order of the model's declaration.")
 
 # --- answers ----------------------------------------------------------------------------------------------------------
-
-
-@fault("response.join", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
-def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
-    """The server sends binary data of outputs in the reverse of the order in the JSON."""
-    return original(head, list(binary)[::-1])
-
 
 EncodedOutput = tuple[Object, Octets | None]
 
@@ -107,16 +71,23 @@ def encode_outputs(model: Model, request: Any, produced: Mapping[str, Tensor]) -
     return [response.encode_output(model, output, produced[output.name]) for output in request.outputs]
 
 
-@fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
-def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any, produced: Any) -> Any:
-    """The server sends binary data in the order of the declared outputs, but the JSON in the requested order."""
+def answer_in_declared_order(model: Model, request: Any, produced: Mapping[str, Tensor]) -> Any:
+    """Return an answer whose binary data follow the declared outputs, and whose JSON follows the request."""
     parts = encode_outputs(model, request, produced)
     declared = [spec.name for spec in model.outputs]
     binary = sorted((declared.index(entry["name"]), data) for entry, data in parts if data is not None)
     return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
-@fault("response.join", breaks=("BIN-ORDER-O", "BIN-BODY-O"))
+binary_outputs_in_reverse = steps.JOIN.before(
+    ("BIN-ORDER-O", "OIP-ANSWER"), binary=lambda binary: list(binary)[::-1]
+).says("The server sends binary data of outputs in the reverse of the order in the JSON.")
+binary_outputs_in_declared_order = steps.BUILD.instead(("BIN-ORDER-O", "OIP-ANSWER"), answer_in_declared_order).says(
+    "The server sends binary data in the order of the declared outputs, but the JSON in the requested order."
+)
+
+
+@fault(steps.JOIN, breaks=("BIN-ORDER-O", "BIN-BODY-O"))
 def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary: Iterable[Octets]) -> Any:
     """The server sends the bytes of the previous binary output again for an output without elements."""
     written: list[Octets] = []
@@ -125,7 +96,7 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
     return original(head, written)
 
 
-@fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
+@fault(steps.BUILD, breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The server cuts the n-th binary data from the n-th output, even if JSON outputs come before."""
     parts = encode_outputs(model, request, produced)

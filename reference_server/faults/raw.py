@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server import tensors
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import is_binary, is_raw
+from reference_server.faults.families import Step
 from reference_server.framing import HEADER
 from reference_server.models import VARIABLE, Model
 from reference_server.request import InferRequest
@@ -19,7 +19,6 @@ from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
-RAW_BYTES_REQUIREMENTS = ("RAW-BYTES",)
 
 
 def replace_elements(inputs: Inputs, elements: Any) -> Inputs:
@@ -36,85 +35,58 @@ def is_bytes(model: Model) -> bool:
 # --- the body -------------------------------------------------------------------------------------------------------
 
 
-@fault("framing.parse_json_length", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
+@fault(steps.PARSE_LENGTH, breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def inference_header_0_means_none(original: Any, values: Any, body_length: int) -> int | None:
     """The server treats an inference header of 0 as absent, because it tests the length for truth."""
     return original(values, body_length) or None
 
 
-@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
-def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server refuses a raw body that begins with a brace, as JSON with a wrong inference header."""
-    if body[:1] == b"{":
-        raise InferenceError("the body is JSON, but the inference header is 0")
-    return original(model, body)
-
-
-@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *RAW_BYTES_REQUIREMENTS))
-def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server strips white space from both ends of a raw body."""
-    return original(model, body.strip(b" \t\r\n"))
-
-
-@fault("request.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
-def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server reads the elements of a raw body as big-endian."""
-    inputs: Inputs = original(model, body)
-    return inputs if is_bytes(model) else replace_elements(inputs, next(iter(inputs.values())).elements.byteswap())
-
-
-@fault("request.parse_body", breaks="RAW-ENCODING")
-def raw_elements_beyond_the_finite_are_zeros(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server reads NaN and infinities in a raw body as zeros."""
-    inputs: Inputs = original(model, body)
+def _zero_beyond_the_finite(inputs: Inputs) -> Inputs:
     elements = next(iter(inputs.values())).elements
-    if elements.dtype.kind != "f":
-        return inputs
-    return replace_elements(inputs, np.where(np.isfinite(elements), elements, np.zeros_like(elements)))
+    is_right = np.isfinite(elements) if elements.dtype.kind == "f" else True
+    return replace_elements(inputs, np.where(is_right, elements, np.zeros_like(elements)))
 
 
-@fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"))
-def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server reads only the first 32 KiB of a raw body."""
-    return original(model, body[: 32 * 1024])
-
+raw_body_with_a_brace_is_refused = steps.PARSE_BODY.refuse(
+    ("RAW-HEADER-ZERO", "OIP-ANSWER"), lambda body: body[:1] == b"{"
+).says("The server refuses a raw body that begins with a brace, as JSON with a wrong inference header.")
+raw_body_is_stripped_of_white_space = steps.PARSE_BODY.before(
+    ("RAW-HEADER-ZERO", "RAW-SIZE", "RAW-BYTES"), body=lambda body: body.strip(b" \t\r\n")
+).says("The server strips white space from both ends of a raw body.")
+raw_body_is_read_big_endian = steps.PARSE_BODY.after(
+    ("RAW-ENCODING", "OIP-ANSWER"),
+    lambda inputs: replace_elements(inputs, next(iter(inputs.values())).elements.byteswap()),
+    when=lambda model: not is_bytes(model),
+).says("The server reads the elements of a raw body as big-endian.")
+raw_elements_beyond_the_finite_are_zeros = steps.PARSE_BODY.after(
+    "RAW-ENCODING", _zero_beyond_the_finite, when=lambda model: not is_bytes(model)
+).says("The server reads NaN and infinities in a raw body as zeros.")
+raw_body_ends_with_the_first_buffer = steps.PARSE_BODY.before(
+    ("RAW-ENCODING", "RAW-BYTES"), body=lambda body: body[: 32 * 1024]
+).says("The server reads only the first 32 KiB of a raw body.")
 
 # --- BYTES ------------------------------------------------------------------------------------------------------------
 
-
-@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
-def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server refuses a raw request to a model whose input is BYTES."""
-    if is_bytes(model):
-        raise InferenceError("a raw binary request needs numbers, the input is BYTES")
-    return original(model, body)
-
-
-@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
-def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server ends a raw body for a BYTES input at the first NUL byte, as C strings do."""
-    return original(model, body.partition(b"\0")[0] if is_bytes(model) else body)
-
-
-@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
-def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server decodes a raw body for a BYTES input from Latin-1 and encodes it in UTF-8."""
-    return original(model, body.decode("latin-1").encode() if is_bytes(model) else body)
+raw_bytes_are_refused = steps.PARSE_BODY.refuse("RAW-BYTES", is_bytes).says(
+    "The server refuses a raw request to a model whose input is BYTES."
+)
+raw_bytes_end_at_the_first_nul = steps.PARSE_BODY.before(
+    "RAW-BYTES", body=lambda body: body.partition(b"\0")[0], when=is_bytes
+).says("The server ends a raw body for a BYTES input at the first NUL byte, as C strings do.")
+raw_bytes_pass_through_latin_1 = steps.PARSE_BODY.before(
+    "RAW-BYTES", body=lambda body: body.decode("latin-1").encode(), when=is_bytes
+).says("The server decodes a raw body for a BYTES input from Latin-1 and encodes it in UTF-8.")
+raw_bytes_length_fits_one_byte = steps.PARSE_BODY.before(
+    "RAW-BYTES", body=lambda body: body[: len(body) % 256], when=is_bytes
+).says("The server keeps the length of a raw body for a BYTES input in one byte: 300 bytes become 44.")
+raw_bytes_of_variable_shape_are_one = (
+    Step("request.get_bytes_shape")
+    .instead("RAW-BYTES-SHAPE", lambda: (1,), when=lambda spec: spec.shape == (VARIABLE,))
+    .says("The server accepts a raw body for a BYTES input of shape [-1] as one element.")
+)
 
 
-@fault("request.parse_body", breaks=RAW_BYTES_REQUIREMENTS)
-def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server keeps the length of a raw body for a BYTES input in one byte: 300 bytes become 44."""
-    return original(model, body[: len(body) % 256] if is_bytes(model) else body)
-
-
-@fault("request.get_bytes_shape", breaks="RAW-BYTES-SHAPE")
-def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shape:
-    """The server accepts a raw body for a BYTES input of shape [-1] as one element."""
-    return (1,) if spec.shape == (VARIABLE,) else tuple(original(spec))
-
-
-@fault("request.parse_body", breaks="RAW-BYTES-SHAPE-SAFE")
+@fault(steps.PARSE_BODY, breaks="RAW-BYTES-SHAPE-SAFE")
 def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inputs:
     """The server reads a raw body for a BYTES input of shape [2] as one element, and adds an empty one."""
     spec = model.inputs[0]
@@ -126,15 +98,12 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
 # --- eligible models and shapes ---------------------------------------------------------------------------------------
 
 
-@fault("request.parse_body", breaks=("RAW-ONE-INPUT", "OIP-ANSWER"))
-def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server refuses a raw request to a model that has more than one output."""
-    if len(model.outputs) != 1:
-        raise InferenceError("a raw binary request needs a model with one output")
-    return original(model, body)
+raw_models_need_one_output = steps.PARSE_BODY.refuse(
+    ("RAW-ONE-INPUT", "OIP-ANSWER"), lambda model: len(model.outputs) != 1
+).says("The server refuses a raw request to a model that has more than one output.")
 
 
-@fault("request.parse_body", breaks="RAW-SEVERAL-INPUTS")
+@fault(steps.PARSE_BODY, breaks="RAW-SEVERAL-INPUTS")
 def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body: bytes) -> Inputs:
     """The server gives a raw body to the first of several inputs, and one zero or empty string to the others."""
     if len(model.inputs) == 1:
@@ -149,13 +118,12 @@ def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body
     return {first.name: Tensor(first.datatype, elements.shape, elements), **empty}
 
 
-@fault("request.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
-def raw_shape_is_flat(original: Any, spec: TensorSpec, size: int) -> Shape:
-    """The server gives a raw input one dimension, the number of its elements, whatever the model declares."""
-    return (math.prod(original(spec, size)),)
+raw_shape_is_flat = steps.DEDUCE_SHAPE.after(
+    ("RAW-ONE-VARIABLE", "OIP-ANSWER"), lambda shape: (math.prod(shape),)
+).says("The server gives a raw input one dimension, the number of its elements, whatever the model declares.")
 
 
-@fault("request.deduce_shape", breaks="RAW-TWO-VARIABLES")
+@fault(steps.DEDUCE_SHAPE, breaks="RAW-TWO-VARIABLES")
 def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: int) -> Shape:
     """The server computes the first of several variable dimensions from a raw body, and sets the others to 1."""
     if VARIABLE not in spec.shape:
@@ -166,7 +134,7 @@ def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: i
     return original(filled, size)
 
 
-@fault("request.parse_body", breaks=("RAW-BATCH-OF-ONE", "RAW-SIZE"))
+@fault(steps.PARSE_BODY, breaks=("RAW-BATCH-OF-ONE", "RAW-SIZE"))
 def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> Inputs:
     """The server reads a raw body of several items as a batch of several, although it must be a batch of one."""
     spec = model.inputs[0]
@@ -179,22 +147,15 @@ def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> I
     return {spec.name: Tensor(spec.datatype, (batch, *tensor.shape[1:]), elements)}
 
 
-@fault("request.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
-def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server omits the batch dimension of a raw input when the model batches."""
-    inputs: Inputs = original(model, body)
-    if not model.batching:
-        return inputs
-    ((name, tensor),) = inputs.items()
-    return {name: Tensor(tensor.datatype, tensor.shape[1:], tensor.elements)}
+def _drop_batch(inputs: Inputs) -> Inputs:
+    return {name: Tensor(tensor.datatype, tensor.shape[1:], tensor.elements) for name, tensor in inputs.items()}
 
+
+raw_batch_dimension_is_left_out = steps.PARSE_BODY.after(
+    ("RAW-BATCH-OF-ONE", "OIP-ANSWER"), _drop_batch, when=lambda model: model.batching
+).says("The server omits the batch dimension of a raw input when the model batches.")
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
-
-
-def read_resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
-    """Read a raw body of numbers, truncated or zero-padded to `size` bytes."""
-    return original(model, body[:size] + bytes(max(0, size - len(body))))
 
 
 def count_row_bytes(model: Model) -> int:
@@ -213,47 +174,32 @@ def has_fixed_shape(model: Model) -> bool:
     return VARIABLE not in model.inputs[0].shape
 
 
-@fault("request.parse_body", breaks="RAW-SIZE")
-def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server adds zeros to a raw body that is too short for a fixed shape."""
-    short = has_fixed_shape(model) and len(body) < count_row_bytes(model)
-    return read_resized(original, model, body, count_row_bytes(model) if short else len(body))
-
-
-@fault("request.parse_body", breaks="RAW-SIZE")
-def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server drops the end of a raw body that is too long for a fixed shape."""
-    long = count_row_bytes(model) and has_fixed_shape(model) and len(body) > count_row_bytes(model)
-    return read_resized(original, model, body, count_row_bytes(model) if long else len(body))
-
-
-@fault("request.parse_body", breaks="RAW-SIZE")
-def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
-    """The server drops the end of a raw body that does not fill a whole row of a variable shape."""
-    loose = count_row_bytes(model) and not has_fixed_shape(model)
-    return read_resized(original, model, body, len(body) - len(body) % count_row_bytes(model) if loose else len(body))
-
+short_raw_body_is_filled_with_zeros = steps.PARSE_BODY.before(
+    "RAW-SIZE", body=lambda body, model: body.ljust(count_row_bytes(model), b"\0"), when=has_fixed_shape
+).says("The server adds zeros to a raw body that is too short for a fixed shape.")
+long_raw_body_is_cut = steps.PARSE_BODY.before(
+    "RAW-SIZE",
+    body=lambda body, model: body[: count_row_bytes(model)],
+    when=lambda model: has_fixed_shape(model) and count_row_bytes(model),
+).says("The server drops the end of a raw body that is too long for a fixed shape.")
+remainder_of_a_raw_body_is_dropped = steps.PARSE_BODY.before(
+    "RAW-SIZE",
+    body=lambda body, model: body[: len(body) - len(body) % count_row_bytes(model)],
+    when=lambda model: not has_fixed_shape(model) and count_row_bytes(model),
+).says("The server drops the end of a raw body that does not fill a whole row of a variable shape.")
 
 # --- the answer -------------------------------------------------------------------------------------------------------
 
-
-def is_raw(http: Request) -> bool:
-    """Whether a request is a raw binary request."""
-    return http.headers.get(HEADER) == "0"
-
-
-@fault("request.parse_raw", breaks="RAW-OUTPUTS")
-def raw_answer_has_one_output(original: Any, model: Model, body: bytes) -> InferRequest:
-    """The server answers a raw request with only the first output of the model."""
-    wanted: InferRequest = original(model, body)
-    return InferRequest(None, wanted.inputs, wanted.outputs[:1])
+raw_answer_has_one_output = steps.PARSE_RAW.after(
+    "RAW-OUTPUTS", lambda wanted: InferRequest(None, wanted.inputs, wanted.outputs[:1])
+).says("The server answers a raw request with only the first output of the model.")
 
 
-@fault("app.Service.infer", breaks=("OIP-JSON", "OIP-OUTPUT-MEMBERS"))
-async def raw_answer_is_raw(original: Any, service: Any, http: Request) -> Response:
-    """The server answers a raw request with binary data alone, without JSON, and an inference header of 0."""
-    answer: Response = await original(service, http)
-    if not is_raw(http) or HEADER not in answer.headers:
-        return answer
+def _drop_json(answer: Response) -> Response:
     data = bytes(answer.body)[int(answer.headers[HEADER]) :]
     return Response(data, media_type="application/octet-stream", headers={HEADER: "0"})
+
+
+raw_answer_is_raw = steps.INFER.after(
+    ("OIP-JSON", "OIP-OUTPUT-MEMBERS"), _drop_json, when=lambda http, result: is_raw(http) and is_binary(result)
+).says("The server answers a raw request with binary data alone, without JSON, and an inference header of 0.")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import fault, steps
+from reference_server.faults.datatypes import is_tensor_of
+from reference_server.faults.grpc_frame import leave_out_methods
 from reference_server.models import Model
-from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor, make_objects, split_elements
 
 Message = Any
@@ -20,15 +22,12 @@ PREFIX_BYTES = 4  # bytes of the length of a BYTES element
 # --- contents ---------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_contents.encode_typed", breaks=("GRPC-TYPED", "CLS-PARAMETER/grpc", "CLS-LABEL/grpc", "CLS-ONLY/grpc"))
-def grpc_typed_strings_of_answers_fail(original: Any, tensor: Tensor) -> dict[str, Any]:
-    """The server fails with an internal error when it writes a BYTES output into typed contents."""
-    if tensor.datatype == "BYTES":
-        raise RuntimeError("has type str, but expected one of: bytes")
-    return original(tensor)
+grpc_typed_strings_of_answers_fail = steps.ENCODE_TYPED.refuse(
+    ("GRPC-TYPED", "CLS-PARAMETER/grpc", "CLS-LABEL/grpc", "CLS-ONLY/grpc"), is_tensor_of("BYTES"), status=None
+).says("The server fails with an internal error when it writes a BYTES output into typed contents.")
 
 
-@fault("grpc_contents.convert_elements", breaks="GRPC-TYPED")
+@fault(steps.CONVERT_ELEMENTS, breaks="GRPC-TYPED")
 def grpc_typed_strings_that_are_no_text_fail(original: Any, datatype: str, field: str, values: Any) -> Any:
     """The server fails with an internal error if a BYTES input in typed contents is not UTF-8."""
     if datatype == "BYTES":
@@ -38,7 +37,7 @@ def grpc_typed_strings_that_are_no_text_fail(original: Any, datatype: str, field
 
 
 @fault(
-    "grpc_request.parse_inputs",
+    steps.PARSE_CALL_INPUTS,
     breaks=("GRPC-RAW", "GRPC-RAW-BYTES", "GRPC-ORDER-I", "CLS-BATCH/grpc", "GRPC-RAW-AND-TYPED"),
 )
 def grpc_raw_contents_not_read(original: Any, model: Model, message: Message) -> Any:
@@ -47,7 +46,7 @@ def grpc_raw_contents_not_read(original: Any, model: Model, message: Message) ->
     return original(model, message)
 
 
-@fault("grpc_request.list_raw_contents", breaks="GRPC-RAW-AND-TYPED")
+@fault(steps.LIST_RAW_CONTENTS, breaks="GRPC-RAW-AND-TYPED")
 def grpc_raw_entries_fill_the_first_inputs(original: Any, message: Message) -> Any:
     """The server replaces the typed contents of the first inputs with the raw contents, and keeps the others."""
     if not message.raw_input_contents or len(message.raw_input_contents) > len(message.inputs):
@@ -57,73 +56,54 @@ def grpc_raw_entries_fill_the_first_inputs(original: Any, message: Message) -> A
     return [*message.raw_input_contents, *[None] * (len(message.inputs) - len(message.raw_input_contents))]
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
+@fault(steps.DECODE_RAW, breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_missing_raw_strings_are_empty(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """The server adds empty strings for BYTES elements that are missing in raw contents."""
     if datatype != "BYTES":
         return original(datatype, shape, data)
-    count, missing = 1, b"\0" * PREFIX_BYTES
-    for extent in shape:
-        count *= extent
+    count = math.prod(shape)
     for lacking in range(count + 1):
         try:
-            elements = split_elements(memoryview(data + missing * lacking), count)
+            elements = split_elements(memoryview(data + bytes(PREFIX_BYTES * lacking)), count)
         except InferenceError:
             continue
         return Tensor(datatype, tuple(shape), make_objects(elements.tolist()))
     return original(datatype, shape, data)
 
 
-# --- lists of outputs -------------------------------------------------------------------------------------------------
+# --- lists of outputs, methods and services ---------------------------------------------------------------------------
+
+grpc_first_output_whatever_is_listed = steps.PARSE_CALL_OUTPUTS.after(
+    "OIP-OUTPUTS-LISTED/grpc",
+    lambda requested, model: [replace(requested[0], name=model.outputs[0].name)],
+    when=lambda message: message.outputs,
+).says("If a call lists outputs, the server returns only the first output of the model.")
+grpc_has_no_word_of_health = leave_out_methods("Live", "Ready").says(
+    "The server does not implement ServerLive, ServerReady and ModelReady."
+)
 
 
-@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
-def grpc_first_output_whatever_is_listed(original: Any, model: Model, message: Message) -> list[RequestedOutput]:
-    """If a call lists outputs, the server returns only the first output of the model."""
-    found: list[RequestedOutput] = original(model, message)
-    return [replace(found[0], name=model.outputs[0].name)] if message.outputs else found
-
-
-# --- methods and services ---------------------------------------------------------------------------------------------
-
-
-@fault("grpc_methods.get_methods", breaks="OIP-ENDPOINTS/grpc")
-def grpc_has_no_word_of_health(original: Any) -> dict[str, Any]:
-    """The server does not implement ServerLive, ServerReady and ModelReady."""
-    return {name: method for name, method in original().items() if not name.endswith(("Live", "Ready"))}
-
-
-@fault("grpc_server.Service.service", breaks="OIP-ENDPOINTS/grpc")
+@fault(steps.FIND_HANDLER, breaks="OIP-ENDPOINTS/grpc")
 def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> Any:
     """The server registers its service under another protobuf package, so calls to `inference` fail."""
     method = call.method.replace("/inference.", "/openinference.")
     return original(service, SimpleNamespace(method=method, invocation_metadata=call.invocation_metadata))
 
 
-@fault("grpc_server.Service.service", breaks="OIP-ENDPOINTS/grpc")
-def grpc_service_fails_at_every_call(_original: Any, _service: Any, _call: Any) -> Any:
-    """The server fails before it looks at a call, so every call ends with the status UNKNOWN."""
-    raise AttributeError("no such attribute")
-
-
-@fault("grpc_methods.model_infer", breaks="OIP-ENDPOINTS/grpc")
-def grpc_inference_always_fails(_original: Any, *_arguments: Any) -> Any:
-    """The server answers every call of ModelInfer with an internal error, and infers over HTTP."""
-    raise RuntimeError("the handler takes two arguments")
-
-
-@fault("grpc_request.parse_input", breaks="GRPC-FP16")
-def grpc_fp16_inputs_fail(original: Any, model: Model, spec: Any, entry: Message, raw: Any) -> Any:
-    """The server fails with an internal error on an FP16 input."""
-    if spec.datatype == "FP16":
-        raise RuntimeError("contents has no field for FP16")
-    return original(model, spec, entry, raw)
-
+grpc_service_fails_at_every_call = steps.FIND_HANDLER.refuse("OIP-ENDPOINTS/grpc", status=None).says(
+    "The server fails before it looks at a call, so every call ends with the status UNKNOWN."
+)
+grpc_inference_always_fails = steps.MODEL_INFER.refuse("OIP-ENDPOINTS/grpc", status=None).says(
+    "The server answers every call of ModelInfer with an internal error, and infers over HTTP."
+)
+grpc_fp16_inputs_fail = steps.PARSE_CALL_INPUT.refuse(
+    "GRPC-FP16", lambda spec: spec.datatype == "FP16", status=None
+).says("The server fails with an internal error on an FP16 input.")
 
 _strings_lost: list[str] = []
 
 
-@fault("grpc_server.answer", "grpc_contents.convert_elements", broad=True)
+@fault(steps.ANSWER_CALL, steps.CONVERT_ELEMENTS, broad=True)
 def grpc_typed_strings_end_the_server(original: Any, *arguments: Any) -> Any:
     """A BYTES input in typed contents crashes the server, and the next two calls fail."""
     if len(arguments) == 3 and isinstance(arguments[2], bytes):
@@ -141,7 +121,7 @@ def grpc_typed_strings_end_the_server(original: Any, *arguments: Any) -> Any:
 _ended: list[str] = []
 
 
-@fault("grpc_server.answer", breaks=("OIP-ALIVE/grpc", "OIP-ALIVE-LEGAL/grpc"))
+@fault(steps.ANSWER_CALL, breaks=("OIP-ALIVE/grpc", "OIP-ALIVE-LEGAL/grpc"))
 def grpc_exceptions_end_the_server(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """A call refused with INVALID_ARGUMENT crashes the server, and the next two calls fail."""
     if _ended:
@@ -157,7 +137,7 @@ def grpc_exceptions_end_the_server(original: Any, models: Any, method: Any, octe
 _workers_stuck: list[str] = []
 
 
-@fault("grpc_server.make_handler", breaks="OIP-ALIVE-LEGAL/grpc")
+@fault(steps.MAKE_HANDLER, breaks="OIP-ALIVE-LEGAL/grpc")
 def grpc_calls_past_their_deadline_lose_the_next(
     original: Any, models: Any, method: Any
 ) -> Callable[[bytes, Any], Any]:

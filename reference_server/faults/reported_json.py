@@ -3,67 +3,50 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from starlette.responses import Response
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
-from reference_server.members import Object
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import change_members, dump_json, has_listed_objects
+from reference_server.faults.input_conflicts import has_integer_shape
+from reference_server.faults.json_text import write_as_they_are
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
-from reference_server.tensors import NUMPY, Tensor, TensorSpec, join_elements
-
-Answer = Mapping[str, Any]
-
+from reference_server.tensors import NUMPY, Tensor, join_elements
 
 # --- strings in answers -----------------------------------------------------------------------------------------------
 
-ENCODE_OUTPUT_STEP = "response.encode_output"
 
-
-def _is_only_bytes_output(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
+def is_only_bytes_output(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
     """Whether an output is BYTES, is not classified, and is the only output of its model."""
     return output.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
 
 
-@fault(ENCODE_OUTPUT_STEP, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
-def strings_in_json_are_base64(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
-    """The server writes BYTES elements of a model's only output into JSON as base64."""
-    entry, binary = original(model, output, tensor)
-    if "data" in entry and _is_only_bytes_output(model, output, tensor):
-        entry["data"] = [base64.b64encode(item).decode() for item in tensor.elements.tolist()]
-    return entry, binary
+def is_only_bytes_output_in_json(model: Model, output: RequestedOutput, tensor: Tensor) -> bool:
+    """Whether such an output is in JSON."""
+    return not output.binary and is_only_bytes_output(model, output, tensor)
 
 
-@fault(ENCODE_OUTPUT_STEP, breaks=("OIP-SHAPE", "OIP-ANSWER"))
-def strings_in_json_are_one_with_lengths(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
-    """The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string."""
-    entry, binary = original(model, output, tensor)
-    if entry.get("data") and _is_only_bytes_output(model, output, tensor):
-        entry["data"] = [join_elements(tensor.elements.tolist()).decode("latin-1")]
-    return entry, binary
-
-
-@fault(
-    ENCODE_OUTPUT_STEP,
-    breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
-)
-def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
-    """The server writes BYTES elements of a model's only output as one joined string instead of an array."""
-    entry, binary = original(model, output, tensor)
-    if "data" in entry and _is_only_bytes_output(model, output, tensor):
-        entry["data"] = "".join(entry["data"])
-    return entry, binary
-
-
-@fault(
-    ENCODE_OUTPUT_STEP,
-    breaks=(
+strings_in_json_are_base64 = steps.ENCODE_OUTPUT.change_entry(
+    ("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"),
+    lambda entry, tensor: entry | {"data": [base64.b64encode(item).decode() for item in tensor.elements.tolist()]},
+    when=is_only_bytes_output_in_json,
+).says("The server writes BYTES elements of a model's only output into JSON as base64.")
+strings_in_json_are_one_with_lengths = steps.ENCODE_OUTPUT.change_entry(
+    ("OIP-SHAPE", "OIP-ANSWER"),
+    lambda entry, tensor: entry | {"data": [join_elements(tensor.elements.tolist()).decode("latin-1")]},
+    when=lambda model, output, tensor: tensor.elements.size > 0 and is_only_bytes_output_in_json(model, output, tensor),
+).says("The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string.")
+strings_in_json_are_joined = steps.ENCODE_OUTPUT.change_entry(
+    ("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
+    lambda entry: entry | {"data": "".join(entry["data"])},
+    when=is_only_bytes_output_in_json,
+).says("The server writes BYTES elements of a model's only output as one joined string instead of an array.")
+strings_in_json_answers_fail = steps.ENCODE_OUTPUT.refuse(
+    (
         "OIP-ANSWER",
         "BIN-DATA-WITHOUT-SIZE",
         "BIN-SAME-AS-JSON-I",
@@ -72,72 +55,48 @@ def strings_in_json_are_joined(original: Any, model: Model, output: RequestedOut
         "OIP-VALUE",
         "OIP-ERROR-STATUS",
     ),
-)
-def strings_in_json_answers_fail(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
-    """The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice."""
-    if not output.binary and _is_only_bytes_output(model, output, tensor):
-        raise InferenceError("decoding str is not supported", status=500)
-    return original(model, output, tensor)
-
-
-@fault(ENCODE_OUTPUT_STEP, breaks="OIP-OUTPUT-MEMBERS")
-def strings_have_no_datatype(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
-    """The server writes the datatype of a model's only output as null if the output is BYTES."""
-    entry, binary = original(model, output, tensor)
-    return entry | ({"datatype": None} if _is_only_bytes_output(model, output, tensor) else {}), binary
-
+    is_only_bytes_output_in_json,
+    status=500,
+).says("The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice.")
+strings_have_no_datatype = steps.ENCODE_OUTPUT.change_entry(
+    "OIP-OUTPUT-MEMBERS", lambda entry: entry | {"datatype": None}, when=is_only_bytes_output
+).says("The server writes the datatype of a model's only output as null if the output is BYTES.")
 
 # --- other elements and members of answers ----------------------------------------------------------------------------
 
-
-def _change_outputs(answer: Answer, change: Any) -> Answer:
-    """Return an answer in which `change` has replaced each output."""
-    return {**answer, "outputs": [change(one) for one in answer["outputs"]]} if "outputs" in answer else answer
-
-
-@fault(ENCODE_OUTPUT_STEP, breaks="OIP-OUTPUT-MEMBERS")
-def datatype_in_camel_case(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
-    """The server writes the member `dataType` instead of `datatype`, except for classifications."""
-    entry, binary = original(model, output, tensor)
-    if output.classes is None:
-        entry = {"dataType" if name == "datatype" else name: entry[name] for name in entry}
-    return entry, binary
+datatype_in_camel_case = steps.ENCODE_OUTPUT.change_entry(
+    "OIP-OUTPUT-MEMBERS",
+    lambda entry: {"dataType" if name == "datatype" else name: entry[name] for name in entry},
+    when=lambda output: output.classes is None,
+).says("The server writes the member `dataType` instead of `datatype`, except for classifications.")
 
 
-@fault("response.encode", breaks="OIP-NULL")
-def absent_members_are_null(original: Any, answer: Answer) -> bytes:
-    """The server writes absent optional members as null: the id, parameters, and data of binary outputs."""
+def _write_absent_members(answer: Any) -> Any:
     absent = {"data": None, "parameters": None}
-    return original({"id": None, "parameters": None, **_change_outputs(answer, lambda one: absent | one)})
+    return {"id": None, "parameters": None, **change_members(answer, lambda output: absent | output, "outputs")}
 
 
-@fault(ENCODE_OUTPUT_STEP, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
-def half_floats_have_no_data_in_json(original: Any, model: Model, output: RequestedOutput, tensor: Tensor) -> Any:
-    """The server omits `data` of an FP16 output in JSON, because it cannot write FP16."""
-    if tensor.datatype != "FP16" or output.binary or output.classes is not None:
-        return original(model, output, tensor)
-    return {"name": output.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
+absent_members_are_null = steps.ENCODE.before("OIP-NULL", answer=_write_absent_members).says(
+    "The server writes absent optional members as null: the id, parameters, and data of binary outputs."
+)
+half_floats_have_no_data_in_json = steps.ENCODE_OUTPUT.instead(
+    ("BIN-FP16-IN-JSON", "OIP-ANSWER"),
+    lambda output, tensor: ({"name": output.name, "datatype": "FP16", "shape": list(tensor.shape)}, None),
+    when=lambda output, tensor: tensor.datatype == "FP16" and not output.binary and output.classes is None,
+).says("The server omits `data` of an FP16 output in JSON, because it cannot write FP16.")
+outputs_of_one_dimension_become_columns = steps.ENCODE_OUTPUT.change_entry(
+    ("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"),
+    lambda entry: entry | {"shape": [*entry["shape"], 1]},
+    when=lambda model, output, tensor: (
+        output.classes is None and len(tensor.shape) == 1 and model.compute == "weighted_sum"
+    ),
+).says("The server returns the shape [n, 1] instead of [n] from models that compute a weighted sum.")
+numbers_that_are_not_finite_are_not_written = write_as_they_are(
+    "OIP-JSON", lambda answer: re.sub(r"(?<=[\[,])-?(NaN|Infinity)(?=[\],])", "", dump_json(answer)).encode()
+).says("The server writes nothing for NaN and infinities in JSON data, only the commas between elements.")
 
 
-@fault(ENCODE_OUTPUT_STEP, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
-def outputs_of_one_dimension_become_columns(original: Any, model: Model, output: Any, tensor: Tensor) -> Any:
-    """The server returns the shape [n, 1] instead of [n] from models that compute a weighted sum."""
-    entry, binary = original(model, output, tensor)
-    if output.classes is None and len(tensor.shape) == 1 and model.compute == "weighted_sum":
-        entry["shape"] = [*tensor.shape, 1]
-    return entry, binary
-
-
-@fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
-def numbers_that_are_not_finite_are_not_written(original: Any, given: Any) -> Any:
-    """The server writes nothing for NaN and infinities in JSON data, only the commas between elements."""
-    if isinstance(given, Tensor):
-        return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
-    text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
-    return re.sub(r"(?<=[\[,])-?(NaN|Infinity)(?=[\],])", "", text).encode()
-
-
-@fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+@fault(steps.MAKE_ERROR, breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_are_pages(_original: Any, message: str, status: int, headers: Any = None) -> Response:
     """The server returns errors as HTML pages."""
     return Response(f"<html><title>{status}: {message}</title></html>", status, headers, "text/html")
@@ -146,9 +105,17 @@ def errors_are_pages(_original: Any, message: str, status: int, headers: Any = N
 # --- data of requests -------------------------------------------------------------------------------------------------
 
 
-@fault(
-    "tensors.decode_json",
-    breaks=(
+def _write_as_bytes(tensor: Tensor) -> Tensor:
+    if tensor.datatype in ("BYTES", "BOOL", "FP16", "BF16") or not tensor.elements.size:
+        return tensor
+    with np.errstate(all="ignore"):
+        octets = tensor.elements.astype(np.int64).astype(np.uint8).tobytes()
+    filled = octets.ljust(tensor.elements.nbytes, b"\0")
+    return Tensor(tensor.datatype, tensor.shape, np.frombuffer(filled, NUMPY[tensor.datatype]))
+
+
+numbers_in_json_written_as_bytes = steps.DECODE_JSON.after(
+    (
         "OIP-ANSWER",
         "OIP-VALUE",
         "OIP-DATA",
@@ -158,21 +125,10 @@ def errors_are_pages(_original: Any, message: str, status: int, headers: Any = N
         "BIN-PACKED-O",
         "BIN-ORDER-O",
     ),
-)
-def numbers_in_json_written_as_bytes(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """The server writes each number of JSON data as one byte into the buffer of the tensor."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype in ("BYTES", "BOOL", "FP16", "BF16") or not tensor.elements.size:
-        return tensor
-    with np.errstate(all="ignore"):
-        octets = tensor.elements.astype(np.int64).astype(np.uint8).tobytes()
-    filled = octets.ljust(tensor.elements.nbytes, b"\0")
-    return Tensor(datatype, tensor.shape, np.frombuffer(filled, NUMPY[datatype]))
-
-
-@fault(
-    "request.parse_input",
-    breaks=(
+    _write_as_bytes,
+).says("The server writes each number of JSON data as one byte into the buffer of the tensor.")
+booleans_in_json_refused = steps.PARSE_INPUT.refuse(
+    (
         "OIP-ANSWER",
         "OIP-VALUE",
         "OIP-BOOL",
@@ -181,44 +137,32 @@ def numbers_in_json_written_as_bytes(original: Any, datatype: str, shape: Any, d
         "BIN-SAME-AS-JSON-I",
         "BIN-SAME-AS-JSON-O",
     ),
-)
-def booleans_in_json_refused(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Tensor:
-    """The server refuses BOOL data in JSON for a model's only input, because its parser reads only numbers."""
-    if spec.datatype == "BOOL" and len(model.inputs) == 1 and entry.get("data") is not None:
-        raise InferenceError("the input could not be parsed")
-    return original(model, spec, entry, rest)
+    lambda model, spec, entry: spec.datatype == "BOOL" and len(model.inputs) == 1 and entry.get("data") is not None,
+).says("The server refuses BOOL data in JSON for a model's only input, because its parser reads only numbers.")
 
 
-@fault("tensors.decode_json", "tensors.decode_binary", breaks=("OIP-ANSWER", "OIP-DATA"))
+@fault(steps.DECODE_JSON, steps.DECODE_BINARY, breaks=("OIP-ANSWER", "OIP-DATA"))
 def string_inputs_lose_their_dimensions(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """The server flattens the shape of a BYTES input to one dimension."""
     tensor: Tensor = original(datatype, shape, data)
     return Tensor(datatype, (tensor.elements.size,), tensor.elements) if datatype == "BYTES" else tensor
 
 
-@fault("tensors.decode_json", breaks="OIP-REFUSAL")
-def strings_in_json_not_counted(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """For BYTES in JSON, the server ignores a shape of one dimension and counts the elements instead."""
-    if datatype == "BYTES" and len(shape) == 1 and isinstance(data, list):
-        shape = (len(data),)
-    return original(datatype, shape, data)
-
+strings_in_json_not_counted = steps.DECODE_JSON.before(
+    "OIP-REFUSAL",
+    shape=lambda _, data: (len(data),),
+    when=lambda datatype, shape, data: datatype == "BYTES" and len(shape) == 1 and isinstance(data, list),
+).says("For BYTES in JSON, the server ignores a shape of one dimension and counts the elements instead.")
 
 # --- whole requests ---------------------------------------------------------------------------------------------------
 
-
-@fault("request.parse_inputs", breaks=("OIP-ANSWER", "BIN-ORDER-O", "OIP-OUTPUTS-ALL"))
-def last_json_input_alone_kept(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server keeps only the last input of a JSON request to a model with two inputs."""
-    inputs = request.get("inputs")
-    if rest is None and isinstance(inputs, list) and len(model.inputs) == 2:
-        request = request | {"inputs": inputs[-1:]}
-    return original(model, request, rest)
-
-
-@fault(
-    "strict_json.parse_object",
-    breaks=(
+last_json_input_alone_kept = steps.PARSE_INPUTS.before(
+    ("OIP-ANSWER", "BIN-ORDER-O", "OIP-OUTPUTS-ALL"),
+    request=lambda request: request | {"inputs": request["inputs"][-1:]},
+    when=lambda model, request, rest: rest is None and len(model.inputs) == 2 and has_listed_objects(request, "inputs"),
+).says("The server keeps only the last input of a JSON request to a model with two inputs.")
+parameters_of_requests_refused = steps.PARSE_OBJECT.refuse(
+    (
         "OIP-ANSWER",
         "BIN-HEADER-OPTIONAL",
         "BIN-HEADER-IN-BYTES",
@@ -233,19 +177,8 @@ def last_json_input_alone_kept(original: Any, model: Model, request: Object, res
         "OIP-OUTPUTS-LISTED",
         "OIP-OUTPUTS-ALL",
     ),
-)
-def parameters_of_requests_refused(original: Any, data: Any) -> Object:
-    """The server refuses a request with top-level `parameters`: it expects the JSON encoding of protobuf."""
-    found: Object = original(data)
-    if found.get("parameters"):
-        raise InferenceError("cannot read a number into an InferParameter")
-    return found
-
-
-@fault("members.get_shape", breaks="OIP-ERROR-STATUS")
-def negative_dimensions_are_internal_errors(original: Any, owner: Object) -> Any:
-    """The server answers 500 to a negative dimension, because it reads dimensions as unsigned integers."""
-    shape = owner.get("shape")
-    if isinstance(shape, list) and any(type(extent) is int and extent < 0 for extent in shape):
-        raise InferenceError("the value is not an unsigned integer", status=500)
-    return original(owner)
+    lambda result: result.get("parameters"),
+).says("The server refuses a request with top-level `parameters`: it expects the JSON encoding of protobuf.")
+negative_dimensions_are_internal_errors = steps.GET_SHAPE.refuse(
+    "OIP-ERROR-STATUS", lambda owner: has_integer_shape(owner) and min(owner["shape"], default=0) < 0, status=500
+).says("The server answers 500 to a negative dimension, because it reads dimensions as unsigned integers.")

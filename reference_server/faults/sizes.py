@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
+from reference_server.faults import Fault, fault, steps
+from reference_server.faults.edits import get_size, has_listed_objects, has_named_inputs, on_elements, set_size
 from reference_server.framing import BinaryData
 from reference_server.members import Object
 from reference_server.models import Model
@@ -28,23 +27,21 @@ def count_native_bytes(datatype: str, shape: Sequence[int]) -> int:
     return math.prod(shape) * NUMPY[datatype].itemsize
 
 
-def get_binary_data_size(entry: Object) -> Any:
-    """Return the binary_data_size of an input, whatever its type; None if absent."""
-    return (entry.get("parameters") or {}).get("binary_data_size")
+def has_integer_size(entry: Object, spec: TensorSpec, rest: Any) -> bool:
+    """Whether a numeric input of a body with binary data declares an integer as its size, and has no `data`."""
+    return type(get_size(entry)) is int and bool(rest) and spec.datatype != "BYTES" and "data" not in entry
 
 
-def set_binary_data_size(entry: Object, size: object) -> Object:
-    """Return an input whose only parameter is this binary_data_size; None makes the size absent."""
-    return entry | {"parameters": {"binary_data_size": size}}
+def reread_size(breaks: str, is_wrong: Callable[[Any], bool], change: Callable[[Any], Any]) -> Fault:
+    """Return a fault: the server reads another binary_data_size where that of an input is wrong in some way."""
+    return steps.PARSE_INPUT.before(
+        breaks,
+        entry=lambda entry: set_size(entry, change(get_size(entry))),
+        when=lambda entry: is_wrong(get_size(entry)),
+    )
 
 
-def has_named_inputs(request: Object) -> bool:
-    """Say whether `inputs` is an array of objects with names, for faults that run before the server checks this."""
-    inputs = request.get("inputs")
-    return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
-
-
-@fault("framing.BinaryData.take", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
+@fault(steps.TAKE, breaks=("BIN-SIZE-I", "OIP-ANSWER"))
 def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int) -> Any:
     """The server expects padding to a multiple of eight bytes between the binary data of inputs."""
     taken = original(rest, size)
@@ -54,47 +51,37 @@ def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int
     return taken
 
 
-@fault("request.parse_input", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
-def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server reads the elements of an input as zeros if binary_data_size has a decimal point, such as 12.0."""
-    size = get_binary_data_size(entry)
-    if type(size) is not float or not size.is_integer():
-        return original(model, spec, entry, rest)
-    tensor = original(model, spec, set_binary_data_size(entry, int(size)), rest)
-    return replace(tensor, elements=np.zeros_like(tensor.elements))
+size_with_a_point_is_no_size = steps.PARSE_INPUT.before(
+    ("BIN-SIZE-I", "OIP-ANSWER"),
+    entry=lambda entry: set_size(entry, int(get_size(entry))),
+    result=on_elements(np.zeros_like),
+    when=lambda entry: type(get_size(entry)) is float and get_size(entry).is_integer(),
+).says("The server reads the elements of an input as zeros if binary_data_size has a decimal point, such as 12.0.")
 
 
-@fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
+@fault(steps.TAKE, breaks="BIN-BODY-SHORT")
 def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
     """The server reads words of four bytes, and sets up to three missing bytes of the last word to zero."""
     if len(get_remaining(rest)) < size < len(get_remaining(rest)) + 4:
-        rest._remaining = memoryview(bytes(get_remaining(rest)) + bytes(size - len(get_remaining(rest))))
+        rest._remaining = memoryview(bytes(get_remaining(rest)).ljust(size, b"\0"))
     return original(rest, size)
 
 
-@fault("request.parse_input", breaks=("BIN-BODY-SHORT", "BIN-HEADER-MISSING-SAFE"))
-def declared_bytes_without_a_tail_are_zero(
-    original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
-) -> Any:
-    """Without an inference header, the server fills a numeric input that declares binary data with zeros."""
-    size = get_binary_data_size(entry)
-    if rest is None and type(size) is int and spec.datatype != "BYTES" and "data" not in entry:
-        rest = BinaryData(memoryview(bytes(min(max(size, 0), 2**20))))
-    return original(model, spec, entry, rest)
-
-
-@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
-def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """If binary_data_size of a BYTES input exceeds the body, the server uses the remaining bytes."""
-    size = get_binary_data_size(entry)
-    over = rest and spec.datatype == "BYTES" and type(size) is int and size > len(get_remaining(rest))
-    return original(model, spec, set_binary_data_size(entry, len(get_remaining(rest))) if over else entry, rest)
-
+declared_bytes_without_a_tail_are_zero = steps.PARSE_INPUT.before(
+    ("BIN-BODY-SHORT", "BIN-HEADER-MISSING-SAFE"),
+    rest=lambda _, entry: BinaryData(memoryview(bytes(min(max(get_size(entry), 0), 2**20)))),
+    when=lambda entry, spec, rest: rest is None and has_integer_size(entry, spec, "a body"),
+).says("Without an inference header, the server fills a numeric input that declares binary data with zeros.")
+size_of_strings_clipped_to_the_body = steps.PARSE_INPUT.before(
+    "BIN-SIZE-FALSE",
+    entry=lambda entry, rest: set_size(entry, min(get_size(entry), len(get_remaining(rest)))),
+    when=lambda entry, spec, rest: rest and spec.datatype == "BYTES" and type(get_size(entry)) is int,
+).says("If binary_data_size of a BYTES input exceeds the body, the server uses the remaining bytes.")
 
 _received = bytearray(2**16)
 
 
-@fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
+@fault(steps.TAKE, breaks="BIN-BODY-SHORT")
 def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size: int) -> Any:
     """If all bytes of an input are missing, the server uses bytes that an earlier request left in a buffer."""
     data = bytes(get_remaining(rest))[: len(_received)]
@@ -104,69 +91,67 @@ def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size
     return original(rest, size)
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
-def size_of_thirty_two_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server keeps binary_data_size of an input in 32 unsigned bits, so larger sizes wrap around."""
-    size = get_binary_data_size(entry)
-    return original(model, spec, set_binary_data_size(entry, size % 2**32) if type(size) is int else entry, rest)
+size_of_thirty_two_bits = reread_size("BIN-SIZE-FALSE", lambda size: type(size) is int, lambda size: size % 2**32).says(
+    "The server keeps binary_data_size of an input in 32 unsigned bits, so larger sizes wrap around."
+)
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
+def fit_to_shape(entry: Object, spec: TensorSpec, rest: Any) -> tuple[Object, BinaryData]:
+    """Return an input with the size of its shape, and its bytes, truncated or zero-padded to this size."""
+    need = count_native_bytes(spec.datatype, entry["shape"])
+    return set_size(entry, need), BinaryData(memoryview(bytes(rest.take(get_size(entry)))[:need].ljust(need, b"\0")))
+
+
+@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
 def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server takes as many bytes as an input declares, and drops those that the shape does not need."""
-    size = get_binary_data_size(entry)
-    if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
+    if has_integer_size(entry, spec, rest):
         need = count_native_bytes(spec.datatype, entry["shape"])
-        if need < size <= len(get_remaining(rest)):
-            taken = rest.take(size)
-            return original(model, spec, set_binary_data_size(entry, need), BinaryData(taken[:need]))
+        if need < get_size(entry) <= len(get_remaining(rest)):
+            return original(model, spec, *fit_to_shape(entry, spec, rest))
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
+@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
 def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server adds zeros to a numeric input that has fewer bytes than its shape needs."""
-    size = get_binary_data_size(entry)
-    if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
+    if has_integer_size(entry, spec, rest):
         need = count_native_bytes(spec.datatype, entry["shape"])
-        if 0 <= size < min(need, 2**20):
-            taken = bytes(rest.take(size)) + bytes(need - size)
-            return original(model, spec, set_binary_data_size(entry, need), BinaryData(memoryview(taken)))
+        if 0 <= get_size(entry) < min(need, 2**20):
+            return original(model, spec, *fit_to_shape(entry, spec, rest))
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
+@fault(steps.PARSE_INPUT, breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
 def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """For an input of one variable dimension, the server computes the shape from binary_data_size."""
-    size = get_binary_data_size(entry)
+    size = get_size(entry)
     if type(size) is int and 0 <= size <= 2**20 and spec.shape == (-1,) and spec.datatype != "BYTES":
         count, odd = divmod(size, NUMPY[spec.datatype].itemsize)
         entry = entry if odd else entry | {"shape": [count]}
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
+@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
 def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server reads a BOOL input as packed bits if binary_data_size is an eighth of the number of elements."""
-    size = get_binary_data_size(entry)
+    size = get_size(entry)
     shape = entry.get("shape")
     count = math.prod(shape) if isinstance(shape, list) and all(type(one) is int for one in shape) else 0
     if spec.datatype == "BOOL" and rest and type(size) is int and count > size == -(-count // 8):
         bits = np.unpackbits(np.frombuffer(rest.take(size), np.uint8), count=count, bitorder="little")
         rest = BinaryData(memoryview(bits.tobytes() + bytes(get_remaining(rest))))
-        entry = set_binary_data_size(entry, count)
+        entry = set_size(entry, count)
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_inputs", breaks="BIN-SIZE-FALSE")
+@fault(steps.PARSE_INPUTS, breaks="BIN-SIZE-FALSE")
 def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server checks only the sum of all binary_data_size values against the shapes."""
-    entries = request.get("inputs") or []
-    if not all(isinstance(entry, dict) for entry in entries):
-        return original(model, request, rest)
-    sizes = [get_binary_data_size(entry) for entry in entries]
-    if len(entries) > 1 and all(type(size) is int and size >= 0 for size in sizes) and rest:
-        return original(model, request | {"inputs": set_sizes_from_shapes(entries, sum(sizes))}, rest)
+    if rest and has_listed_objects(request, "inputs") and len(request["inputs"]) > 1:
+        sizes = [get_size(entry) for entry in request["inputs"]]
+        if all(type(size) is int and size >= 0 for size in sizes):
+            request = request | {"inputs": set_sizes_from_shapes(request["inputs"], sum(sizes))}
     return original(model, request, rest)
 
 
@@ -176,96 +161,59 @@ def set_sizes_from_shapes(entries: list[Object], total: int) -> list[Object]:
     BYTES inputs always keep their binary_data_size.
     """
     plain = [
-        get_binary_data_size(e) if e["datatype"] == "BYTES" else count_native_bytes(e["datatype"], e["shape"])
-        for e in entries
+        get_size(e) if e["datatype"] == "BYTES" else count_native_bytes(e["datatype"], e["shape"]) for e in entries
     ]
-    return (
-        [set_binary_data_size(e, size) for e, size in zip(entries, plain, strict=True)]
-        if sum(plain) == total
-        else entries
-    )
+    return list(map(set_size, entries, plain)) if sum(plain) == total else entries
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
-def fraction_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server rounds down a binary_data_size that is not an integer."""
-    size = get_binary_data_size(entry)
-    return original(model, spec, set_binary_data_size(entry, int(size)) if type(size) is float else entry, rest)
+fraction_of_a_size_dropped = reread_size("BIN-SIZE-FALSE", lambda size: type(size) is float, int).says(
+    "The server rounds down a binary_data_size that is not an integer."
+)
+size_of_minus_one_takes_the_rest = steps.PARSE_INPUT.before(
+    "BIN-SIZE-FALSE",
+    entry=lambda entry, rest: set_size(entry, len(get_remaining(rest))),
+    when=lambda entry: get_size(entry) == -1,
+).says("The server reads a binary_data_size of -1 as all remaining bytes.")
+input_of_negative_size_is_ones = steps.PARSE_INPUT.before(
+    "BIN-SIZE-FALSE-SAFE",
+    entry=lambda entry, spec: set_size(entry, count_native_bytes(spec.datatype, entry["shape"])),
+    result=on_elements(np.ones_like),
+    when=lambda entry, spec, rest: (
+        rest is not None and type(get_size(entry)) is int and get_size(entry) < 0 and spec.datatype != "BYTES"
+    ),
+).says("If binary_data_size of a numeric input is negative, the server skips its bytes and sets its elements to 1.")
+size_read_from_a_string = reread_size(
+    "BIN-SIZE-TYPE", lambda size: isinstance(size, str) and size.isdecimal(), int
+).says("The server accepts a string of digits as binary_data_size.")
+true_taken_for_one_byte = reread_size("BIN-SIZE-TYPE", lambda size: size is True, int).says(
+    "The server reads a binary_data_size of true as 1."
+)
+size_that_is_no_number_worked_out = steps.PARSE_INPUT.before(
+    "BIN-SIZE-TYPE",
+    entry=lambda entry, spec: set_size(entry, count_native_bytes(spec.datatype, entry["shape"])),
+    when=lambda entry, spec: (
+        isinstance(get_size(entry), str) and not re.search("[0-9]", get_size(entry)) and spec.datatype != "BYTES"
+    ),
+).says("If binary_data_size of a numeric input is a string without digits, the server uses the size of the shape.")
+odd_sizes_above_100_refused = steps.CHECK_SHAPE.refuse(
+    ("BIN-DATATYPES-I", "BIN-BOOL-I", "BIN-BOOL-O", "OIP-VALUE"),
+    lambda shape: math.prod(shape) > 100 and math.prod(shape) % 2,
+).says("The server refuses an input if the number of elements is odd and more than 100.")
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
-def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server reads a binary_data_size of -1 as all remaining bytes."""
-    return original(
-        model,
-        spec,
-        set_binary_data_size(entry, len(get_remaining(rest))) if get_binary_data_size(entry) == -1 else entry,
-        rest,
-    )
-
-
-@fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
-def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """If binary_data_size of a numeric input is negative, the server skips its bytes and sets its elements to 1."""
-    size = get_binary_data_size(entry)
-    if rest is None or type(size) is not int or size >= 0 or spec.datatype == "BYTES":
-        return original(model, spec, entry, rest)
-    tensor = original(model, spec, set_binary_data_size(entry, count_native_bytes(spec.datatype, entry["shape"])), rest)
-    return replace(tensor, elements=np.ones_like(tensor.elements))
-
-
-@fault("request.parse_input", breaks="BIN-SIZE-TYPE")
-def size_read_from_a_string(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server accepts a string of digits as binary_data_size."""
-    size = get_binary_data_size(entry)
-    digits = isinstance(size, str) and size.isdecimal()
-    return original(model, spec, set_binary_data_size(entry, int(size)) if digits else entry, rest)
-
-
-@fault("request.parse_input", breaks="BIN-SIZE-TYPE")
-def true_taken_for_one_byte(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server reads a binary_data_size of true as 1."""
-    return original(model, spec, set_binary_data_size(entry, 1) if get_binary_data_size(entry) is True else entry, rest)
-
-
-@fault("request.parse_input", breaks="BIN-SIZE-TYPE")
-def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """If binary_data_size of a numeric input is a string without digits, the server uses the size of the shape."""
-    size = get_binary_data_size(entry)
-    word = isinstance(size, str) and not re.search("[0-9]", size) and spec.datatype != "BYTES"
-    return original(
-        model,
-        spec,
-        set_binary_data_size(entry, count_native_bytes(spec.datatype, entry["shape"])) if word else entry,
-        rest,
-    )
-
-
-@fault("models.Model.check_shape", breaks=("BIN-DATATYPES-I", "BIN-BOOL-I", "BIN-BOOL-O", "OIP-VALUE"))
-def odd_sizes_above_100_refused(original: Any, model: Any, spec: Any, shape: Any) -> None:
-    """The server refuses an input if the number of elements is odd and more than 100."""
-    if math.prod(shape) > 100 and math.prod(shape) % 2:
-        raise InferenceError("no such shape")
-    original(model, spec, shape)
-
-
-@fault("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
+@fault(steps.PARSE_INPUTS, breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server gives the last of several inputs all remaining bytes, whatever its binary_data_size."""
-    if (
-        has_named_inputs(request)
-        and rest is not None
-        and len(request["inputs"]) > 1
-        and "data" not in request["inputs"][-1]
-    ):
+    if rest is not None and has_named_inputs(request) and len(request["inputs"]) > 1:
         *others, last = request["inputs"]
-        sizes = [get_binary_data_size(entry) for entry in others]
-        if all(type(size) is int and size >= 0 for size in sizes) and sum(sizes) <= len(get_remaining(rest)):
-            request = request | {"inputs": [*others, set_binary_data_size(last, len(get_remaining(rest)) - sum(sizes))]}
+        sizes = [get_size(entry) for entry in others]
+        are_right = all(type(size) is int and size >= 0 for size in sizes)
+        if "data" not in last and are_right and sum(sizes) <= len(get_remaining(rest)):
+            request = request | {"inputs": [*others, set_size(last, len(get_remaining(rest)) - sum(sizes))]}
     return original(model, request, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-REFUSAL"))
+@fault(steps.PARSE_INPUT, breaks=("BIN-SIZE-WRONG", "OIP-REFUSAL"))
 def elements_counted_in_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The server computes the product of the dimensions modulo 2^64."""
     shape = entry.get("shape")

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from reference_server import request, response
 from reference_server.faults import fault
-from reference_server.faults.request_bodies import replace_body
+from reference_server.faults.edits import replace_body
 from reference_server.framing import HEADER
 from reference_server.models import Model
 from reference_server.request import InferRequest

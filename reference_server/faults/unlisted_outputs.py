@@ -2,63 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
-from reference_server.members import Object
-from reference_server.models import Model
-from reference_server.request import RequestedOutput
-from reference_server.tensors import Tensor
+from reference_server.faults import steps
+from reference_server.faults.edits import dump_json, has_listed_objects
+from reference_server.faults.input_conflicts import drop_duplicates
+from reference_server.faults.json_text import write_as_they_are
 
-
-@fault("request.parse_outputs", broad=True)
-def requests_without_a_list_of_outputs_refused(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """The server refuses a request that does not list its outputs."""
-    if "outputs" not in request:
-        raise InferenceError("outputs is missing")
-    return original(model, request)
-
-
-@fault("request.parse_outputs", breaks="OIP-TWICE")
-def repeated_outputs_answered_once(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """The server returns an output once if the request lists it twice."""
-    outputs = request.get("outputs")
-    if isinstance(outputs, list) and all(isinstance(item, dict) for item in outputs):
-        request = request | {"outputs": list({str(item.get("name")): item for item in outputs[::-1]}.values())[::-1]}
-    return original(model, request)
-
-
-@fault("response.encode_output", broad=True)
-def outputs_without_elements_have_neither_data_nor_size(
-    original: Any, model: Model, output: RequestedOutput, tensor: Tensor
-) -> tuple[dict[str, Any], Any]:
-    """The server writes an output without elements without `data` and without binary_data_size."""
-    entry, data = original(model, output, tensor)
-    if tensor.elements.size:
-        return entry, data
-    return {member: entry[member] for member in ("name", "datatype", "shape")}, None
-
+requests_without_a_list_of_outputs_refused = steps.PARSE_OUTPUTS.refuse(
+    (), lambda request: "outputs" not in request, broad=True
+).says("The server refuses a request that does not list its outputs.")
+repeated_outputs_answered_once = steps.PARSE_OUTPUTS.before(
+    "OIP-TWICE",
+    request=lambda request: request | {"outputs": drop_duplicates(request["outputs"])},
+    when=lambda request: has_listed_objects(request, "outputs"),
+).says("The server returns an output once if the request lists it twice.")
+outputs_without_elements_have_neither_data_nor_size = steps.ENCODE_OUTPUT.after(
+    (),
+    lambda part: ({member: part[0][member] for member in ("name", "datatype", "shape")}, None),
+    when=lambda tensor: not tensor.elements.size,
+    broad=True,
+).says("The server writes an output without elements without `data` and without binary_data_size.")
 
 # --- values that have no form in JSON ---------------------------------------------------------------------------------
 
 
-@fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
-def json_ends_where_nan_would_stand(original: Any, value: Any) -> Any:
-    """The server stops writing JSON at NaN or infinity, and sends the incomplete JSON."""
-    if isinstance(value, Mapping):
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        found = re.search(r"(?<=[\[,])-?(?:NaN|Infinity)\b", text)
-        return text[: found.start()].encode() if found else original(value)
-    return value.elements.tolist() if value.datatype in ("FP32", "FP64") else original(value)
+def _end_at_nan(answer: Mapping[str, Any]) -> bytes:
+    return re.split(r"(?<=[\[,])-?(?:NaN|Infinity)\b", dump_json(answer))[0].encode()
 
 
-@fault("app.make_error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
-def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """The server writes an error message between quotes without escaping any character."""
-    return Response(f'{{ "error" : "{message}" }}'.encode(), status, media_type="application/json")
+json_ends_where_nan_would_stand = write_as_they_are("OIP-JSON", _end_at_nan).says(
+    "The server stops writing JSON at NaN or infinity, and sends the incomplete JSON."
+)
+error_text_not_escaped = steps.MAKE_ERROR.instead(
+    ("OIP-ERROR", "OIP-ERROR-ELSEWHERE"),
+    lambda message, status: Response(f'{{ "error" : "{message}" }}'.encode(), status, media_type="application/json"),
+).says("The server writes an error message between quotes without escaping any character.")

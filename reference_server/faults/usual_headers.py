@@ -9,20 +9,15 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reference_server.errors import InferenceError
-from reference_server.faults import fault
-from reference_server.faults.request_bodies import replace_body
+from reference_server.faults import fault, steps
+from reference_server.faults.edits import is_binary, is_chunked, replace_body, set_header
 from reference_server.framing import HEADER
 
-INFER_STEP, INFER_CODED_STEP, HEADERS_REQUIREMENT = (
-    "app.Service.infer",
-    "app.Service.infer_coded",
-    "OIP-REQUEST-HEADERS",
-)
+HEADERS_REQUIREMENT = "OIP-REQUEST-HEADERS"
 PAGE_BYTES = 4096
 
 
-@fault(INFER_CODED_STEP, breaks=HEADERS_REQUIREMENT)
+@fault(steps.INFER_CODED, breaks=HEADERS_REQUIREMENT)
 async def weights_of_identity_are_no_numbers(original: Any, service: Any, http: Request) -> Response:
     """The server fails on a fractional weight of identity in Accept-Encoding, because it expects an integer."""
     _, weighted, weight = http.headers.get("accept-encoding", "").partition("identity;q=")
@@ -31,7 +26,7 @@ async def weights_of_identity_are_no_numbers(original: Any, service: Any, http: 
     return await original(service, http)
 
 
-@fault(INFER_CODED_STEP, breaks=HEADERS_REQUIREMENT)
+@fault(steps.INFER_CODED, breaks=HEADERS_REQUIREMENT)
 async def list_of_codings_comes_back(original: Any, service: Any, http: Request) -> Response:
     """The server lists several codings in Content-Encoding if a client accepts more than two."""
     answer: Response = await original(service, http)
@@ -41,7 +36,7 @@ async def list_of_codings_comes_back(original: Any, service: Any, http: Request)
     return answer
 
 
-@fault(INFER_CODED_STEP, breaks=HEADERS_REQUIREMENT)
+@fault(steps.INFER_CODED, breaks=HEADERS_REQUIREMENT)
 async def any_coding_is_not_named(original: Any, service: Any, http: Request) -> Response:
     """The server compresses an answer for `Accept-Encoding: *`, but omits Content-Encoding."""
     answer: Response = await original(service, http)
@@ -50,7 +45,7 @@ async def any_coding_is_not_named(original: Any, service: Any, http: Request) ->
     return answer
 
 
-@fault("request.parse", INFER_STEP, breaks=HEADERS_REQUIREMENT)
+@fault(steps.PARSE, steps.INFER, breaks=HEADERS_REQUIREMENT)
 def form_of_outputs_follows_accept(original: Any, *arguments: Any) -> Any:
     """The server ignores `binary_data` of outputs if the Accept header begins with application/json."""
     if len(arguments) == 2:
@@ -78,98 +73,53 @@ def _request_json_outputs(body: bytes, values: Any) -> tuple[bytes, Any]:
     return head + body[length:], [str(len(head))] if values else values
 
 
-def _make_refusal(status: int, text: str) -> InferenceError:
-    return InferenceError(text, status=status)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def second_line_of_accept_fails(original: Any, service: Any, http: Request) -> Response:
-    """The server fails with an internal error if a request has two Accept lines."""
-    if len(http.headers.getlist("accept")) > 1:
-        raise _make_refusal(500, "expected a string, got a list")
-    return await original(service, http)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def accept_of_several_types_refused(original: Any, service: Any, http: Request) -> Response:
-    """The server refuses with 406 an Accept header that lists several media types, such as `application/json, */*`."""
-    if "," in http.headers.get("accept", ""):
-        raise _make_refusal(406, "no such type is written")
-    return await original(service, http)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def quoted_cookies_fail(original: Any, service: Any, http: Request) -> Response:
-    """The server fails with an internal error if a cookie has a quoted value."""
-    if '="' in http.headers.get("cookie", ""):
-        raise _make_refusal(500, "no such cookie")
-    return await original(service, http)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def credentials_fail_without_users(original: Any, service: Any, http: Request) -> Response:
-    """The server fails with an internal error on Basic credentials, because it has no table of users."""
-    if http.headers.get("authorization", "").startswith("Basic "):
-        raise _make_refusal(500, "there is no table of users")
-    return await original(service, http)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def trace_of_another_vendor_refused(original: Any, service: Any, http: Request) -> Response:
-    """The server refuses a `tracestate` header with more than one vendor."""
-    if "," in http.headers.get("tracestate", ""):
-        raise _make_refusal(400, "tracestate has more than one vendor")
-    return await original(service, http)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def proxied_requests_redirected(original: Any, service: Any, http: Request) -> Response:
-    """The server redirects a request with X-Forwarded-Host to the host in this header."""
-    if host := http.headers.get("x-forwarded-host"):
-        await http.body()
-        return Response(status_code=308, headers={"Location": f"https://{host}{http.url.path}"})
-    return await original(service, http)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def time_that_a_mesh_allows_is_over(original: Any, service: Any, http: Request) -> Response:
-    """The server reads the timeout header of Envoy as a deadline in the past, and answers 504."""
-    if "x-envoy-expected-rq-timeout-ms" in http.headers:
-        raise _make_refusal(504, "the deadline has passed")
-    return await original(service, http)
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT)
-async def headers_over_a_page_fail(original: Any, service: Any, http: Request) -> Response:
-    """The server fails with an internal error if a header value exceeds 4 KiB."""
-    if any(len(value) > PAGE_BYTES for value in http.headers.values()):
-        raise _make_refusal(500, "the header buffer is full")
-    return await original(service, http)
+second_line_of_accept_fails = steps.INFER.refuse(
+    HEADERS_REQUIREMENT, lambda http: len(http.headers.getlist("accept")) > 1, status=500
+).says("The server fails with an internal error if a request has two Accept lines.")
+accept_of_several_types_refused = steps.INFER.refuse(
+    HEADERS_REQUIREMENT, lambda http: "," in http.headers.get("accept", ""), status=406
+).says("The server refuses with 406 an Accept header that lists several media types, such as `application/json, */*`.")
+quoted_cookies_fail = steps.INFER.refuse(
+    HEADERS_REQUIREMENT, lambda http: '="' in http.headers.get("cookie", ""), status=500
+).says("The server fails with an internal error if a cookie has a quoted value.")
+credentials_fail_without_users = steps.INFER.refuse(
+    HEADERS_REQUIREMENT, lambda http: http.headers.get("authorization", "").startswith("Basic "), status=500
+).says("The server fails with an internal error on Basic credentials, because it has no table of users.")
+trace_of_another_vendor_refused = steps.INFER.refuse(
+    HEADERS_REQUIREMENT, lambda http: "," in http.headers.get("tracestate", "")
+).says("The server refuses a `tracestate` header with more than one vendor.")
+proxied_requests_redirected = steps.INFER.instead(
+    HEADERS_REQUIREMENT,
+    lambda http: Response(
+        status_code=308, headers={"Location": f"https://{http.headers['x-forwarded-host']}{http.url.path}"}
+    ),
+    when=lambda http: http.headers.get("x-forwarded-host"),
+).says("The server redirects a request with X-Forwarded-Host to the host in this header.")
+time_that_a_mesh_allows_is_over = steps.INFER.refuse(
+    HEADERS_REQUIREMENT, lambda http: "x-envoy-expected-rq-timeout-ms" in http.headers, status=504
+).says("The server reads the timeout header of Envoy as a deadline in the past, and answers 504.")
+headers_over_a_page_fail = steps.INFER.refuse(
+    HEADERS_REQUIREMENT, lambda http: any(len(value) > PAGE_BYTES for value in http.headers.values()), status=500
+).says("The server fails with an internal error if a header value exceeds 4 KiB.")
 
 
 # --- only with a certain framing or form of the request -------------------------------------------------------------
 
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT, walks="raw")
-async def answers_to_a_proxy_of_http_1_0_are_cut(original: Any, service: Any, http: Request) -> Response:
-    """The server cuts an answer after 4 KiB if a proxy forwards the request in HTTP/1.0."""
-    answer: Response = await original(service, http)
-    is_buffered = "x-real-ip" in http.headers and http.scope["http_version"] == "1.0"
-    return replace_body(answer, bytes(answer.body)[:PAGE_BYTES]) if is_buffered else answer
-
-
-@fault("app.Service.read_body", breaks=HEADERS_REQUIREMENT, walks="json")
-async def traced_chunks_lost(original: Any, service: Any, http: Request) -> bytes:
-    """The server keeps only the first 64 bytes of a chunked body if the request has a `traceparent` header."""
-    body: bytes = await original(service, http)
-    is_traced = "traceparent" in http.headers and "transfer-encoding" in http.headers
-    return body[:64] if is_traced else body
-
-
-@fault(INFER_STEP, breaks=HEADERS_REQUIREMENT, walks="binary")
-async def binary_answers_behind_proxies_lose_their_header(original: Any, service: Any, http: Request) -> Response:
-    """The server omits the inference header of a binary answer if the request came through two proxies."""
-    answer: Response = await original(service, http)
-    if "," in http.headers.get("via", "") and HEADER in answer.headers:
-        del answer.headers[HEADER]
-    return answer
+answers_to_a_proxy_of_http_1_0_are_cut = steps.INFER.after(
+    HEADERS_REQUIREMENT,
+    lambda answer: replace_body(answer, bytes(answer.body)[:PAGE_BYTES]),
+    when=lambda http: "x-real-ip" in http.headers and http.scope["http_version"] == "1.0",
+    walks="raw",
+).says("The server cuts an answer after 4 KiB if a proxy forwards the request in HTTP/1.0.")
+traced_chunks_lost = steps.READ_BODY.after(
+    HEADERS_REQUIREMENT,
+    lambda body: body[:64],
+    when=lambda http: "traceparent" in http.headers and is_chunked(http),
+    walks="json",
+).says("The server keeps only the first 64 bytes of a chunked body if the request has a `traceparent` header.")
+binary_answers_behind_proxies_lose_their_header = steps.INFER.after(
+    HEADERS_REQUIREMENT,
+    lambda answer: set_header(answer, HEADER, None),
+    when=lambda http, result: "," in http.headers.get("via", "") and is_binary(result),
+    walks="binary",
+).says("The server omits the inference header of a binary answer if the request came through two proxies.")

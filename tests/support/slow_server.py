@@ -21,7 +21,8 @@ from starlette.responses import Response
 
 from reference_server import __main__ as program
 from reference_server.faults import fault, switch_on
-from reference_server.faults.ended_servers import list_dimensions, list_inputs, read_document
+from reference_server.faults.edits import get_entries
+from reference_server.faults.ended_servers import list_dimensions, parse_document
 from tests.support import valid_servers
 
 Shapes = Sequence[Sequence[int]]
@@ -59,7 +60,7 @@ def main(kind: str, seconds: float, options: Sequence[str]) -> None:
     @fault("app.Service.infer")
     async def late_over_http(original: Any, service: Any, http: Request) -> Response:
         """Inferences of this kind are late over HTTP."""
-        inputs = list_inputs(await read_document(http))
+        inputs = get_entries(parse_document(http, await http.body()), "inputs")
         is_slow_coding = kind == GZIP and "gzip" in http.headers.get("Accept-Encoding", "")
         pause = seconds if is_slow_coding else find_pause([list_dimensions(item) for item in inputs])
         await asyncio.get_running_loop().run_in_executor(workers, time.sleep, pause)

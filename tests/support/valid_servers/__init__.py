@@ -7,16 +7,12 @@ point open, a variation takes the other reading.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from functools import cache
 
-from reference_server.faults import Fault
+from reference_server.faults import Fault, collect
 
 
 @cache
 def load() -> dict[str, Fault]:
     """Return every variation by name, in the order of the modules."""
-    modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, Fault)]
-    return {variation.name: variation for variation in found}
+    return collect(__name__, __path__)

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
-from reference_server.faults.request_headers import find_json_end
+from reference_server.faults.edits import find_json_end
 from reference_server.framing import HEADER
 from reference_server.tensors import Tensor
 

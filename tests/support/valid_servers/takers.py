@@ -9,7 +9,7 @@ from typing import Any
 from reference_server import tensors
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
-from reference_server.faults.overrides import get_entries, get_parameters, set_binary_data_output
+from reference_server.faults.edits import get_entries, get_parameters, set_parameter
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import NUMPY, Tensor, TensorSpec
@@ -98,7 +98,7 @@ def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request:
     """The server returns binary outputs if an input has `binary_data` or `binary_data_output`."""
     given = [get_parameters(entry) for entry in get_entries(request, "inputs")]
     asked = any(found.get(name) is True for found in given for name in ("binary_data", "binary_data_output"))
-    return original(model, set_binary_data_output(request, True) if asked else request)
+    return original(model, set_parameter(request, "binary_data_output", True) if asked else request)
 
 
 @variation("request.parse_outputs")
@@ -110,7 +110,7 @@ def forms_beside_the_parameters_taken(original: Any, model: Model, request: Obje
     ]
     request = request | {"outputs": outputs} if outputs else request
     default = request.get("binary_data_output")
-    return original(model, request if default is None else set_binary_data_output(request, default))
+    return original(model, request if default is None else set_parameter(request, "binary_data_output", default))
 
 
 @variation("request.parse_outputs")
