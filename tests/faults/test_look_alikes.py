@@ -36,9 +36,10 @@ def server() -> Iterator[Server]:
 @on_each(MUSTS, own_id)
 def test_a_valid_server_looks_wrong_and_is_spared(entry: Requirement, *, server: Server) -> None:
     rows = select_answering([case for case in EVERY_ROW if not case[0].judges_discovery], [entry.id])[:MAX_ROWS]
-    usual, unusual = (list(judge(server, rows, one)) for one in (None, valid_servers.load()[entry.look_alike]))
+    unusual = list(judge(server, rows, valid_servers.load()[entry.look_alike]))
     assert [outcome for outcome, _ in unusual if outcome not in SPARED] == []
-    assert usual != unusual, f"{entry.look_alike} answers {len(rows)} rows as the bundled server does"
+    differ = (usual != other for usual, other in zip(judge(server, rows, None), unusual, strict=True))
+    assert any(differ), f"{entry.look_alike} answers {len(rows)} rows as the bundled server does"
 
 
 def judge(server: Server, rows: Rows, variation: Fault | None) -> Iterator[tuple[Outcome, list[Any]]]:
