@@ -1,4 +1,4 @@
-"""The suite with one row for each thing that a check says, for whole runs of which the rows do not matter.
+"""The suite with one row for each requirement of a check, for whole runs of which the rows do not matter.
 
 For pytest it is a plugin: `-p tests.support.few_rows`. In this process it is a context manager, `with_few_rows`.
 """
@@ -52,15 +52,16 @@ def _list_few_checks(area: str) -> tuple[Check, ...]:
 
 
 def _select_rows(check: Check) -> list[Row]:
-    """Return the first row for each set of requirements, in the order of the suite."""
+    """Return the first row for each requirement, in the order of the suite."""
 
     def rank(row: Row) -> tuple[bool, bool, bool, int]:
         role = check.find_role(row)
         place = FIRST_ROLES.index(role) if role in FIRST_ROLES else len(FIRST_ROLES)
         return row.dangerous, find_quick_position(check, row) is None, row.id not in FIRST_ROWS, place
 
-    chosen: dict[tuple[str, ...], Row] = {}
+    chosen: dict[str, Row] = {}
     for row in sorted(check.rows, key=rank):
-        chosen.setdefault(check.requirements(row), row)
+        for name in check.requirements(row):
+            chosen.setdefault(name, row)
     ids = {row.id for row in chosen.values()}
     return [row for row in check.rows if row.id in ids]
