@@ -1,7 +1,8 @@
 """Finds the limits of a server. A server that refuses a request for such a limit violates no requirement.
 
 The documents set no minimum for the number of elements, the batch size or the length of an id, and do not say which
-characters an id may contain. JSON lets a parser limit the characters of strings (RFC 8259, 9). If a server refuses a
+characters an id may contain. JSON lets a parser limit the characters of strings, and the precision of numbers (RFC
+8259, 9). If a server refuses a
 request larger than every example in the documents, control requests decide: the server has a size limit if it also
 refuses a control request of the same size and a slightly larger one. The same applies to tensors without elements,
 which no example contains. A server that refuses only one encoding or one size has no such limit, and is judged. The
@@ -60,6 +61,8 @@ USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
 USUAL_CHARACTER = re.compile(b"[ -~]")
 USUAL_TEXT = re.compile(b"[ -~]*")
 OTHER_SPELLING = re.compile(r'\\["\\/bfnrt]|[^\x00-\x7f]')  # in JSON; each can be a Unicode escape instead
+LONG_INTEGER = re.compile(r"(?<![0-9.eE+\"-])-?[1-9][0-9]{15,}(?![0-9.eE\"])")  # in JSON; a double may not hold it
+MAX_EXACT_INTEGER = 2**53 - 1
 ORDINARY_CLASSES = 2
 MANY_CLASSES = 64  # without a vector to test, a refusal of more classes is a limit if it also refuses one class more
 RANKED_DATATYPE = (
@@ -97,6 +100,7 @@ class ServerLimits:
             return (
                 self._find_id_limit(found, reply, model)
                 or self._find_character_limit(found, reply, model)
+                or self._find_precision_limit(reply)
                 or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
                 or self._find_rank_limit(found, reply, model)
@@ -202,6 +206,21 @@ class ServerLimits:
             *(_encode_request(one, reply) for one in (replace(plain, inputs=inputs), plain))
         )
         return f"the target refuses strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
+
+    def _find_precision_limit(self, reply: Reply) -> str:
+        """Return a message if the server refuses the integers of the row only because a double cannot hold them.
+
+        It has to refuse the first such integer in their place as well: a smaller range than that of the datatype is no
+        limit of precision.
+        """
+        message = reply.exchange.message
+        text = message.body[: message.json_length].decode("utf-8", "replace")
+        inexact, exact = (LONG_INTEGER.sub(str(one), text) for one in (MAX_EXACT_INTEGER + 2, MAX_EXACT_INTEGER >> 1))
+        if reply.is_over_grpc or inexact == exact:
+            return ""
+        first, second = (self._send_control_request(message.with_json(one.encode())) for one in (inexact, exact))
+        is_limit = _is_declined(first) and second.succeeded
+        return f"the target refuses integers beyond 2^53 in JSON: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_empty_tensor_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses control requests with empty tensors, and accepts other requests.

@@ -51,6 +51,14 @@ def strings_with_control_characters_are_refused(original: Any, *arguments: Any) 
     return _within(original, arguments, " ")
 
 
+@variation("tensors.decode_json")
+def integers_beyond_2_53_are_refused(original: Any, datatype: str, shape: Any, data: Any) -> Any:
+    """The server parses JSON numbers as doubles, and refuses integers that a double may not hold."""
+    if any(type(one) is int and abs(one) >= 2**53 for one in _flat(data)):
+        raise InferenceError("an integer is beyond 2^53")
+    return original(datatype, shape, data)
+
+
 def _within(original: Any, arguments: Any, limit: str) -> Any:
     if len(arguments) > 1:
         _refuse(_flat(arguments[2]), limit)
