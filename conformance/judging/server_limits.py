@@ -1,13 +1,13 @@
 """Finds the limits of a server. A server that refuses a request for such a limit violates no requirement.
 
 The documents set no minimum for the number of elements, the batch size or the length of an id, and do not say which
-characters an id may contain. JSON lets a parser limit the characters of strings, and the precision of numbers (RFC
-8259, 9). If a server refuses a
-request larger than every example in the documents, control requests decide: the server has a size limit if it also
-refuses a control request of the same size and a slightly larger one. The same applies to tensors without elements,
-which no example contains. A server that refuses only one encoding or one size has no such limit, and is judged. The
-documents name no datatype whose outputs must support classification: a server may classify some datatypes and decline
-others. They describe only classes of vectors and of batches of vectors: a server may decline other outputs.
+characters an id may contain. JSON lets a parser limit the characters of strings, and the precision of numbers
+(RFC 8259, 9). If a server refuses a request larger than every example in the documents, control requests decide: the
+server has a size limit if it also refuses a control request of the same size and a slightly larger one. The same
+applies to tensors without elements, which no example contains. A server that refuses only one encoding or one size has
+no such limit, and is judged. The documents name no datatype whose outputs must support classification: a server may
+classify some datatypes and decline others. They describe only classes of vectors and of batches of vectors: a server
+may decline other outputs.
 
 A limit of sizes is a limit whatever the status of its refusals: frameworks answer an exception of a model with 500.
 """

@@ -22,7 +22,7 @@ from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
-from conformance.expect.unmet import BlockedError, is_met
+from conformance.expect.unmet import BlockedError, UnmetError, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, SEVERAL_INPUTS
@@ -158,7 +158,8 @@ def _expect_refused_or_unchanged(
     """
     right = target.infer(good)
     if not right.succeeded:
-        raise BlockedError("the server does not answer the same request without the fault")
+        cause = UnmetError("an answer to the same request without the fault", right.outcome(), right)
+        raise BlockedError("the server does not answer the same request without the fault", cause)
     reply = target.send(bad, fresh=True)
     if not reply.succeeded:
         expect(reply, requirement).refused()
