@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 
 from reference_server.errors import InferenceError
-from reference_server.faults import fault, steps
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import is_chunked, is_raw
 from reference_server.faults.families import Step
 from reference_server.framing import HEADER
@@ -183,20 +183,22 @@ def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None
         protocol.pipeline.popleft()
 
 
-def _answer_like_get(_: None, self: Any) -> None:
-    self.scope["method"] = "GET"
+def answer_like_get(is_answered: Callable[[Any], bool]) -> Fault:
+    """Return a fault: the server answers some HEAD requests like GET; the condition takes the scope of a request."""
+
+    def change(_: None, self: Any) -> None:
+        if self.scope["method"] == "HEAD" and is_answered(self.scope):
+            self.scope["method"] = "GET"
+
+    return HEADERS_COMPLETE.after("HTTP-HEAD", change)
 
 
-head_answered_like_get = HEADERS_COMPLETE.after(
-    "HTTP-HEAD",
-    _answer_like_get,
-    when=lambda self, result: self.scope["method"] == "HEAD",  # noqa: ARG005
-).says("The server sends a body in the answer to a HEAD request.")
-errors_of_head_have_a_body = HEADERS_COMPLETE.after(
-    "HTTP-HEAD",
-    _answer_like_get,
-    when=lambda self, result: self.scope["method"] == "HEAD" and "no" in self.scope["path"],  # noqa: ARG005
-).says("The server sends the error object as the body when it refuses a HEAD request.")
+head_answered_like_get = answer_like_get(lambda _: True).says(
+    "The server sends a body in the answer to a HEAD request."
+)
+errors_of_head_have_a_body = answer_like_get(lambda scope: "no" in scope["path"]).says(
+    "The server sends the error object as the body when it refuses a HEAD request."
+)
 
 MAX_STALL_S = 0.1
 

@@ -48,6 +48,16 @@ def get_media_type(http: Request) -> str:
     return http.headers.get("content-type", "")
 
 
+def set_headers(**headers: str) -> Function:
+    """Return a function that sets headers of an answer; underscores in the names stand for hyphens."""
+
+    def change(answer: Response) -> Response:
+        answer.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
+        return answer
+
+    return change
+
+
 def set_header(response: Response, name: str, value: object | None) -> Response:
     """Set a header of an answer; None removes it."""
     if value is None:

@@ -218,22 +218,22 @@ def inputs_under_unknown_names_read_as_zeros(
     return original(model, request, rest)
 
 
-def accept_datatype(is_accepted: Callable[[Object, Any], bool]) -> Fault:
+def accept_datatype(is_accepted: Callable[..., bool]) -> Fault:
     """Return a fault: the server accepts some datatype of an input in place of the one that the model declares."""
     return steps.PARSE_INPUT.before(
         "OIP-SIGNATURE",
         entry=lambda entry, spec: {**entry, "datatype": spec.datatype},
-        when=lambda entry, spec: is_accepted(entry, spec),  # noqa: PLW0108 - by the names of the step
+        when=is_accepted,
     )
 
 
 datatype_in_any_case_taken = accept_datatype(lambda entry, spec: entry.get("datatype") == spec.datatype.lower()).says(
     "The server accepts the datatype of an input in lower case."
 )
-wider_integers_taken = accept_datatype(lambda entry, _: entry.get("datatype") == "INT64" and "data" in entry).says(
+wider_integers_taken = accept_datatype(lambda entry: entry.get("datatype") == "INT64" and "data" in entry).says(
     "The server accepts JSON inputs with the datatype INT64, whatever datatype the model declares."
 )
-unknown_datatype_taken = accept_datatype(lambda entry, _: entry.get("datatype") == "INTEGER").says(
+unknown_datatype_taken = accept_datatype(lambda entry: entry.get("datatype") == "INTEGER").says(
     "The server accepts the undefined datatype INTEGER whatever datatype the model declares."
 )
 shape_compared_by_its_elements = steps.CHECK_SHAPE.instead(

@@ -54,14 +54,22 @@ class Step(str):
         """If the step refuses, `answer` takes the error and returns a result, or raises another error."""
         return self._make_fault(breaks, options, refusal=answer)
 
-    def refuse(self, breaks: Ids, when: Function | None = None, *, status: int | None = 400, **options: Any) -> Fault:
-        """The server refuses with a status; without one, it fails with an exception."""
+    def refuse(
+        self,
+        breaks: Ids = (),
+        when: Function | None = None,
+        *,
+        status: int | None = 400,
+        afterwards: bool = False,
+        **options: Any,
+    ) -> Fault:
+        """The server refuses with a status, before the step or afterwards; without one, it fails with an exception."""
 
         def raise_error(*_: Any) -> NoReturn:
             raise RuntimeError(MESSAGE) if status is None else InferenceError(MESSAGE, status)
 
-        is_asked_afterwards = when is not None and RESULT in _list_parameters(when)
-        effect = {RESULT if is_asked_afterwards else "instead": raise_error}
+        names_result = when is not None and RESULT in _list_parameters(when)
+        effect = {RESULT if afterwards or names_result else "instead": raise_error}
         return self._make_fault(breaks, {"when": when, **options}, **effect)
 
     def _make_fault(self, breaks: Ids, options: Values, **functions: Any) -> Fault:
@@ -74,7 +82,7 @@ class Step(str):
         return Fault("", (self,), (breaks,) if isinstance(breaks, str) else tuple(breaks), body, **options)
 
 
-MESSAGE = "a fault of this server"
+MESSAGE = "this server refuses such a request"
 
 
 class EncodeOutput(Step):

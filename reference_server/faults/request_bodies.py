@@ -79,8 +79,7 @@ connection_kept_after_two_lengths = drop_framing_header("ROBUST-FRAMING-CLOSES",
 # --- Expect: 100-continue ---------------------------------------------------------------------------------------------
 
 expect_100_continue_refused = steps.READ_BYTES.refuse(
-    "HTTP-EXPECT",
-    lambda http, result: "expect" in http.headers,  # noqa: ARG005 - after reading the body
+    "HTTP-EXPECT", lambda http: "expect" in http.headers, afterwards=True
 ).says("The server answers 400 to a request with an Expect header.")
 
 

@@ -6,27 +6,36 @@ import asyncio
 import re
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 from starlette.responses import Response
 
 from reference_server import app, http_body
 from reference_server.errors import InferenceError
+from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
+from reference_server.faults.edits import set_headers
 from reference_server.faults.ended_servers import CrashResponse
+from reference_server.faults.families import Function, Step
 from reference_server.limits import Limits
 
 
-@variation("response.frame")
-def answers_close_the_connection(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server closes the connection after every answer, with `Connection: close`."""
-    found: Response = original(head, binary)
-    found.headers["Connection"] = "close"
-    return found
+def refuse_unread(step: Step, status: int, when: Function) -> Fault:
+    """Return a server that refuses a request without reading the body, and closes the connection."""
+
+    def raise_error() -> NoReturn:
+        raise http_body.UnreadBodyError("this server refuses such a request", status=status)
+
+    return step.instead((), raise_error, when=when)
 
 
-@variation("app.Service.infer")
+answers_close_the_connection = steps.FRAME.after((), set_headers(Connection="close")).says(
+    "The server closes the connection after every answer, with `Connection: close`."
+)
+
+
+@variation(steps.INFER)
 async def answers_come_late(original: Any, service: app.Service, http: Any) -> Response:
     """The server delays every answer to an inference request."""
     await asyncio.sleep(0.002)
@@ -44,7 +53,7 @@ class _Dribbling(Response):
         await send({"type": "http.response.body", "body": body[40:]})
 
 
-@variation("response.frame")
+@variation(steps.FRAME)
 def answers_dribble(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """The server sends the first bytes of an answer in small pieces."""
     found: Response = original(head, binary)
@@ -120,7 +129,7 @@ def answers_of_http_1_1_end_with_the_connection(original: Any, protocol: Any, *a
     _ends_each(original, protocol, arguments, _without_length)
 
 
-@variation(*CLOSING, "app.Service.infer")
+@variation(*CLOSING, steps.INFER)
 def knows_http_1_0_alone(original: Any, *arguments: Any) -> Any:
     """The server answers in HTTP/1.0, refuses chunked requests with 400, and never sends 100 Continue."""
     if isinstance(arguments[0], app.Service):
@@ -138,7 +147,7 @@ async def _refuse_chunks(original: Any, service: app.Service, http: Any) -> Resp
     return found
 
 
-@variation(*CLOSING, "http_body.read")
+@variation(*CLOSING, steps.READ_BYTES)
 def http_1_0_takes_chunks_for_no_body(original: Any, *arguments: Any) -> Any:
     """The server answers in HTTP/1.0, and reads a chunked body as an empty body, as Python's wsgiref does."""
     if isinstance(arguments[-1], Limits):
@@ -152,20 +161,16 @@ async def _read_no_chunks(original: Any, http: Any, limits: Any) -> bytes:
     return b"" if "transfer-encoding" in http.headers else body
 
 
-@variation("http_body.choose_coding")
-def answers_are_never_compressed(_original: Any, _http: Any) -> None:
-    """The server never compresses answers."""
+answers_are_never_compressed = (
+    Step("http_body.choose_coding").instead((), lambda: None).says("The server never compresses answers.")
+)
+compressed_answers_vary = steps.ENCODE_BODY.after(
+    (),
+    lambda answer, coding: set_headers(Vary="Accept-Encoding", Content_Encoding=coding.upper())(answer),
+).says("The server adds `Vary: Accept-Encoding` to compressed answers, and names the coding in capitals.")
 
 
-@variation("http_body.encode")
-def compressed_answers_vary(original: Any, answer: Response, coding: str) -> Response:
-    """The server adds `Vary: Accept-Encoding` to compressed answers, and names the coding in capitals."""
-    found: Response = original(answer, coding)
-    found.headers.update({"Vary": "Accept-Encoding", "Content-Encoding": coding.upper()})
-    return found
-
-
-@variation("http_body.encode")
+@variation(steps.ENCODE_BODY)
 def compressed_answers_of_two_members(_original: Any, answer: Response, coding: str) -> Response:
     """The server compresses into two gzip members and appends zeros, or applies deflate twice."""
     body, half = bytes(answer.body), len(answer.body) // 2
@@ -176,7 +181,7 @@ def compressed_answers_of_two_members(_original: Any, answer: Response, coding: 
     return answer
 
 
-@variation("http_body.encode", breaks="HTTP-CODING-ACCEPTED")
+@variation(steps.ENCODE_BODY, breaks="HTTP-CODING-ACCEPTED")
 def compressed_answers_in_a_coding_of_its_own(_original: Any, answer: Response, _coding: str) -> Response:
     """The server answers in Brotli if a client accepts gzip or deflate."""
     answer.body = b"\x0b\x02\x80" + bytes(answer.body) + b"\x03"  # an uncompressed Brotli stream
@@ -184,10 +189,9 @@ def compressed_answers_in_a_coding_of_its_own(_original: Any, answer: Response, 
     return answer
 
 
-@variation("http_body.decode")
-def compressed_requests_are_refused(_original: Any, _body: bytes, coding: str, _limit: int) -> bytes:
-    """The server refuses compressed requests with 415."""
-    raise InferenceError(f"Content-Encoding {coding} is not supported", status=415)
+compressed_requests_are_refused = steps.DECODE_BODY.refuse(status=415).says(
+    "The server refuses compressed requests with 415."
+)
 
 
 class _InSmallChunks(Response):
@@ -201,7 +205,7 @@ class _InSmallChunks(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-@variation("response.frame", breaks="BIN-NOT-CHUNKED")
+@variation(steps.FRAME, breaks="BIN-NOT-CHUNKED")
 def answers_come_in_small_chunks(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """The server sends answers in small chunks that end anywhere in the body."""
     found: Response = original(head, binary)
@@ -215,13 +219,9 @@ def no_100_continue_once_the_body_comes(original: Any, protocol: Any, body: byte
     original(protocol, body)
 
 
-@variation("app.Service.infer")
-async def expectations_are_not_supported(original: Any, service: app.Service, http: Any) -> Response:
-    """The server refuses Expect with 417, without reading the body, and closes the connection."""
-    if "expect" in http.headers:
-        raise http_body.UnreadBodyError("expectations are not supported", status=417)
-    found: Response = await original(service, http)
-    return found
+expectations_are_not_supported = refuse_unread(steps.INFER, 417, lambda http: "expect" in http.headers).says(
+    "The server refuses Expect with 417, without reading the body, and closes the connection."
+)
 
 
 MADE = "http_protocol.OipHttpProtocol.connection_made"
@@ -246,7 +246,7 @@ class _Discarding(asyncio.Protocol):
 _made: WeakSet[Any] = WeakSet()
 
 
-@variation(MADE, "app.Service.infer")
+@variation(MADE, steps.INFER)
 def connections_over_ten_requests_are_closed(original: Any, *arguments: Any) -> Any:
     """The server closes each connection that is opened while ten complete requests are unanswered."""
     if isinstance(arguments[0], app.Service):
@@ -254,7 +254,7 @@ def connections_over_ten_requests_are_closed(original: Any, *arguments: Any) -> 
     protocol, transport = arguments
     original(protocol, transport)
     _made.add(protocol)  # the same process may have served other variations, whose requests are never answered
-    cycles = [other.cycle for other in protocol.connections & _made if other.cycle is not None]
+    cycles = [other.cycle for other in _made & protocol.connections if other.cycle is not None]
     if sum(not (cycle.more_body or cycle.response_complete) for cycle in cycles) >= 10:
         protocol._stop_timer()
         protocol.connections.discard(protocol)
@@ -270,16 +270,12 @@ async def _infer_late(original: Any, service: app.Service, http: Any) -> Respons
     return found
 
 
-@variation("http_body.decode")
-def codings_one_member_alone(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """The server refuses a compressed request with several gzip members."""
-    if body.count(http_body.GZIP_MAGIC + b"\x08") > 1:
-        raise InferenceError("one gzip member is decoded, no more", status=415)
-    found: bytes = original(body, coding, limit)
-    return found
+codings_one_member_alone = steps.DECODE_BODY.refuse(
+    when=lambda body: body.count(http_body.GZIP_MAGIC + b"\x08") > 1, status=415
+).says("The server refuses a compressed request with several gzip members.")
 
 
-@variation("http_body.decode")
+@variation(steps.DECODE_BODY)
 def trailers_of_gzip_are_ignored(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """The server does not need the checksum and length behind gzip data (RFC 1952, 2.3.1.2), only the last block."""
     is_gzip = body[:4] == http_body.GZIP_MAGIC + b"\x08\0"  # one member without optional fields
@@ -292,7 +288,7 @@ def trailers_of_gzip_are_ignored(original: Any, body: bytes, coding: str, limit:
 GZIP_HEADER_BYTES, GZIP_TRAILER_BYTES = 10, 8
 
 
-@variation("app.Service.infer")
+@variation(steps.INFER)
 async def coded_bodies_that_end_early_end_the_connection(original: Any, service: app.Service, http: Any) -> Response:
     """The server closes the connection without an answer if it cannot decode a body."""
     coding, body = http_body.find_request_coding(http), await http.body()
@@ -305,25 +301,15 @@ async def coded_bodies_that_end_early_end_the_connection(original: Any, service:
     return found
 
 
-@variation("app.Service.read_body")
-async def codings_are_all_refused(original: Any, service: app.Service, http: Any) -> bytes:
-    """The server refuses any Content-Encoding with 415, without reading the body, and closes the connection."""
-    if http.headers.get("content-encoding", "identity") != "identity":
-        raise http_body.UnreadBodyError("codings are not supported", status=415)
-    found: bytes = await original(service, http)
-    return found
+codings_are_all_refused = refuse_unread(
+    steps.READ_BODY, 415, lambda http: http.headers.get("content-encoding", "identity") != "identity"
+).says("The server refuses any Content-Encoding with 415, without reading the body, and closes the connection.")
+unknown_models_are_refused_before_the_body = refuse_unread(
+    steps.INFER, 404, lambda self, http: http.path_params["model"] not in self.models
+).says("The server refuses an unknown model without reading the body, and closes the connection.")
 
 
-@variation("app.Service.infer")
-async def unknown_models_are_refused_before_the_body(original: Any, service: app.Service, http: Any) -> Response:
-    """The server refuses an unknown model without reading the body, and closes the connection."""
-    if http.path_params["model"] not in service.models:
-        raise http_body.UnreadBodyError("there is no such model", status=404)
-    found: Response = await original(service, http)
-    return found
-
-
-@variation("http_protocol.OipHttpProtocol.data_received")
+@variation(steps.DATA_RECEIVED)
 def chunks_count_beside_a_length(original: Any, protocol: Any, data: bytes) -> None:
     """If a request has Transfer-Encoding and Content-Length, the server reads chunks and closes the connection."""
     head, end, body = data.partition(b"\r\n\r\n")
@@ -332,10 +318,6 @@ def chunks_count_beside_a_length(original: Any, protocol: Any, data: bytes) -> N
     original(protocol, head + end + body)
 
 
-@variation("http_body.decode")
-def codings_of_json_undone_where_there_are_any(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """The server reads a body that begins with a brace as JSON, even if Content-Encoding names a coding."""
-    if body.startswith(b"{"):
-        return body
-    found: bytes = original(body, coding, limit)
-    return found
+codings_of_json_undone_where_there_are_any = steps.DECODE_BODY.instead(
+    (), lambda body: body, when=lambda body: body.startswith(b"{")
+).says("The server reads a body that begins with a brace as JSON, even if Content-Encoding names a coding.")

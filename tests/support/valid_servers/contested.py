@@ -8,7 +8,10 @@ from typing import Any
 
 from reference_server import tensors
 from reference_server.errors import InferenceError
+from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
+from reference_server.faults.ended_servers import iterate_elements
+from reference_server.faults.families import combine
 from reference_server.models import Model
 from reference_server.tensors import Tensor
 
@@ -30,55 +33,39 @@ def binary_outputs_have_data_too(original: Any, model: Any, wish: Any, tensor: T
 # --- characters ------------------------------------------------------------------------------------------------------
 
 
-def _refuse(strings: Any, limit: str) -> None:
-    if any(isinstance(text, str) and any(letter < limit for letter in text) for text in strings):
-        raise InferenceError("a string has a character that is not supported")
+def refuse_characters(limit: str) -> Fault:
+    """Return a server that refuses characters below a limit in strings of JSON data, in requests and in answers."""
+
+    def has_some(data: Any) -> bool:
+        if isinstance(data, list):
+            return any(map(has_some, data))
+        return isinstance(data, str) and any(letter < limit for letter in data)
+
+    return combine(
+        (),
+        steps.DECODE_JSON.refuse(when=has_some),
+        steps.ENCODE_JSON.refuse(when=lambda result: any(map(has_some, result))),
+    )
 
 
-def _flat(data: Any) -> Any:
-    return [one for item in data for one in _flat(item)] if isinstance(data, list) else [data]
+strings_with_nul_are_refused = refuse_characters("\x01").says(
+    "The server refuses NUL in strings of JSON data, in requests and in answers."
+)
+strings_with_control_characters_are_refused = refuse_characters(" ").says(
+    "The server refuses control characters in strings of JSON data, in requests and in answers."
+)
 
-
-@variation("tensors.decode_json", "tensors.encode_json")
-def strings_with_nul_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses NUL in strings of JSON data, in requests and in answers."""
-    return _within(original, arguments, "\x01")
-
-
-@variation("tensors.decode_json", "tensors.encode_json")
-def strings_with_control_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses control characters in strings of JSON data, in requests and in answers."""
-    return _within(original, arguments, " ")
-
-
-@variation("tensors.decode_json")
-def integers_beyond_2_53_are_refused(original: Any, datatype: str, shape: Any, data: Any) -> Any:
-    """The server parses JSON numbers as doubles, and refuses integers that a double may not hold."""
-    if any(type(one) is int and abs(one) >= 2**53 for one in _flat(data)):
-        raise InferenceError("an integer is beyond 2^53")
-    return original(datatype, shape, data)
-
-
-def _within(original: Any, arguments: Any, limit: str) -> Any:
-    if len(arguments) > 1:
-        _refuse(_flat(arguments[2]), limit)
-        return original(*arguments)
-    found = original(*arguments)
-    _refuse(_flat(found), limit)
-    return found
-
+integers_beyond_2_53_are_refused = steps.DECODE_JSON.refuse(
+    when=lambda data: any(type(one) is int and abs(one) >= 2**53 for one in iterate_elements(data))
+).says("The server parses JSON numbers as doubles, and refuses integers that a double may not hold.")
 
 # --- elements of another type ----------------------------------------------------------------------------------------
 
-
-@variation("tensors.decode_json")
-def numbers_among_strings_are_octets(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """The server converts an integer in JSON data of BYTES to the byte of this value."""
-    if datatype == "BYTES" and isinstance(data, list):
-        data = [chr(item) if type(item) is int and 0 <= item < 128 else item for item in data]
-    found: Tensor = original(datatype, shape, data)
-    return found
-
+numbers_among_strings_are_octets = steps.DECODE_JSON.before(
+    (),
+    data=lambda data: [chr(item) if type(item) is int and 0 <= item < 128 else item for item in data],
+    when=lambda datatype, data: datatype == "BYTES" and isinstance(data, list),
+).says("The server converts an integer in JSON data of BYTES to the byte of this value.")
 
 # --- versions --------------------------------------------------------------------------------------------------------
 

@@ -9,44 +9,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server.faults import fault as variation
+from reference_server.faults import steps
+from reference_server.faults.edits import set_header, set_headers
 from reference_server.framing import HEADER
 
-Answer = dict[str, Any]
+inference_header_on_json_answers = steps.FRAME.after(
+    (), lambda answer, head: set_header(answer, HEADER, len(head))
+).says("The server sends the length of the JSON as inference header, even without binary data.")
+inference_header_0_on_json_answers = steps.FRAME.after(
+    "BIN-HEADER-ON-JSON-O", lambda answer: set_header(answer, HEADER, 0), when=lambda binary: not binary
+).says("The server sends an inference header of 0 if an answer has no binary data.")
+empty_outputs_without_inference_header = steps.FRAME.before(
+    (), binary=lambda _: [], when=lambda binary: not any(map(len, binary))
+).says("The server sends an answer whose binary outputs are all empty as JSON, without an inference header.")
+headers_nobody_asked_for = steps.FRAME.after(
+    (), set_headers(Via="1.1 proxy", X_Request_Id="7", Server="x", Cache_Control="no-store")
+).says("The server adds headers of proxies and monitors to answers.")
 
 
-@variation("response.frame")
-def inference_header_on_json_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server sends the length of the JSON as inference header, even without binary data."""
-    found: Response = original(head, binary)
-    found.headers[HEADER] = str(len(head))
-    return found
-
-
-@variation("response.frame", breaks="BIN-HEADER-ON-JSON-O")
-def inference_header_0_on_json_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server sends an inference header of 0 if an answer has no binary data."""
-    found: Response = original(head, binary)
-    if not binary:
-        found.headers[HEADER] = "0"
-    return found
-
-
-@variation("response.frame")
-def empty_outputs_without_inference_header(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server sends an answer whose binary outputs are all empty as JSON, without an inference header."""
-    found: Response = original(head, [] if not any(map(len, binary)) else binary)
-    return found
-
-
-@variation("response.frame")
-def headers_nobody_asked_for(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server adds headers of proxies and monitors to answers."""
-    found: Response = original(head, binary)
-    found.headers.update({"Via": "1.1 proxy", "X-Request-Id": "7", "Server": "x", "Cache-Control": "no-store"})
-    return found
-
-
-@variation("app.Service.infer")
+@variation(steps.INFER)
 async def answers_name_the_client(original: Any, service: Any, http: Request) -> Response:
     """The server repeats the User-Agent in a header of the answer, and sends `Vary: User-Agent`."""
     found: Response = await original(service, http)
@@ -60,50 +41,27 @@ class _InCapitals(Response):
         await super().__call__(scope, receive, send)
 
 
-@variation("response.frame")
+@variation(steps.FRAME)
 def headers_in_capitals(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """The server writes the names of headers in capitals."""
     found: Response = original(head, binary)
     return _InCapitals(bytes(found.body), headers=dict(found.headers))
 
 
-@variation("response.frame", breaks="BIN-NOT-CHUNKED")
-def answers_are_chunked(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server sends answers in chunks, without Content-Length."""
-    found: Response = original(head, binary)
-    del found.headers["content-length"]
-    return found
-
-
-@variation("response.frame", breaks=("BIN-CONTENT-TYPE-O", "BIN-CONTENT-TYPE-OF-JSON"))
-def answers_without_content_type(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server sends answers without Content-Type."""
-    found: Response = original(head, binary)
-    del found.headers["content-type"]
-    return found
-
-
-@variation("response.frame")
-def json_with_a_charset(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server adds a charset to the Content-Type of JSON."""
-    found: Response = original(head, binary)
-    if not binary:
-        found.headers["content-type"] = "Application/JSON; charset=utf-8"
-    return found
-
-
-@variation("response.frame")
-def content_types_with_parameters(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server writes Content-Type in other letter case and with a parameter."""
-    found: Response = original(head, binary)
-    found.headers["content-type"] = found.headers["content-type"].title() + "; version=2"
-    return found
-
-
-@variation("response.frame")
-def empty_outputs_are_counted_as_json(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """If all binary outputs are empty, the server sends application/json with the length as inference header."""
-    found: Response = original(head, binary)
-    if binary and not any(map(len, binary)):
-        found.headers["content-type"] = "application/json"
-    return found
+answers_are_chunked = steps.FRAME.after(
+    "BIN-NOT-CHUNKED", lambda answer: set_header(answer, "content-length", None)
+).says("The server sends answers in chunks, without Content-Length.")
+answers_without_content_type = steps.FRAME.after(
+    ("BIN-CONTENT-TYPE-O", "BIN-CONTENT-TYPE-OF-JSON"), lambda answer: set_header(answer, "content-type", None)
+).says("The server sends answers without Content-Type.")
+json_with_a_charset = steps.FRAME.after(
+    (), set_headers(content_type="Application/JSON; charset=utf-8"), when=lambda binary: not binary
+).says("The server adds a charset to the Content-Type of JSON.")
+content_types_with_parameters = steps.FRAME.after(
+    (), lambda answer: set_header(answer, "content-type", answer.headers["content-type"].title() + "; version=2")
+).says("The server writes Content-Type in other letter case and with a parameter.")
+empty_outputs_are_counted_as_json = steps.FRAME.after(
+    (),
+    set_headers(content_type="application/json"),
+    when=lambda binary: binary and not any(map(len, binary)),
+).says("If all binary outputs are empty, the server sends application/json with the length as inference header.")

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
-from reference_server.request import RequestedOutput
-from reference_server.tensors import Tensor, make_objects
+from reference_server.faults import steps
+from reference_server.faults.answers import list_all
+from reference_server.faults.families import Step
+from reference_server.faults.grpc_classes import is_classified_float, respell_values
+from reference_server.faults.grpc_frame import set_field
+from reference_server.tensors import Tensor
 
 Message = Any
+IS_RAW_ANSWER = Step("grpc_response.is_raw_answer")
 
 # --- forms -----------------------------------------------------------------------------------------------------------
 
 
-@variation("grpc_response.is_raw_answer")
-def grpc_answers_are_always_raw(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
-    """The server sends every answer in raw contents."""
-    return True
-
-
-@variation("grpc_response.is_raw_answer")
-def grpc_answers_are_typed_where_they_can_be(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
-    """The server sends an answer in typed contents unless one of its datatypes has no typed form."""
-    return any(tensor.datatype in ("FP16", "BF16") for _, tensor in outputs)
+grpc_answers_are_always_raw = IS_RAW_ANSWER.instead((), lambda: True).says(
+    "The server sends every answer in raw contents."
+)
+grpc_answers_are_typed_where_they_can_be = IS_RAW_ANSWER.instead(
+    (), lambda outputs: any(tensor.datatype in ("FP16", "BF16") for _, tensor in outputs)
+).says("The server sends an answer in typed contents unless one of its datatypes has no typed form.")
 
 
 @variation("grpc_response.add_raw")
@@ -59,26 +59,15 @@ def grpc_other_fields_of_integers_are_taken(original: Any, datatype: str, shape:
     return tensor
 
 
-@variation("grpc_request.parse_input")
-def grpc_tensors_without_elements_are_refused(
-    original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None
-) -> Tensor:
-    """The server refuses inputs without elements."""
-    if 0 in entry.shape:
-        raise InferenceError("has no elements")
-    tensor: Tensor = original(model, spec, entry, raw)
-    return tensor
-
+grpc_tensors_without_elements_are_refused = steps.PARSE_CALL_INPUT.refuse(when=lambda entry: 0 in entry.shape).says(
+    "The server refuses inputs without elements."
+)
 
 # --- names and metadata ----------------------------------------------------------------------------------------------
 
-
-@variation("grpc_response.build")
-def grpc_answers_have_no_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server omits the version of the model in answers."""
-    response = original(model, request, produced)
-    response.ClearField("model_version")
-    return response
+grpc_answers_have_no_version = steps.BUILD_RESPONSE.after((), set_field("model_version", None)).says(
+    "The server omits the version of the model in answers."
+)
 
 
 @variation("grpc_response.build")
@@ -112,23 +101,18 @@ def grpc_metadata_name_the_version(original: Any, models: Any, message: Message)
     return response
 
 
-@variation("grpc_methods.server_ready")
-def grpc_server_is_not_ready(original: Any, models: Any, message: Message) -> Message:
-    """The server says that it is not ready, because one of its models is not."""
-    response = original(models, message)
-    response.ready = False
-    return response
-
-
-@variation("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
-def grpc_further_outputs_come_with_the_listed(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """The server returns all outputs of a model, even if the request lists only some."""
-    wishes: list[RequestedOutput] = original(model, message)
-    listed = {wish.name for wish in wishes}
-    return [
-        *(RequestedOutput(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed),
-        *wishes,
-    ]
+grpc_server_is_not_ready = (
+    Step("grpc_methods.server_ready")
+    .after((), set_field("ready", False))
+    .says("The server says that it is not ready, because one of its models is not.")
+)
+grpc_further_outputs_come_with_the_listed = steps.PARSE_CALL_OUTPUTS.after(
+    "OIP-OUTPUTS-ONLY/grpc",
+    lambda requested, model: [
+        *list_all(requested, model, binary=requested[0].binary)[len(requested) :],
+        *requested,
+    ],
+).says("The server returns all outputs of a model, even if the request lists only some.")
 
 
 @variation("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
@@ -151,10 +135,9 @@ def grpc_metadata_list_further_extensions(original: Any, models: Any, message: M
 # --- statuses --------------------------------------------------------------------------------------------------------
 
 
-@variation("grpc_server.get_status")
-def grpc_refusals_say_nothing(original: Any, error: Any) -> Any:
-    """The server refuses calls without a message."""
-    return original(error)[0], ""
+grpc_refusals_say_nothing = steps.GET_STATUS.after((), lambda status: (status[0], "")).says(
+    "The server refuses calls without a message."
+)
 
 
 @variation("grpc_server.get_status")
@@ -182,14 +165,9 @@ def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any
 # --- classes ---------------------------------------------------------------------------------------------------------
 
 
-@variation("grpc_response.classify_output", breaks="CLS-VALUE-EXACT/grpc")
-def grpc_values_have_six_decimals(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """The server writes float values of classes with six decimals."""
-    found: Tensor = original(model, wish, tensor)
-    if wish.classes is None or tensor.elements.dtype.kind != "f":
-        return found
-    parts = [text.partition(b":") for text in found.elements]
-    return replace(found, elements=make_objects(b"%.6f:%s" % (float(value), rest) for value, _, rest in parts))
+grpc_values_have_six_decimals = steps.CLASSIFY_OUTPUT.after(
+    "CLS-VALUE-EXACT/grpc", respell_values("f"), when=is_classified_float
+).says("The server writes float values of classes with six decimals.")
 
 
 @variation("grpc_request.get_class_count")
@@ -201,13 +179,8 @@ def grpc_count_0_is_no_classification(original: Any, entry: Message) -> int | No
     return count
 
 
-@variation("grpc_response.classify_output")
-def grpc_counts_above_the_classes_are_refused(
-    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
-) -> Tensor:
-    """The server refuses a number of classes above the number of elements."""
-    batch = tensor.shape[0] if model.batching else 1
-    if wish.classes is not None and wish.classes > tensor.elements.size // max(batch, 1):
-        raise InferenceError("classification asks for more classes than there are")
-    found: Tensor = original(model, wish, tensor)
-    return found
+grpc_counts_above_the_classes_are_refused = steps.CLASSIFY_OUTPUT.refuse(
+    when=lambda model, output, tensor: (
+        (output.classes or 0) > tensor.elements.size // max(tensor.shape[0] if model.batching else 1, 1)
+    )
+).says("The server refuses a number of classes above the number of elements.")

@@ -8,10 +8,13 @@ from typing import Any
 from uuid import uuid4
 
 from reference_server.errors import InferenceError
+from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
-from reference_server.tensors import Tensor
+from reference_server.faults.families import Function, Step
+from reference_server.faults.grpc_frame import set_field
 
 Message = Any
+IS_RAW_ANSWER = Step("grpc_response.is_raw_answer")
 MIB = 1024 * 1024
 MIN_TIME_S = 0.001
 MOMENT = 0.003  # seconds for which concurrent calls overlap
@@ -59,13 +62,9 @@ def grpc_calls_are_unavailable_now_and_then(original: Any, *arguments: Any) -> A
     return original(*arguments)
 
 
-@variation("grpc_request.parse_input")
-def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
-    """The server refuses a batch of more than four items."""
-    if model.batching and entry.shape and entry.shape[0] > 4:
-        raise InferenceError(f"the batch is {entry.shape[0]}, and at most 4")
-    tensor: Tensor = original(model, spec, entry, raw)
-    return tensor
+grpc_batches_over_4_are_refused = steps.PARSE_CALL_INPUT.refuse(
+    when=lambda model, entry: model.batching and entry.shape[:1] > [4]
+).says("The server refuses a batch of more than four items.")
 
 
 @variation("grpc_server.make_handler")
@@ -138,32 +137,24 @@ def _code(name: str) -> Any:
     return StatusCode[name]
 
 
-@variation("grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
-def grpc_refusals_are_failed_preconditions(original: Any, error: Any) -> Any:
-    """The server refuses every invalid call with FAILED_PRECONDITION."""
-    return _code("FAILED_PRECONDITION"), original(error)[1]
+def replace_status(choose: Function, breaks: str = "") -> Fault:
+    """Return a server that refuses with the code that `choose` returns for the usual code's name and the message."""
+    return steps.GET_STATUS.after(breaks or (), lambda status: (_code(choose(status[0].name, status[1])), status[1]))
 
 
-@variation("grpc_server.get_status", breaks="OIP-ERROR-STATUS/grpc")
-def grpc_refusals_of_shapes_are_out_of_range(original: Any, error: Any) -> Any:
-    """The server refuses a wrong shape with OUT_OF_RANGE, and a wrong datatype with UNIMPLEMENTED."""
-    code, text = original(error)
-    return _code("OUT_OF_RANGE" if "shape" in text else "UNIMPLEMENTED" if "datatype" in text else code.name), text
-
-
-@variation("grpc_server.get_status")
-def grpc_unknown_models_are_unimplemented(original: Any, error: Any) -> Any:
-    """The server refuses an unknown model or version with UNIMPLEMENTED."""
-    code, text = original(error)
-    return (_code("UNIMPLEMENTED") if code.name == "NOT_FOUND" else code), text
-
-
-@variation("grpc_server.get_status")
-def grpc_refusals_say_much(original: Any, error: Any) -> Any:
-    """The server writes line breaks, percent signs and non-ASCII characters into the messages of refusals."""
-    code, text = original(error)
-    return code, f"100 % wrong:\n\t{text}\nFüße 猫 😀 %41 %zz"
-
+grpc_refusals_are_failed_preconditions = replace_status(
+    lambda _name, _text: "FAILED_PRECONDITION", "OIP-ERROR-STATUS/grpc"
+).says("The server refuses every invalid call with FAILED_PRECONDITION.")
+grpc_refusals_of_shapes_are_out_of_range = replace_status(
+    lambda name, text: "OUT_OF_RANGE" if "shape" in text else "UNIMPLEMENTED" if "datatype" in text else name,
+    "OIP-ERROR-STATUS/grpc",
+).says("The server refuses a wrong shape with OUT_OF_RANGE, and a wrong datatype with UNIMPLEMENTED.")
+grpc_unknown_models_are_unimplemented = replace_status(
+    lambda name, _text: "UNIMPLEMENTED" if name == "NOT_FOUND" else name
+).says("The server refuses an unknown model or version with UNIMPLEMENTED.")
+grpc_refusals_say_much = steps.GET_STATUS.after(
+    (), lambda status: (status[0], f"100 % wrong:\n\t{status[1]}\nFüße 猫 😀 %41 %zz")
+).says("The server writes line breaks, percent signs and non-ASCII characters into the messages of refusals.")
 
 # --- models and versions ---------------------------------------------------------------------------------------------
 
@@ -200,12 +191,9 @@ def grpc_answers_without_a_version_asked_for_name_the_latest(original: Any, mode
     return response
 
 
-@variation("grpc_response.build")
-def grpc_model_version_is_a_word(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server names the same version in every answer, by a word that the model metadata do not list."""
-    response = original(model, request, produced)
-    response.model_version = "1.0.3"
-    return response
+grpc_model_version_is_a_word = steps.BUILD_RESPONSE.after((), set_field("model_version", "1.0.3")).says(
+    "The server names the same version in every answer, by a word that the model metadata do not list."
+)
 
 
 @variation("grpc_methods.model_metadata", "grpc_methods.model_ready")
@@ -221,12 +209,9 @@ def grpc_older_versions_are_not_loaded(original: Any, models: Any, message: Mess
     return answer
 
 
-@variation("grpc_methods.model_infer", surveyed=True)
-def grpc_inference_without_a_version_is_refused(original: Any, models: Any, message: Message) -> Message:
-    """The server refuses inference calls without a version."""
-    if not message.model_version:
-        raise InferenceError("which version?")
-    return original(models, message)
+grpc_inference_without_a_version_is_refused = steps.MODEL_INFER.refuse(
+    when=lambda message: not message.model_version, surveyed=True
+).says("The server refuses inference calls without a version.")
 
 
 @variation("grpc_methods.find_model", "grpc_methods.model_metadata")
@@ -240,43 +225,47 @@ def grpc_versions_have_aliases(original: Any, models: Any, *arguments: Any) -> A
     return response
 
 
-@variation("grpc_methods.find_model")
-def grpc_calls_without_a_name_concern_a_default_model(original: Any, models: Any, name: str, version: str) -> Any:
-    """The server has a default model for calls without a name."""
-    return original(models, name or next(iter(models)), version)
-
+grpc_calls_without_a_name_concern_a_default_model = (
+    Step("grpc_methods.find_model")
+    .before((), name=lambda name, models: name or next(iter(models)))
+    .says("The server has a default model for calls without a name.")
+)
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-@variation("grpc_response.build")
-def grpc_answers_have_an_id_of_each_their_own(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """The server generates a unique id for the answer to a call without an id."""
-    response = original(model, request, produced)
+def _generate_id(response: Message) -> Message:
     response.id = response.id or str(uuid4())
     return response
 
 
-@variation("grpc_response.is_raw_answer")
-def grpc_long_answers_are_raw(original: Any, request: Any, outputs: Any) -> bool:
-    """The server sends an answer of more than 1000 elements in raw contents."""
-    is_long = sum(tensor.elements.size for _, tensor in outputs) > 1000
-    return is_long or bool(original(request, outputs))
+def _count_elements(outputs: Any) -> int:
+    return sum(tensor.elements.size for _, tensor in outputs)
 
 
-@variation("grpc_response.is_raw_answer")
-def grpc_answers_with_classes_are_typed(original: Any, request: Any, outputs: Any) -> bool:
-    """The server sends answers with classes in typed contents, unless an output has no typed form."""
-    typed = any(wish.classes for wish in request.outputs)
-    typed = typed and all(tensor.datatype not in ("FP16", "BF16") for _, tensor in outputs)
-    return not typed and bool(original(request, outputs))
+def _can_be_typed(outputs: Any) -> bool:
+    return all(tensor.datatype not in ("FP16", "BF16") for _, tensor in outputs)
 
 
-@variation("grpc_request.parse_outputs")
-def grpc_outputs_come_in_declared_order(original: Any, model: Any, message: Message) -> Any:
-    """The server sends outputs in the order in which the model declares them."""
+def _sort_as_declared(requested: Any, model: Any) -> Any:
     places = {spec.name: place for place, spec in enumerate(model.outputs)}
-    return sorted(original(model, message), key=lambda wish: places[wish.name])
+    return sorted(requested, key=lambda output: places[output.name])
+
+
+grpc_answers_have_an_id_of_each_their_own = steps.BUILD_RESPONSE.after((), _generate_id).says(
+    "The server generates a unique id for the answer to a call without an id."
+)
+grpc_long_answers_are_raw = IS_RAW_ANSWER.instead(
+    (), lambda: True, when=lambda outputs: _count_elements(outputs) > 1000
+).says("The server sends an answer of more than 1000 elements in raw contents.")
+grpc_answers_with_classes_are_typed = IS_RAW_ANSWER.instead(
+    (),
+    lambda: False,
+    when=lambda request, outputs: any(output.classes for output in request.outputs) and _can_be_typed(outputs),
+).says("The server sends answers with classes in typed contents, unless an output has no typed form.")
+grpc_outputs_come_in_declared_order = steps.PARSE_CALL_OUTPUTS.after((), _sort_as_declared).says(
+    "The server sends outputs in the order in which the model declares them."
+)
 
 
 @variation("grpc_response.add_typed")
@@ -288,11 +277,9 @@ def grpc_outputs_without_elements_have_no_contents(original: Any, response: Mess
             entry.ClearField("contents")
 
 
-@variation("grpc_server.answer")
-def grpc_answers_have_fields_of_a_later_protocol(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
-    """The server adds a field to answers that the published messages do not have."""
-    return bytes(original(models, method, octets)) + b"\xfa\x06\x01\x00"
-
+grpc_answers_have_fields_of_a_later_protocol = steps.ANSWER_CALL.after(
+    (), lambda octets: octets + b"\xfa\x06\x01\x00"
+).says("The server adds a field to answers that the published messages do not have.")
 
 # --- metadata and order of answers -----------------------------------------------------------------------------------
 

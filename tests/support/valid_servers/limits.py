@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,215 +13,115 @@ from starlette.responses import Response
 
 from reference_server import app
 from reference_server.errors import InferenceError
+from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
+from reference_server.faults.edits import set_headers
+from reference_server.faults.families import MESSAGE, Function, Step, combine
 
-SHAPE = "models.Model.check_shape"
 LIMIT = 64 * 1024
+HEADERS_COMPLETE = Step("http_protocol.OipHttpProtocol.on_headers_complete")
+PARSE_JSON = Step("request.parse_json")
 
 
-def _refuse(is_over: bool, what: str, status: int = 400) -> None:
-    if is_over:
-        raise InferenceError(f"{what} over the limit", status=status)
+def _count_elements(tensors: Any) -> list[int]:
+    return [math.prod(tensor.shape) for tensor in tensors.values()]
 
 
 # --- elements and shapes ----------------------------------------------------------------------------------------------
 
 
-def _elements(most: int, status: int) -> Callable[..., None]:
-    def body(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-        original(model, spec, shape)
-        _refuse(math.prod(shape) > most, f"{math.prod(shape)} elements are", status)
-
-    return body
+def refuse_shapes(is_over: Function, breaks: str | tuple[str, ...] = (), *, status: int = 400) -> Fault:
+    """Return a server that refuses some shapes of inputs which are otherwise right."""
+    return steps.CHECK_SHAPE.refuse(breaks, is_over, status=status, afterwards=True)
 
 
-@variation(SHAPE)
-def more_than_1000_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses an input of more than 1000 elements with 400."""
-    _elements(1000, 400)(original, model, spec, shape)
-
-
-@variation(SHAPE, breaks="OIP-ERROR-STATUS")
-def more_than_1000_elements_raise(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses an input of more than 1000 elements with 500, as frameworks answer an exception."""
-    _elements(1000, 500)(original, model, spec, shape)
-
-
-@variation(SHAPE)
-def more_than_1000_elements_are_too_large(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses an input of more than 1000 elements with 413."""
-    _elements(1000, 413)(original, model, spec, shape)
-
-
-@variation(SHAPE)
-def more_than_100_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses an input of more than 100 elements with 422."""
-    _elements(100, 422)(original, model, spec, shape)
-
-
-@variation(SHAPE)
-def more_than_10000_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses an input of more than 10000 elements with 400."""
-    _elements(10_000, 400)(original, model, spec, shape)
-
-
-@variation(SHAPE)
-def dimensions_over_128_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses an input with a dimension above 128."""
-    original(model, spec, shape)
-    _refuse(max(shape, default=0) > 128, f"a dimension of {shape}")
-
-
-@variation(SHAPE)
-def batches_over_4_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses a batch of more than four items with 400."""
-    original(model, spec, shape)
-    _refuse(model.batching and shape[0] > 4, f"a batch of {shape[:1]}")
-
-
-@variation(SHAPE)
-def batches_over_2_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
-    """The server refuses a batch of more than two items with 422."""
-    original(model, spec, shape)
-    _refuse(model.batching and shape[0] > 2, f"a batch of {shape[:1]}", 422)
-
-
-@variation("request.parse_inputs")
-def more_than_500_elements_together_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses a request whose inputs have more than 500 elements together."""
-    found = original(*arguments)
-    _refuse(sum(math.prod(tensor.shape) for tensor in found.values()) > 500, "the elements are")
-    return found
-
-
-@variation("models.Model.run")
-def more_than_1000_elements_of_an_output_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses a request for an output of more than 1000 elements."""
-    found = original(*arguments)
-    _refuse(any(math.prod(tensor.shape) > 1000 for tensor in found.values()), "an output is")
-    return found
-
-
-@variation("request.parse_json")
-def json_over_16_kib_is_refused(original: Any, data: memoryview, rest: Any) -> Any:
-    """The server refuses JSON of more than 16 KiB with 400 (RFC 8259, 9 allows such limits)."""
-    _refuse(len(data) > 16 * 1024, "the JSON is")
-    return original(data, rest)
-
+more_than_1000_elements_are_refused = refuse_shapes(lambda shape: math.prod(shape) > 1000).says(
+    "The server refuses an input of more than 1000 elements with 400."
+)
+more_than_1000_elements_raise = refuse_shapes(
+    lambda shape: math.prod(shape) > 1000, "OIP-ERROR-STATUS", status=500
+).says("The server refuses an input of more than 1000 elements with 500, as frameworks answer an exception.")
+more_than_1000_elements_are_too_large = refuse_shapes(lambda shape: math.prod(shape) > 1000, status=413).says(
+    "The server refuses an input of more than 1000 elements with 413."
+)
+more_than_100_elements_are_refused = refuse_shapes(lambda shape: math.prod(shape) > 100, status=422).says(
+    "The server refuses an input of more than 100 elements with 422."
+)
+more_than_10000_elements_are_refused = refuse_shapes(lambda shape: math.prod(shape) > 10_000).says(
+    "The server refuses an input of more than 10000 elements with 400."
+)
+dimensions_over_128_are_refused = refuse_shapes(lambda shape: max(shape, default=0) > 128).says(
+    "The server refuses an input with a dimension above 128."
+)
+batches_over_4_are_refused = refuse_shapes(lambda self, shape: self.batching and shape[:1] > (4,)).says(
+    "The server refuses a batch of more than four items with 400."
+)
+batches_over_2_are_refused = refuse_shapes(lambda self, shape: self.batching and shape[:1] > (2,), status=422).says(
+    "The server refuses a batch of more than two items with 422."
+)
+more_than_500_elements_together_are_refused = steps.PARSE_INPUTS.refuse(
+    when=lambda result: sum(_count_elements(result)) > 500
+).says("The server refuses a request whose inputs have more than 500 elements together.")
+more_than_1000_elements_of_an_output_are_refused = steps.RUN.refuse(
+    when=lambda result: max(_count_elements(result)) > 1000
+).says("The server refuses a request for an output of more than 1000 elements.")
+json_over_16_kib_is_refused = PARSE_JSON.refuse(when=lambda data: len(data) > 16 * 1024).says(
+    "The server refuses JSON of more than 16 KiB with 400 (RFC 8259, 9 allows such limits)."
+)
 
 # --- ids and strings --------------------------------------------------------------------------------------------------
 
 
-def _long_ids(original: Any, arguments: tuple[Any, ...], most: int, status: int) -> Any:
-    found = original(*arguments)
-    _refuse(len(found.id or "") > most, "the id is", status)
-    return found
+def refuse_ids(is_refused: Callable[[str], object], *, status: int = 400) -> Fault:
+    """Return a server that refuses some ids."""
+    return steps.PARSE.refuse(when=lambda result: is_refused(result.id or ""), status=status)
 
 
-@variation("request.parse")
-def ids_over_64_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses an id of more than 64 characters with 400."""
-    return _long_ids(original, arguments, 64, 400)
+def refuse_calls_with_ids(is_refused: Callable[[str], object]) -> Fault:
+    """Return a server that refuses some ids over gRPC."""
+    return steps.PARSE_CALL.refuse(when=lambda result: is_refused(result.id or ""))
 
 
-@variation("request.parse")
-def ids_over_36_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses an id of more than 36 characters with 422."""
-    return _long_ids(original, arguments, 36, 422)
+def has_other_characters(text: str) -> bool:
+    """Whether a text has characters other than ASCII letters, digits, hyphens and underscores."""
+    return not re.fullmatch("[A-Za-z0-9_-]*", text)
 
 
-@variation("request.parse")
-def ids_over_200_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses an id of more than 200 bytes with 413."""
-    found = original(*arguments)
-    _refuse(len((found.id or "").encode()) > 200, "the id is", 413)
-    return found
+def has_long_string(most: int) -> Callable[[Any], bool]:
+    """Return a condition: a tensor that was read has a BYTES element of more bytes."""
+    return lambda result: result.datatype == "BYTES" and max(map(len, result.elements), default=0) > most
 
 
-def _long_strings(original: Any, arguments: tuple[Any, ...], most: int, status: int = 400) -> Any:
-    found = original(*arguments)
-    texts = found.elements.tolist() if found.datatype == "BYTES" else ()
-    _refuse(any(len(text) > most for text in texts), "a string is", status)
-    return found
-
-
-@variation("request.parse", "grpc_request.parse")
-def ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
-    """The server refuses an id with characters other than ASCII letters, digits, hyphens and underscores."""
-    found = original(*arguments)
-    if not re.fullmatch("[A-Za-z0-9_-]*", found.id or ""):
-        raise InferenceError("the id has characters that are not allowed")
-    return found
-
-
-@variation("grpc_request.parse")
-def grpc_ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
-    """The server refuses an id with characters other than ASCII letters, digits, hyphens and underscores."""
-    found = original(*arguments)
-    if not re.fullmatch("[A-Za-z0-9_-]*", found.id or ""):
-        raise InferenceError("the id has characters that are not allowed")
-    return found
-
-
-@variation("request.parse_input")
-def strings_over_1024_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses a BYTES element of more than 1024 bytes."""
-    return _long_strings(original, arguments, 1024)
-
-
-@variation("request.parse_input")
-def strings_over_100_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses a BYTES element of more than 100 bytes with 413."""
-    return _long_strings(original, arguments, 100, 413)
-
+ids_over_64_characters_are_refused = refuse_ids(lambda text: len(text) > 64).says(
+    "The server refuses an id of more than 64 characters with 400."
+)
+ids_over_36_characters_are_refused = refuse_ids(lambda text: len(text) > 36, status=422).says(
+    "The server refuses an id of more than 36 characters with 422."
+)
+ids_over_200_bytes_are_refused = refuse_ids(lambda text: len(text.encode()) > 200, status=413).says(
+    "The server refuses an id of more than 200 bytes with 413."
+)
+ids_of_letters_and_digits_alone = combine(
+    (), refuse_ids(has_other_characters), refuse_calls_with_ids(has_other_characters)
+).says("The server refuses an id with characters other than ASCII letters, digits, hyphens and underscores.")
+grpc_ids_of_letters_and_digits_alone = refuse_calls_with_ids(has_other_characters).says(
+    "The server refuses an id with characters other than ASCII letters, digits, hyphens and underscores."
+)
+strings_over_1024_bytes_are_refused = steps.PARSE_INPUT.refuse(when=has_long_string(1024)).says(
+    "The server refuses a BYTES element of more than 1024 bytes."
+)
+strings_over_100_bytes_are_refused = steps.PARSE_INPUT.refuse(when=has_long_string(100), status=413).says(
+    "The server refuses a BYTES element of more than 100 bytes with 413."
+)
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
 
-@variation("request.parse")
-def bodies_over_64_kib_are_bad_requests(original: Any, *arguments: Any) -> Any:
-    """The server refuses a body of more than 64 KiB with 400."""
-    _refuse(len(arguments[2]) > LIMIT, "the body is")
-    return original(*arguments)
+def _count_bytes(tensor: Any) -> int:
+    return sum(map(len, tensor.elements)) if tensor.datatype == "BYTES" else int(tensor.elements.nbytes)
 
 
-@variation("request.parse")
-def bodies_over_256_kib_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses a body of more than 256 KiB with 422."""
-    _refuse(len(arguments[2]) > 4 * LIMIT, "the body is", 422)
-    return original(*arguments)
-
-
-@variation("request.parse_json")
-def json_over_64_kib_is_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses JSON of more than 64 KiB."""
-    _refuse(len(arguments[0]) > LIMIT, "the JSON is")
-    return original(*arguments)
-
-
-@variation("request.parse_inputs")
-def inputs_over_20000_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses inputs that take more than 20000 bytes of memory."""
-    found = original(*arguments)
-    sizes = (
-        sum(map(len, tensor.elements.tolist())) if tensor.datatype == "BYTES" else tensor.elements.nbytes
-        for tensor in found.values()
-    )
-    _refuse(sum(sizes) > 20_000, "the inputs are")
-    return found
-
-
-@variation("response.frame")
-def answers_over_64_kib_are_refused(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server refuses a request whose answer would be longer than 64 KiB."""
-    _refuse(len(head) + sum(map(len, binary)) > LIMIT, "the answer is")
-    found: Response = original(head, binary)
-    return found
-
-
-@variation("strict_json.check_depth")
-def json_deeper_than_8_is_refused(original: Any, value: Any) -> None:
-    """The server refuses JSON that is nested more than eight levels deep."""
+def _is_deeper_than_8(value: Any) -> bool:
     level = [value]
     for _ in range(8):
         level = [
@@ -229,61 +130,62 @@ def json_deeper_than_8_is_refused(original: Any, value: Any) -> None:
             if isinstance(parent, dict | list)
             for child in (parent.values() if isinstance(parent, dict) else parent)
         ]
-    _refuse(any(isinstance(found, dict | list) for found in level), "the nesting is")
-    original(value)
+    return any(isinstance(found, dict | list) for found in level)
 
+
+bodies_over_64_kib_are_bad_requests = steps.PARSE.refuse(when=lambda body: len(body) > LIMIT).says(
+    "The server refuses a body of more than 64 KiB with 400."
+)
+bodies_over_256_kib_are_refused = steps.PARSE.refuse(when=lambda body: len(body) > 4 * LIMIT, status=422).says(
+    "The server refuses a body of more than 256 KiB with 422."
+)
+json_over_64_kib_is_refused = PARSE_JSON.refuse(when=lambda data: len(data) > LIMIT).says(
+    "The server refuses JSON of more than 64 KiB."
+)
+inputs_over_20000_bytes_are_refused = steps.PARSE_INPUTS.refuse(
+    when=lambda result: sum(map(_count_bytes, result.values())) > 20_000
+).says("The server refuses inputs that take more than 20000 bytes of memory.")
+answers_over_64_kib_are_refused = steps.FRAME.refuse(
+    when=lambda head, binary: len(head) + sum(map(len, binary)) > LIMIT
+).says("The server refuses a request whose answer would be longer than 64 KiB.")
+json_deeper_than_8_is_refused = (
+    Step("strict_json.check_depth")
+    .refuse(when=_is_deeper_than_8)
+    .says("The server refuses JSON that is nested more than eight levels deep.")
+)
 
 # --- HTTP -------------------------------------------------------------------------------------------------------------
 
 
-@variation("app.Service.infer")
-async def headers_over_1_kib_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """The server refuses headers of more than 1024 bytes with 431."""
-    _refuse(sum(len(name) + len(value) for name, value in http.headers.raw) > 1024, "the headers are", 431)
-    found: Response = await original(service, http)
-    return found
+def count_header_bytes(http: Any) -> int:
+    """Return the bytes of the headers of a request."""
+    return sum(len(name) + len(value) for name, value in http.headers.raw)
 
 
-@variation("app.Service.infer")
-async def headers_over_4_kib_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """The server refuses headers of more than 4096 bytes with 431."""
-    _refuse(sum(len(name) + len(value) for name, value in http.headers.raw) > 4096, "the headers are", 431)
-    found: Response = await original(service, http)
-    return found
-
-
-@variation("app.Service.infer")
-async def more_than_16_headers_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """The server refuses more than sixteen headers with 431."""
-    _refuse(len(http.headers.raw) > 16, "the headers are", 431)
-    found: Response = await original(service, http)
-    return found
-
-
-@variation("app.Service.infer")
-async def paths_over_80_characters_are_refused(original: Any, service: app.Service, http: Any) -> Response:
-    """The server refuses a path of more than eighty characters with 414."""
-    _refuse(len(http.url.path) > 80, "the path is", 414)
-    found: Response = await original(service, http)
-    return found
-
-
-@variation("app.Service.infer", breaks="OIP-ERROR-ELSEWHERE")
-async def curl_and_requests_are_refused_by_name(original: Any, service: app.Service, http: Any) -> Response:
-    """A gateway answers 403 and a page to clients that call themselves curl or python-requests."""
-    if http.headers.get("User-Agent", "").startswith(("curl/", "python-requests/")):
-        return Response("<h1>403 Forbidden</h1>", 403, media_type="text/html")
-    found: Response = await original(service, http)
-    return found
-
+headers_over_1_kib_are_refused = steps.INFER.refuse(when=lambda http: count_header_bytes(http) > 1024, status=431).says(
+    "The server refuses headers of more than 1024 bytes with 431."
+)
+headers_over_4_kib_are_refused = steps.INFER.refuse(when=lambda http: count_header_bytes(http) > 4096, status=431).says(
+    "The server refuses headers of more than 4096 bytes with 431."
+)
+more_than_16_headers_are_refused = steps.INFER.refuse(when=lambda http: len(http.headers.raw) > 16, status=431).says(
+    "The server refuses more than sixteen headers with 431."
+)
+paths_over_80_characters_are_refused = steps.INFER.refuse(when=lambda http: len(http.url.path) > 80, status=414).says(
+    "The server refuses a path of more than eighty characters with 414."
+)
+curl_and_requests_are_refused_by_name = steps.INFER.instead(
+    "OIP-ERROR-ELSEWHERE",
+    lambda: Response("<h1>403 Forbidden</h1>", 403, media_type="text/html"),
+    when=lambda http: http.headers.get("User-Agent", "").startswith(("curl/", "python-requests/")),
+).says("A gateway answers 403 and a page to clients that call themselves curl or python-requests.")
 
 _at_work: list[int] = []
 
 
 async def _in_turn(original: Any, service: app.Service, http: Any, most: int, status: int, work: float) -> Response:
-    import asyncio
-
-    _refuse(len(_at_work) >= most, "the number of requests is", status)
+    if len(_at_work) >= most:
+        raise InferenceError("too many requests", status=status)
     _at_work.append(1)
     try:
         await asyncio.sleep(work)
@@ -293,38 +195,37 @@ async def _in_turn(original: Any, service: app.Service, http: Any, most: int, st
     return found
 
 
-@variation("app.Service.infer")
+@variation(steps.INFER)
 async def more_than_4_at_a_time_are_too_many(original: Any, service: app.Service, http: Any) -> Response:
     """The server refuses more than four concurrent requests with 429."""
     return await _in_turn(original, service, http, 4, 429, 0.001)
 
 
-@variation("app.Service.infer")
+@variation(steps.INFER)
 async def more_than_1_at_a_time_are_unavailable(original: Any, service: app.Service, http: Any) -> Response:
     """The server refuses more than one concurrent request with 503."""
     return await _in_turn(original, service, http, 1, 503, 0.001)
 
 
-@variation("app.Service.infer")
+@variation(steps.INFER)
 async def requests_in_flight_are_turned_away(original: Any, service: app.Service, http: Any) -> Response:
     """The server works for 20 ms on each request, and refuses the third of three concurrent requests with 503."""
     return await _in_turn(original, service, http, 2, 503, 0.02)
 
 
-@variation("response.frame")
-def connections_end_after_3_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
-    """The server sends `Connection: close` with every third answer."""
-    found: Response = original(head, binary)
+def _is_third() -> bool:
     _answers.append(1)
-    if len(_answers) % 3 == 0:
-        found.headers["Connection"] = "close"
-    return found
+    return len(_answers) % 3 == 0
 
 
 _answers: list[int] = []
 
+connections_end_after_3_answers = steps.FRAME.after((), set_headers(Connection="close"), when=_is_third).says(
+    "The server sends `Connection: close` with every third answer."
+)
 
-@variation("http_protocol.OipHttpProtocol.on_headers_complete")
+
+@variation(HEADERS_COMPLETE)
 def connections_end_after_5_requests(original: Any, protocol: Any) -> None:
     """The server closes a connection after the fifth answer, without `Connection: close`."""
     original(protocol)
@@ -333,7 +234,7 @@ def connections_end_after_5_requests(original: Any, protocol: Any) -> None:
         protocol.cycle.keep_alive = False
 
 
-@variation("http_protocol.OipHttpProtocol.on_headers_complete")
+@variation(HEADERS_COMPLETE)
 def idle_connections_end_soon(original: Any, protocol: Any) -> None:
     """The server closes a connection that is idle for 0.1 s, without `Connection: close`."""
     original(protocol)
@@ -342,174 +243,95 @@ def idle_connections_end_soon(original: Any, protocol: Any) -> None:
 
 # --- classes ----------------------------------------------------------------------------------------------------------
 
-CLASSIFY = "classification.classify"
+
+def rank_only(*datatypes: str, status: int = 400) -> Fault:
+    """Return a server that classifies outputs of these datatypes alone."""
+    return steps.CLASSIFY.refuse(when=lambda tensor: tensor.datatype not in datatypes, status=status)
 
 
-def _ranks_only(original: Any, arguments: tuple[Any, ...], *datatypes: str, status: int = 400) -> Any:
-    if arguments[0].datatype not in datatypes:
-        raise InferenceError(f"{arguments[0].datatype} is not ranked", status=status)
-    return original(*arguments)
+def is_infinite(tensor: Any) -> bool:
+    """Whether a score is an infinity or NaN."""
+    return tensor.elements.dtype.kind == "f" and not np.isfinite(tensor.elements).all()
 
 
-@variation(CLASSIFY)
-def floats_alone_are_ranked(original: Any, *arguments: Any) -> Any:
-    """The server classifies only FP32 and FP64."""
-    return _ranks_only(original, arguments, "FP32", "FP64")
-
-
-@variation(CLASSIFY)
-def fp32_alone_is_ranked(original: Any, *arguments: Any) -> Any:
-    """The server classifies only FP32, and refuses other datatypes with 422."""
-    return _ranks_only(original, arguments, "FP32", status=422)
-
-
-@variation(CLASSIFY)
-def floats_and_int32_are_ranked(original: Any, *arguments: Any) -> Any:
-    """The server classifies only FP32, FP64, INT32 and INT64, and refuses other datatypes with 404."""
-    return _ranks_only(original, arguments, "FP32", "FP64", "INT32", "INT64", status=404)
-
-
-@variation(CLASSIFY)
-def unsigned_outputs_are_not_ranked(original: Any, *arguments: Any) -> Any:
-    """The server refuses to classify unsigned integers."""
-    if arguments[0].datatype.startswith("UINT"):
-        raise InferenceError("unsigned integers are not ranked")
-    return original(*arguments)
-
-
-@variation(CLASSIFY)
-def integers_of_8_bits_are_not_ranked(original: Any, *arguments: Any) -> Any:
-    """The server refuses to classify INT8 and UINT8."""
-    if arguments[0].datatype in ("INT8", "UINT8"):
-        raise InferenceError(f"classification does not support {arguments[0].datatype}")
-    return original(*arguments)
-
-
-@variation(CLASSIFY)
-def more_than_100_classes_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses more than 100 classes of an output."""
-    _refuse(arguments[1] > 100, "the number of classes is")
-    return original(*arguments)
-
-
-@variation(CLASSIFY)
-def more_than_2_classes_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses more than two classes of an output, the largest number in the documents."""
-    _refuse(arguments[1] > 2, "the number of classes is")
-    return original(*arguments)
-
-
-@variation(CLASSIFY)
-def outputs_of_several_dimensions_are_not_ranked(original: Any, *arguments: Any) -> Any:
-    """The server classifies vectors and batches of vectors, and refuses outputs of more dimensions."""
-    tensor, _, batching, *_ = arguments
-    if len(tensor.shape) > (2 if batching else 1):
-        raise InferenceError(f"an output of shape {tensor.shape} is not ranked")
-    return original(*arguments)
-
-
-@variation(CLASSIFY)
-def infinities_are_not_ranked(original: Any, *arguments: Any) -> Any:
-    """The server refuses to classify an output with an infinity or NaN."""
-    scores = arguments[0].elements
-    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
-        raise InferenceError("a score is not finite")
-    return original(*arguments)
-
+floats_alone_are_ranked = rank_only("FP32", "FP64").says("The server classifies only FP32 and FP64.")
+fp32_alone_is_ranked = rank_only("FP32", status=422).says(
+    "The server classifies only FP32, and refuses other datatypes with 422."
+)
+floats_and_int32_are_ranked = rank_only("FP32", "FP64", "INT32", "INT64", status=404).says(
+    "The server classifies only FP32, FP64, INT32 and INT64, and refuses other datatypes with 404."
+)
+unsigned_outputs_are_not_ranked = steps.CLASSIFY.refuse(when=lambda tensor: tensor.datatype.startswith("UINT")).says(
+    "The server refuses to classify unsigned integers."
+)
+integers_of_8_bits_are_not_ranked = steps.CLASSIFY.refuse(
+    when=lambda tensor: tensor.datatype in ("INT8", "UINT8")
+).says("The server refuses to classify INT8 and UINT8.")
+more_than_100_classes_are_refused = steps.CLASSIFY.refuse(when=lambda count: count > 100).says(
+    "The server refuses more than 100 classes of an output."
+)
+more_than_2_classes_are_refused = steps.CLASSIFY.refuse(when=lambda count: count > 2).says(
+    "The server refuses more than two classes of an output, the largest number in the documents."
+)
+outputs_of_several_dimensions_are_not_ranked = steps.CLASSIFY.refuse(
+    when=lambda tensor, batching: len(tensor.shape) > 1 + batching
+).says("The server classifies vectors and batches of vectors, and refuses outputs of more dimensions.")
+infinities_are_not_ranked = steps.CLASSIFY.refuse(when=is_infinite).says(
+    "The server refuses to classify an output with an infinity or NaN."
+)
 
 # --- gRPC -------------------------------------------------------------------------------------------------------------
 
 
-def _over_grpc(original: Any, arguments: tuple[Any, ...], most: int) -> Any:
-    _refuse(math.prod(arguments[1]) > most, "the elements are")
-    return original(*arguments)
+def refuse_elements(most: int) -> list[Fault]:
+    """Return the parts of a server that refuses more elements of an input over gRPC."""
+    return [step.refuse(when=lambda shape: math.prod(shape) > most) for step in (steps.DECODE_TYPED, steps.DECODE_RAW)]
 
 
-@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw")
-def grpc_more_than_100_elements_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses an input of more than 100 elements."""
-    return _over_grpc(original, arguments, 100)
+def replace_code(name: str) -> Fault:
+    """Return a part of a server, with another status for refusals by such a limit."""
+
+    def change(status: tuple[Any, str]) -> tuple[Any, str]:
+        from grpc import StatusCode
+
+        code, text = status
+        return (StatusCode[name] if text.endswith(MESSAGE) else code), text
+
+    return steps.GET_STATUS.after((), change)
 
 
-@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status")
-def grpc_more_than_100_elements_exhaust_the_server(original: Any, *arguments: Any) -> Any:
-    """The server refuses an input of more than 100 elements with RESOURCE_EXHAUSTED."""
-    if len(arguments) > 1:
-        return _over_grpc(original, arguments, 100)
-    from grpc import StatusCode
-
-    code, text = original(*arguments)
-    return (StatusCode.RESOURCE_EXHAUSTED if "over the limit" in text else code), text
-
-
-@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status")
-def grpc_more_than_1000_elements_raise(original: Any, *arguments: Any) -> Any:
-    """The server refuses an input of more than 1000 elements with UNKNOWN, as gRPC libraries answer an exception."""
-    if len(arguments) > 1:
-        return _over_grpc(original, arguments, 1000)
-    from grpc import StatusCode
-
-    code, text = original(*arguments)
-    return (StatusCode.UNKNOWN if "over the limit" in text else code), text
-
-
-@variation("grpc_contents.decode_typed", "grpc_contents.decode_raw", "grpc_server.get_status")
-def grpc_more_than_1000_elements_are_out_of_range(original: Any, *arguments: Any) -> Any:
-    """The server refuses an input of more than 1000 elements with OUT_OF_RANGE."""
-    if len(arguments) > 1:
-        return _over_grpc(original, arguments, 1000)
-    from grpc import StatusCode
-
-    code, text = original(*arguments)
-    return (StatusCode.OUT_OF_RANGE if "over the limit" in text else code), text
-
-
-@variation("grpc_request.parse_input")
-def grpc_batches_over_2_are_refused(original: Any, model: Any, spec: Any, *arguments: Any) -> Any:
-    """The server refuses a batch of more than two items."""
-    found = original(model, spec, *arguments)
-    _refuse(model.batching and found.shape[0] > 2, "the batch is")
-    return found
-
-
-@variation("grpc_request.parse")
-def grpc_ids_over_36_characters_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses an id of more than 36 characters."""
-    return _long_ids(original, arguments, 36, 400)
-
-
-@variation("grpc_request.parse_input")
-def grpc_strings_over_100_bytes_are_refused(original: Any, *arguments: Any) -> Any:
-    """The server refuses a BYTES element of more than 100 bytes."""
-    return _long_strings(original, arguments, 100)
-
-
-@variation("grpc_response.classify_output")
-def grpc_floats_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
-    """The server classifies only FP32 and FP64."""
-    if wish.classes is not None and tensor.datatype not in ("FP32", "FP64"):
-        raise InferenceError(f"{tensor.datatype} is not ranked")
-    return original(model, wish, tensor)
-
-
-@variation("grpc_response.classify_output")
-def grpc_more_than_100_classes_are_refused(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
-    """The server refuses more than 100 classes of an output."""
-    _refuse((wish.classes or 0) > 100, "the number of classes is")
-    return original(model, wish, tensor)
-
-
-@variation("grpc_response.classify_output")
-def grpc_more_than_2_classes_are_refused(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
-    """The server refuses more than two classes of an output, the largest number in the documents."""
-    _refuse((wish.classes or 0) > 2, "the number of classes is")
-    return original(model, wish, tensor)
-
-
-@variation("grpc_response.classify_output")
-def grpc_finite_vectors_alone_are_ranked(original: Any, model: Any, wish: Any, tensor: Any) -> Any:
-    """The server refuses to classify an output of several dimensions, and one with an infinity or NaN."""
-    is_finite = tensor.elements.dtype.kind != "f" or np.isfinite(tensor.elements).all()
-    if wish.classes is not None and (len(tensor.shape) > 1 + model.batching or not is_finite):
-        raise InferenceError("the output is not ranked")
-    return original(model, wish, tensor)
+grpc_more_than_100_elements_are_refused = combine((), *refuse_elements(100)).says(
+    "The server refuses an input of more than 100 elements."
+)
+grpc_more_than_100_elements_exhaust_the_server = combine(
+    (), *refuse_elements(100), replace_code("RESOURCE_EXHAUSTED")
+).says("The server refuses an input of more than 100 elements with RESOURCE_EXHAUSTED.")
+grpc_more_than_1000_elements_raise = combine((), *refuse_elements(1000), replace_code("UNKNOWN")).says(
+    "The server refuses an input of more than 1000 elements with UNKNOWN, as gRPC libraries answer an exception."
+)
+grpc_more_than_1000_elements_are_out_of_range = combine((), *refuse_elements(1000), replace_code("OUT_OF_RANGE")).says(
+    "The server refuses an input of more than 1000 elements with OUT_OF_RANGE."
+)
+grpc_batches_over_2_are_refused = steps.PARSE_CALL_INPUT.refuse(
+    when=lambda model, result: model.batching and result.shape[0] > 2
+).says("The server refuses a batch of more than two items.")
+grpc_ids_over_36_characters_are_refused = refuse_calls_with_ids(lambda text: len(text) > 36).says(
+    "The server refuses an id of more than 36 characters."
+)
+grpc_strings_over_100_bytes_are_refused = steps.PARSE_CALL_INPUT.refuse(when=has_long_string(100)).says(
+    "The server refuses a BYTES element of more than 100 bytes."
+)
+grpc_floats_alone_are_ranked = steps.CLASSIFY_OUTPUT.refuse(
+    when=lambda output, tensor: output.classes is not None and tensor.datatype not in ("FP32", "FP64")
+).says("The server classifies only FP32 and FP64.")
+grpc_more_than_100_classes_are_refused = steps.CLASSIFY_OUTPUT.refuse(
+    when=lambda output: (output.classes or 0) > 100
+).says("The server refuses more than 100 classes of an output.")
+grpc_more_than_2_classes_are_refused = steps.CLASSIFY_OUTPUT.refuse(when=lambda output: (output.classes or 0) > 2).says(
+    "The server refuses more than two classes of an output, the largest number in the documents."
+)
+grpc_finite_vectors_alone_are_ranked = steps.CLASSIFY_OUTPUT.refuse(
+    when=lambda model, output, tensor: (
+        output.classes is not None and (len(tensor.shape) > 1 + model.batching or is_infinite(tensor))
+    )
+).says("The server refuses to classify an output of several dimensions, and one with an infinity or NaN.")

@@ -3,153 +3,115 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
+from reference_server.faults.answers import list_all
+from reference_server.faults.edits import change_members, drop_members, has_version
+from reference_server.faults.families import Function, Step
 from reference_server.models import Model
-from reference_server.request import InferRequest, RequestedOutput
-from reference_server.tensors import Tensor, TensorSpec
+from reference_server.tensors import TensorSpec
 
 Answer = dict[str, Any]
+READY = Step("app.Service.ready")
 
 
-@variation("response.encode")
-def members_nobody_asked_for(original: Any, answer: Answer) -> bytes:
-    """The server adds members and parameters that no document defines to answers and outputs."""
-    if "outputs" not in answer:
-        return bytes(original(answer))
+def change_answer(change: Function, breaks: str = "") -> Fault:
+    """Return a server that changes the JSON of answers to inference requests."""
+    return steps.ENCODE.before(breaks or (), answer=change, when=lambda answer: "outputs" in answer)
+
+
+def sort_outputs(key: Function) -> Fault:
+    """Return a server that sends outputs and their binary data in another order."""
+    return steps.BUILD.before((), request=lambda request: replace(request, outputs=sorted(request.outputs, key=key)))
+
+
+def _add_members(answer: Answer) -> Answer:
+    """Add members and parameters everywhere."""
     outputs = [
         {"layout": "flat", **output, "parameters": {"x-time": 1.5, **output.get("parameters", {})}}
         for output in answer["outputs"]
     ]
-    return bytes(original({"took": 3, **answer, "parameters": {"a": True}, "outputs": outputs, "warnings": []}))
+    return {"took": 3, **answer, "parameters": {"a": True}, "outputs": outputs, "warnings": []}
 
 
-@variation("response.encode", breaks="OIP-ID-EMPTY")
-def empty_ids_count_as_none(original: Any, answer: Answer) -> bytes:
-    """The server generates an id in place of an empty one, as KServe does."""
-    return bytes(original(answer | {"id": "drawn"} if answer.get("id") == "" else answer))
+def _add_null(answer: Answer) -> Answer:
+    absent = {"data": None, "parameters": None}
+    changed = change_members(answer, lambda output: absent | output, "outputs")
+    return {"id": None, **changed, "model_version": None, "parameters": None}
 
 
-@variation("response.encode", breaks="OIP-NULL")
-def absent_members_are_null(original: Any, answer: Answer) -> bytes:
-    """The server writes absent optional members with the value null."""
-    if "outputs" not in answer:
-        return bytes(original(answer))
-    outputs = [{"data": None, "parameters": None, **output} for output in answer["outputs"]]
-    return bytes(original({"id": None, **answer, "model_version": None, "parameters": None, "outputs": outputs}))
+def _add_parameters(answer: Answer) -> Answer:
+    more = {"text": "", "count": 0, "part": -0.5e3, "last": True}
+    outputs = [{**output, "parameters": {**more, **output.get("parameters", {})}} for output in answer["outputs"]]
+    return {**answer, "parameters": more, "outputs": outputs}
 
 
-@variation("response.encode")
-def no_model_version(original: Any, answer: Answer) -> bytes:
-    """The server omits `model_version` in answers."""
-    return bytes(original({name: value for name, value in answer.items() if name != "model_version"}))
-
-
-@variation("response.encode")
-def model_version_is_a_word(original: Any, answer: Answer) -> bytes:
-    """The server answers with a `model_version` that is not a number."""
-    return bytes(original({**answer, "model_version": "2026-11-blue"} if "outputs" in answer else answer))
-
-
-@variation("response.encode")
-def an_id_nobody_sent(original: Any, answer: Answer) -> bytes:
-    """The server adds an id to an answer if the request has none."""
-    return bytes(original({"id": "d4f1a2", **answer} if "outputs" in answer else answer))
-
-
-@variation("response.build")
-def outputs_in_reverse(original: Any, model: Any, request: InferRequest, produced: Mapping[str, Tensor]) -> Response:
-    """The server sends outputs and their binary data in the reverse of the requested order."""
-    found: Response = original(model, InferRequest(request.id, request.inputs, request.outputs[::-1]), produced)
-    return found
-
-
-@variation("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
-def further_outputs_come_with_the_listed(original: Any, model: Any, request: Any) -> list[RequestedOutput]:
-    """The server returns all outputs of a model, and those that the request does not list as JSON."""
-    wishes: list[RequestedOutput] = original(model, request)
-    listed = {wish.name for wish in wishes}
-    return [*(RequestedOutput(spec.name, False) for spec in model.outputs if spec.name not in listed), *wishes]
-
-
-@variation("metadata.describe_server")
-def metadata_with_more(original: Any) -> dict[str, Any]:
-    """The server metadata list extensions and members that no document defines."""
-    found = original()
-    return {**found, "extensions": ["sequence", *found["extensions"], "x-own"], "build": {"commit": "abc"}}
-
-
-@variation("metadata.describe_model")
-def model_metadata_with_more(original: Any, model: Any) -> dict[str, Any]:
-    """The model metadata name another platform, and have parameters that no document defines."""
-    found: dict[str, Any] = original(model)
+def _describe_more(found: Answer) -> Answer:
     inputs = [{**tensor, "parameters": {"content_type": "np"}} for tensor in found["inputs"]]
     return {**found, "platform": "onnxruntime_onnx", "inputs": inputs, "parameters": {}}
 
 
-@variation("response.build")
-def outputs_in_alphabetical_order(
-    original: Any, model: Any, request: InferRequest, produced: Mapping[str, Tensor]
-) -> Response:
-    """The server sends outputs and their binary data in alphabetical order."""
-    ordered = sorted(request.outputs, key=lambda wish: wish.name)
-    found: Response = original(model, InferRequest(request.id, request.inputs, ordered), produced)
-    return found
+members_nobody_asked_for = change_answer(_add_members).says(
+    "The server adds members and parameters that no document defines to answers and outputs."
+)
+empty_ids_count_as_none = steps.ENCODE.before(
+    "OIP-ID-EMPTY", answer=lambda answer: answer | {"id": "drawn"}, when=lambda answer: answer.get("id") == ""
+).says("The server generates an id in place of an empty one, as KServe does.")
+absent_members_are_null = change_answer(_add_null, "OIP-NULL").says(
+    "The server writes absent optional members with the value null."
+)
+no_model_version = change_answer(lambda answer: drop_members(answer, "model_version")).says(
+    "The server omits `model_version` in answers."
+)
+model_version_is_a_word = change_answer(lambda answer: {**answer, "model_version": "2026-11-blue"}).says(
+    "The server answers with a `model_version` that is not a number."
+)
+an_id_nobody_sent = change_answer(lambda answer: {"id": "d4f1a2", **answer}).says(
+    "The server adds an id to an answer if the request has none."
+)
+outputs_in_reverse = steps.BUILD.before(
+    (), request=lambda request: replace(request, outputs=request.outputs[::-1])
+).says("The server sends outputs and their binary data in the reverse of the requested order.")
+further_outputs_come_with_the_listed = steps.PARSE_OUTPUTS.after(
+    "OIP-OUTPUTS-ONLY",
+    lambda requested, model: [*list_all(requested, model, binary=False)[len(requested) :], *requested],
+).says("The server returns all outputs of a model, and those that the request does not list as JSON.")
+metadata_with_more = steps.DESCRIBE_SERVER.after(
+    (), lambda found: {**found, "extensions": ["sequence", *found["extensions"], "x-own"], "build": {"commit": "abc"}}
+).says("The server metadata list extensions and members that no document defines.")
+model_metadata_with_more = steps.DESCRIBE_MODEL.after((), _describe_more).says(
+    "The model metadata name another platform, and have parameters that no document defines."
+)
+outputs_in_alphabetical_order = sort_outputs(lambda output: output.name).says(
+    "The server sends outputs and their binary data in alphabetical order."
+)
+binary_outputs_first = sort_outputs(lambda output: not output.binary).says(
+    "The server sends binary outputs before JSON outputs."
+)
+models_under_another_name = change_answer(
+    lambda answer: {**answer, "model_name": f"store/{answer['model_name']}@7"}, "OIP-MODEL-NAME-ASKED"
+).says("The server answers with another `model_name`, the path of the model in a store.")
+empty_parameters = change_answer(
+    lambda answer: {"parameters": {}, **change_members(answer, lambda output: {"parameters": {}, **output}, "outputs")}
+).says("The server writes empty `parameters` into answers and outputs that have none.")
+parameters_of_every_type = change_answer(_add_parameters).says(
+    "The server adds parameters of each type of the protocol to answers and outputs."
+)
+model_metadata_under_another_name = steps.DESCRIBE_MODEL.after(
+    "OIP-MODEL-NAME-ASKED", lambda found, model: {**found, "name": f"store/{model.name}"}
+).says("The model metadata have another `name`, the path of the model in a store.")
+model_metadata_with_little = steps.DESCRIBE_MODEL.after(
+    (), lambda found: drop_members(found, "versions") | {"platform": ""}
+).says("The model metadata have no `versions`, and an empty `platform`.")
 
 
-@variation("response.build")
-def binary_outputs_first(original: Any, model: Any, request: InferRequest, produced: Mapping[str, Tensor]) -> Response:
-    """The server sends binary outputs before JSON outputs."""
-    ordered = sorted(request.outputs, key=lambda wish: not wish.binary)
-    found: Response = original(model, InferRequest(request.id, request.inputs, ordered), produced)
-    return found
-
-
-@variation("response.encode", breaks="OIP-MODEL-NAME-ASKED")
-def models_under_another_name(original: Any, answer: Answer) -> bytes:
-    """The server answers with another `model_name`, the path of the model in a store."""
-    return bytes(
-        original({**answer, "model_name": f"store/{answer['model_name']}@7"} if "outputs" in answer else answer)
-    )
-
-
-@variation("response.encode")
-def empty_parameters(original: Any, answer: Answer) -> bytes:
-    """The server writes empty `parameters` into answers and outputs that have none."""
-    if "outputs" not in answer:
-        return bytes(original(answer))
-    outputs = [{"parameters": {}, **output} for output in answer["outputs"]]
-    return bytes(original({"parameters": {}, **answer, "outputs": outputs}))
-
-
-@variation("response.encode")
-def parameters_of_every_type(original: Any, answer: Answer) -> bytes:
-    """The server adds parameters of each type of the protocol to answers and outputs."""
-    if "outputs" not in answer:
-        return bytes(original(answer))
-    more = {"text": "", "count": 0, "part": -0.5e3, "last": True}
-    outputs = [{**output, "parameters": {**more, **output.get("parameters", {})}} for output in answer["outputs"]]
-    return bytes(original({**answer, "parameters": more, "outputs": outputs}))
-
-
-@variation("metadata.describe_model", breaks="OIP-MODEL-NAME-ASKED")
-def model_metadata_under_another_name(original: Any, model: Any) -> dict[str, Any]:
-    """The model metadata have another `name`, the path of the model in a store."""
-    return {**original(model), "name": f"store/{model.name}"}
-
-
-@variation("metadata.describe_model")
-def model_metadata_with_little(original: Any, model: Any) -> dict[str, Any]:
-    """The model metadata have no `versions`, and an empty `platform`."""
-    return {name: value for name, value in original(model).items() if name != "versions"} | {"platform": ""}
-
-
-@variation("app.Service.find_model", surveyed=True)
+@variation(steps.FIND_MODEL, surveyed=True)
 def scores_is_a_model_of_the_vendor(original: Any, service: Any, http: Any) -> Model:
     """The server has another model with the name of a role, under other tensor names."""
     found: Model = original(service, http)
@@ -160,14 +122,14 @@ def scores_is_a_model_of_the_vendor(original: Any, service: Any, http: Any) -> M
 # --- health -----------------------------------------------------------------------------------------------------------
 
 
-@variation("app.Service.model_metadata")
-async def metadata_name_the_version_of_their_path(original: Any, service: Any, http: Any) -> Response:
-    """The model metadata at the path of a version name model and version, as `name:version`."""
-    answer: Response = await original(service, http)
-    if version := http.path_params.get("version"):
-        document = json.loads(bytes(answer.body))
-        return JSONResponse({**document, "name": f"{document['name']}:{version}"})
-    return answer
+def _name_version(answer: Response, http: Request) -> Response:
+    document = json.loads(bytes(answer.body))
+    return JSONResponse({**document, "name": f"{document['name']}:{http.path_params['version']}"})
+
+
+metadata_name_the_version_of_their_path = steps.MODEL_METADATA.after((), _name_version, when=has_version).says(
+    "The model metadata at the path of a version name model and version, as `name:version`."
+)
 
 
 @variation("app.Service.live", "app.Service.model_ready")
@@ -177,23 +139,14 @@ async def health_has_no_body(original: Any, service: Any, http: Any) -> Response
     return Response(None, found.status_code)
 
 
-@variation("app.Service.ready")
-async def server_is_not_ready(_original: Any, _service: Any, _http: Any) -> Response:
-    """The server says that it is not ready, because one of its models is not."""
-    return Response(None, 503)
-
-
-@variation("app.Service.ready")
-async def server_is_not_ready_with_500(_original: Any, _service: Any, _http: Any) -> Response:
-    """The server says by status 500 and a body that it is not ready, because one of its models is not."""
-    return JSONResponse({"ready": False}, 500)
-
-
-@variation("app.Service.model_ready")
-async def unknown_models_are_not_ready(original: Any, service: Any, http: Any) -> Response:
-    """The server answers a readiness request for an unknown model with 200 and `ready: false`, as over gRPC."""
-    name = http.path_params["model"]
-    if name in service.models:
-        found: Response = await original(service, http)
-        return found
-    return JSONResponse({"name": name, "ready": False})
+server_is_not_ready = READY.instead((), lambda: Response(None, 503)).says(
+    "The server says that it is not ready, because one of its models is not."
+)
+server_is_not_ready_with_500 = READY.instead((), lambda: JSONResponse({"ready": False}, 500)).says(
+    "The server says by status 500 and a body that it is not ready, because one of its models is not."
+)
+unknown_models_are_not_ready = steps.MODEL_READY.instead(
+    (),
+    lambda http: JSONResponse({"name": http.path_params["model"], "ready": False}),
+    when=lambda self, http: http.path_params["model"] not in self.models,
+).says("The server answers a readiness request for an unknown model with 200 and `ready: false`, as over gRPC.")

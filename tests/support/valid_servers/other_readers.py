@@ -12,53 +12,45 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from reference_server.errors import InferenceError
+from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
-from reference_server.faults.edits import find_json_end
+from reference_server.faults.edits import find_json_end, get_entries, has_listed_objects, has_version, sort_inputs
+from reference_server.faults.errors import ANSWER_ROUTING_ERROR
+from reference_server.faults.input_conflicts import drop_duplicates
+from reference_server.faults.json_text import list_parameters
 from reference_server.framing import HEADER
-from reference_server.tensors import Tensor
+from tests.support.valid_servers.json_text import write_digits
 
 MAX_SEARCHED_BYTES = 2**20  # the end of larger JSON is found too slowly
 
 
-@variation("strict_json.parse_object", breaks="OIP-MEMBERS")
-def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
-    """The server refuses undefined members in the request, its inputs and its outputs."""
-    found = original(data)
+def refuse_names(pattern: str) -> Fault:
+    """Return a server that refuses parameters with names other than these."""
+    return steps.PARSE_OBJECT.refuse(
+        when=lambda result: (
+            not all(re.fullmatch(pattern, name, re.DOTALL) for given in list_parameters(result) for name in given)
+        )
+    )
+
+
+def _has_undefined_members(result: Any) -> bool:
     known = {"id", "parameters", "inputs", "outputs", "name", "shape", "datatype", "data"}
-    entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]
-    if any(isinstance(entry, dict) and entry.keys() - known for entry in entries):
-        raise InferenceError("unknown members")
-    return found
+    entries = [result, *get_entries(result, "inputs"), *get_entries(result, "outputs")]
+    return any(entry.keys() - known for entry in entries)
 
 
-def _refuse_names(found: Any, pattern: str) -> Any:
-    """Refuse parameters with names other than these."""
-    entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]
-    given = [entry.get("parameters") for entry in entries if isinstance(entry, dict)]
-    names = [name for each in given if isinstance(each, dict) for name in each]
-    if not all(re.fullmatch(pattern, name, re.DOTALL) for name in names):
-        raise InferenceError("the name of a parameter is not supported")
-    return found
-
-
-@variation("strict_json.parse_object")
-def names_of_parameters_are_identifiers(original: Any, data: Any) -> Any:
-    """The server refuses names of parameters other than 1 to 64 letters and digits of ASCII, `.`, `_` and `-`."""
-    return _refuse_names(original(data), "[A-Za-z0-9._-]{1,64}")
-
-
-@variation("strict_json.parse_object")
-def parameters_named_proto_are_refused(original: Any, data: Any) -> Any:
-    """The server refuses names of parameters that pollute prototypes in JavaScript, as parsers of its frameworks do."""
-    return _refuse_names(original(data), "(?!(__proto__|constructor|prototype)$).*")
-
-
-@variation("strict_json.parse_object")
-def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) -> Any:
-    """The server refuses JSON with a fraction of more digits than a double can hold."""
-    if re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data)):
-        raise InferenceError("more than this reader holds")
-    return original(data)
+undefined_members_refused_at_each_level = steps.PARSE_OBJECT.refuse("OIP-MEMBERS", _has_undefined_members).says(
+    "The server refuses undefined members in the request, its inputs and its outputs."
+)
+names_of_parameters_are_identifiers = refuse_names("[A-Za-z0-9._-]{1,64}").says(
+    "The server refuses names of parameters other than 1 to 64 letters and digits of ASCII, `.`, `_` and `-`."
+)
+parameters_named_proto_are_refused = refuse_names("(?!(__proto__|constructor|prototype)$).*").says(
+    "The server refuses names of parameters that pollute prototypes in JavaScript, as parsers of its frameworks do."
+)
+numbers_of_more_digits_than_doubles_are_refused = steps.PARSE_OBJECT.refuse(
+    when=lambda data: re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data))
+).says("The server refuses JSON with a fraction of more digits than a double can hold.")
 
 
 @variation("app.Application.find_endpoint")
@@ -71,44 +63,21 @@ def server_metadata_are_at_a_path_with_a_slash(original: Any, application: Any, 
     return original(application, http)
 
 
-@variation("app.Service.infer", surveyed=True)
-async def inference_without_a_version_is_refused(original: Any, service: Any, http: Request) -> Response:
-    """The server refuses inference requests without a version, and describes models without one."""
-    if "version" not in http.path_params:
-        raise InferenceError("which version?", status=404)
-    answer: Response = await original(service, http)
-    return answer
-
-
-@variation("app.Service.find_model")
-def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
-    """The server has no paths with a version, although the model metadata list one."""
-    if "version" in http.path_params:
-        raise InferenceError("no such path", status=404)
-    return original(service, http)
-
-
-@variation("app.answer_routing_error", breaks="OIP-ERROR-ELSEWHERE")
-async def errors_of_http_in_plain_text(_original: Any, _http: Any, exception: Any) -> Response:
-    """The server refuses unknown paths and methods in plain text."""
-    return PlainTextResponse(str(exception.detail), exception.status_code)
-
-
-@variation("tensors.decode_json")
-def integers_need_no_point(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """The server refuses integers that are written with a decimal point or an exponent."""
-    if "INT" in datatype and re.search(r"[0-9][.eE]", json.dumps(data)):
-        raise InferenceError("integers have no point")
-    found: Tensor = original(datatype, shape, data)
-    return found
-
-
-@variation("framing.parse_json_length")
-def leading_zeros_in_the_header_refused(original: Any, values: Any, body_length: int) -> Any:
-    """The server refuses an inference header with a leading zero."""
-    if any(re.match("0[0-9]", value) for value in values):
-        raise InferenceError(f"{HEADER} is not a number")
-    return original(values, body_length)
+inference_without_a_version_is_refused = steps.INFER.refuse(
+    when=lambda http: not has_version(http), status=404, surveyed=True
+).says("The server refuses inference requests without a version, and describes models without one.")
+no_paths_with_a_version = steps.FIND_MODEL.refuse(when=has_version, status=404).says(
+    "The server has no paths with a version, although the model metadata list one."
+)
+errors_of_http_in_plain_text = ANSWER_ROUTING_ERROR.instead(
+    "OIP-ERROR-ELSEWHERE", lambda exception: PlainTextResponse(str(exception.detail), exception.status_code)
+).says("The server refuses unknown paths and methods in plain text.")
+integers_need_no_point = steps.DECODE_JSON.refuse(
+    when=lambda datatype, data: "INT" in datatype and re.search(r"[0-9][.eE]", json.dumps(data))
+).says("The server refuses integers that are written with a decimal point or an exponent.")
+leading_zeros_in_the_header_refused = steps.PARSE_LENGTH.refuse(
+    when=lambda values: any(re.match("0[0-9]", value) for value in values)
+).says("The server refuses an inference header with a leading zero.")
 
 
 @variation(
@@ -136,41 +105,25 @@ def header_value_ignored(original: Any, model: Any, values: Sequence[str], body:
     return original(model, [str(start)], body)
 
 
-@variation("request.parse_outputs", breaks="OIP-TWICE")
-def outputs_listed_twice_count_once(original: Any, model: Any, request: Any) -> Any:
-    """The server returns an output once if the request lists it twice."""
-    listed = request.get("outputs")
-    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-        return original(model, request)
-    names = [entry.get("name") for entry in listed]
-    once = [entry for index, entry in enumerate(listed) if entry.get("name") not in names[:index]]
-    return original(model, {**request, "outputs": once})
+outputs_listed_twice_count_once = steps.PARSE_OUTPUTS.before(
+    "OIP-TWICE",
+    request=lambda request: {**request, "outputs": drop_duplicates(request["outputs"])},
+    when=lambda request: has_listed_objects(request, "outputs"),
+).says("The server returns an output once if the request lists it twice.")
+datatype_of_an_input_may_be_absent = steps.PARSE_INPUT.before(
+    "OIP-MEMBER-MISSING", entry=lambda entry, spec: {"datatype": spec.datatype, **entry}
+).says("The server gives an input without a datatype the datatype of the model.")
+requests_read_by_name_from_sorted_inputs = steps.PARSE_INPUTS.before(
+    (),
+    request=lambda request: sort_inputs(request, lambda entry: str(entry["name"])),
+    when=lambda rest: rest is None,
+).says("The server reads the inputs of a JSON request in alphabetical order of their names.")
+floats_in_scientific_notation = write_digits("FP64", 15, "OIP-NUMBER-EXACT").says(
+    "The server rounds FP64 in JSON to fifteen digits."
+)
 
 
-@variation("request.parse_input", breaks="OIP-MEMBER-MISSING")
-def datatype_of_an_input_may_be_absent(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Any:
-    """The server gives an input without a datatype the datatype of the model."""
-    return original(model, spec, {"datatype": spec.datatype, **entry}, rest)
-
-
-@variation("request.parse_inputs")
-def requests_read_by_name_from_sorted_inputs(original: Any, model: Any, request: Any, rest: Any) -> Any:
-    """The server reads the inputs of a JSON request in alphabetical order of their names."""
-    inputs = request.get("inputs")
-    if rest is None and isinstance(inputs, list) and all(isinstance(entry, dict) for entry in inputs):
-        inputs = sorted(inputs, key=lambda entry: str(entry.get("name")))
-        request = {**request, "inputs": inputs}
-    return original(model, request, rest)
-
-
-@variation("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
-def floats_in_scientific_notation(original: Any, tensor: Tensor) -> list[Any]:
-    """The server rounds FP64 in JSON to fifteen digits."""
-    items: list[Any] = original(tensor)
-    return [float(f"{item:.15g}") for item in items] if tensor.datatype == "FP64" else items
-
-
-@variation("app.Service.infer")
+@variation(steps.INFER)
 async def header_not_looked_at_for_json(original: Any, service: Any, http: Any) -> Response:
     """The server ignores the inference header of an application/json request whose body is JSON alone."""
     kind = http.headers.get("content-type", "")
