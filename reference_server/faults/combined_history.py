@@ -13,6 +13,7 @@ from starlette.responses import Response
 from reference_server.errors import InferenceError
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import is_chunked, is_raw, replace_body, set_classes
+from reference_server.faults.stale_state import cache_answers
 from reference_server.framing import HEADER
 from reference_server.models import Model
 from reference_server.request import InferRequest
@@ -29,47 +30,28 @@ async def _read_body(service: Any, http: Request) -> bytes:
 
 # --- consecutive requests -------------------------------------------------------------------------------------------
 
-_answers: dict[Any, Response] = {}
+CACHED_ANSWERS = 9
 
 
-async def _get_cached_answer(key: Any, answer: Any) -> Response:
-    """Return the cached answer for a key; compute and cache it if missing."""
-    if key not in _answers:
-        if len(_answers) > 8:
-            _answers.clear()
-        _answers[key] = await answer()
-    found = _answers[key]
-    return Response(bytes(found.body), found.status_code, dict(found.headers))
-
-
-@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="json")
-async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: Request) -> Response:
-    """The server gives two bodies over 4 KiB the same answer if their length and first 4 KiB are equal."""
-    body = await _read_body(service, http)
-    if len(body) <= 4096:
-        return await original(service, http)
-    return await _get_cached_answer((http.url.path, len(body), body[:4096]), lambda: original(service, http))
-
-
-@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="binary")
-async def answers_cached_by_their_json(original: Any, service: Any, http: Request) -> Response:
-    """The server gives two requests with 64 or more bytes of binary data the same answer if their JSON is equal."""
-    body = await _read_body(service, http)
+def _use_json(http: Request, body: bytes) -> object:
     length = http.headers.get(HEADER, "")
     head = body[: int(length)] if length.isdecimal() else b""
-    if not head or len(body) < len(head) + 64:
-        return await original(service, http)
-    return await _get_cached_answer((http.url.path, head), lambda: original(service, http))
+    return (http.url.path, head) if head and len(body) >= len(head) + 64 else None
 
 
-@fault(steps.INFER, breaks=ISOLATION_REQUIREMENT, walks="raw")
-async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Request) -> Response:
-    """The server gives two raw bodies over 255 bytes the same answer if length and first 128 bytes are equal."""
-    body = await _read_body(service, http)
-    if not is_raw(http) or len(body) < 256:
-        return await original(service, http)
-    return await _get_cached_answer((http.url.path, len(body), body[:128]), lambda: original(service, http))
-
+answers_cached_by_the_first_4_kib = cache_answers(
+    lambda http, body: (http.url.path, len(body), body[:4096]) if len(body) > 4096 else None,
+    size=CACHED_ANSWERS,
+    walks="json",
+).says("The server gives two bodies over 4 KiB the same answer if their length and first 4 KiB are equal.")
+answers_cached_by_their_json = cache_answers(_use_json, size=CACHED_ANSWERS, walks="binary").says(
+    "The server gives two requests with 64 or more bytes of binary data the same answer if their JSON is equal."
+)
+raw_answers_cached_by_both_ends = cache_answers(
+    lambda http, body: (http.url.path, len(body), body[:128]) if is_raw(http) and len(body) > 255 else None,
+    size=CACHED_ANSWERS,
+    walks="raw",
+).says("The server gives two raw bodies over 255 bytes the same answer if length and first 128 bytes are equal.")
 
 _carried_state: dict[str, Any] = {}
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NoReturn
 
 from reference_server.errors import InferenceError
@@ -78,7 +78,7 @@ class Step(str):
         def body(original: Function, *given: Any, **named: Any) -> Any:
             return effect.run(original, given, named)
 
-        body.needs = effect.list_names()  # type: ignore[attr-defined]
+        body.needs = effect.names  # type: ignore[attr-defined]
         return Fault("", (self,), (breaks,) if isinstance(breaks, str) else tuple(breaks), body, **options)
 
 
@@ -97,6 +97,8 @@ class EncodeOutput(Step):
             values = {"data": pair[1], "model": model, "output": output, "tensor": tensor}
             return _call(change, values, pair[0]), pair[1]
 
+        if unknown := {*_list_parameters(change)[1:]} - {"data", "model", "output", "tensor"}:
+            raise TypeError(f"a change of an entry takes {', '.join(sorted(unknown))}, which {self} does not have")
         return self.after(breaks, change_pair, **options)
 
 
@@ -124,8 +126,9 @@ class Effect:
     refusal: Function | None = None
     arguments: Mapping[str, Function] = field(default_factory=dict)
 
-    def list_names(self) -> frozenset[str]:
-        """Return the names that a step needs to have."""
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names that a step needs to have."""
         asked = [_list_parameters(function) for function in (self.when, self.instead) if function is not None]
         changing = [function for function in (self.result, self.refusal, *self.arguments.values()) if function]
         asked += [_list_parameters(function)[1:] for function in changing]
@@ -149,7 +152,7 @@ class Effect:
 
     async def _run_async(self, original: Function, values: Values) -> Any:
         arguments = dict(values)
-        if BODY in self.list_names():
+        if BODY in self.names:
             values[BODY] = await values["http"].body()
         if not self._is_due(values):
             return await original(**arguments)

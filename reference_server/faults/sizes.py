@@ -96,30 +96,36 @@ size_of_thirty_two_bits = reread_size("BIN-SIZE-FALSE", lambda size: type(size) 
 )
 
 
-def fit_to_shape(entry: Object, spec: TensorSpec, rest: Any) -> tuple[Object, BinaryData]:
-    """Return an input with the size of its shape, and its bytes, truncated or zero-padded to this size."""
-    need = count_native_bytes(spec.datatype, entry["shape"])
-    return set_size(entry, need), BinaryData(memoryview(bytes(rest.take(get_size(entry)))[:need].ljust(need, b"\0")))
+def fit_to_shape(is_due: Callable[[int, int, int], bool]) -> Fault:
+    """Return a fault: the server truncates or zero-pads the bytes of a numeric input to the size of its shape.
 
+    Args:
+        is_due: takes the size of the input, the size of the shape, and the number of bytes left.
+    """
 
-@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
-def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server takes as many bytes as an input declares, and drops those that the shape does not need."""
-    if has_integer_size(entry, spec, rest):
+    def is_changed(entry: Object, spec: TensorSpec, rest: Any) -> bool:
+        return has_integer_size(entry, spec, rest) and is_due(
+            get_size(entry), count_native_bytes(spec.datatype, entry["shape"]), len(get_remaining(rest))
+        )
+
+    def fit(rest: Any, entry: Object, spec: TensorSpec) -> BinaryData:
         need = count_native_bytes(spec.datatype, entry["shape"])
-        if need < get_size(entry) <= len(get_remaining(rest)):
-            return original(model, spec, *fit_to_shape(entry, spec, rest))
-    return original(model, spec, entry, rest)
+        return BinaryData(memoryview(bytes(rest.take(get_size(entry)))[:need].ljust(need, b"\0")))
+
+    return steps.PARSE_INPUT.before(
+        "BIN-SIZE-WRONG",
+        rest=fit,
+        entry=lambda entry, spec: set_size(entry, count_native_bytes(spec.datatype, entry["shape"])),
+        when=is_changed,
+    )
 
 
-@fault(steps.PARSE_INPUT, breaks="BIN-SIZE-WRONG")
-def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The server adds zeros to a numeric input that has fewer bytes than its shape needs."""
-    if has_integer_size(entry, spec, rest):
-        need = count_native_bytes(spec.datatype, entry["shape"])
-        if 0 <= get_size(entry) < min(need, 2**20):
-            return original(model, spec, *fit_to_shape(entry, spec, rest))
-    return original(model, spec, entry, rest)
+size_not_held_against_the_shape = fit_to_shape(lambda size, need, left: need < size <= left).says(
+    "The server takes as many bytes as an input declares, and drops those that the shape does not need."
+)
+shape_filled_up_with_zeros = fit_to_shape(lambda size, need, _left: 0 <= size < min(need, 2**20)).says(
+    "The server adds zeros to a numeric input that has fewer bytes than its shape needs."
+)
 
 
 @fault(steps.PARSE_INPUT, breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))

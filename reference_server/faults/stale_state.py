@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server import request, response
-from reference_server.faults import fault
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import replace_body
 from reference_server.framing import HEADER
 from reference_server.models import Model
@@ -26,50 +26,47 @@ _last: dict[str, Any] = {}
 
 # --- caches -----------------------------------------------------------------------------------------------------------
 
-_answers: dict[Any, Response] = {}
 PAGE_BYTES = 4096
 
 
-async def _get_cached_answer(original: Any, service: Any, http: Request, key: Any) -> Response:
-    answer: Response = _answers.get(key) or await original(service, http)
-    _answers.clear()
-    _answers[key] = answer
-    return answer
+def cache_answers(make_key: Callable[[Request, bytes], object], *, size: int = 1, walks: str = "") -> Fault:
+    """Return a fault: the server caches so many answers by the key that it makes of a request; None is not cached."""
+    answers: dict[object, Response] = {}
+
+    async def body(original: Any, service: Any, http: Request) -> Response:
+        await http.body()  # it stays in the request, so that the server can read it again
+        key = make_key(http, await service.read_body(http))
+        if key is None:
+            return await original(service, http)
+        if key not in answers:
+            if len(answers) >= size:
+                answers.clear()
+            answers[key] = await original(service, http)
+        found = answers[key]
+        return Response(bytes(found.body), found.status_code, dict(found.headers))
+
+    return Fault("", (steps.INFER,), ("OIP-ISOLATION",), body, walks=walks)
 
 
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def answers_cached_by_the_first_page_of_the_body(original: Any, service: Any, http: Request) -> Response:
-    """The server caches an answer by the path and by the length and the first 4 KiB of the body."""
-    body = await http.body()
-    if len(body) <= PAGE_BYTES:
-        return await original(service, http)
-    return await _get_cached_answer(
-        original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE_BYTES])
-    )
+def _use_first_page(http: Request, body: bytes) -> object:
+    key = (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE_BYTES])
+    return key if len(body) > PAGE_BYTES else None
 
 
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def answers_cached_without_the_inference_header(original: Any, service: Any, http: Request) -> Response:
-    """The server caches an answer by the path and the body, but not by the inference header."""
-    length = http.headers.get(HEADER)
-    if not length or not length.isdecimal():
-        return await original(service, http)
-    return await _get_cached_answer(original, service, http, (http.url.path, await http.body()))
-
-
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def answers_cached_without_the_path(original: Any, service: Any, http: Request) -> Response:
-    """The server caches answers to bodies of 4 to 64 KiB without the path, so all models share them."""
-    body = await http.body()
-    if not PAGE_BYTES < len(body) <= 16 * PAGE_BYTES:
-        return await original(service, http)
-    return await _get_cached_answer(original, service, http, (http.headers.get(HEADER), body))
-
+answers_cached_by_the_first_page_of_the_body = cache_answers(_use_first_page).says(
+    "The server caches an answer by the path and by the length and the first 4 KiB of the body."
+)
+answers_cached_without_the_inference_header = cache_answers(
+    lambda http, body: (http.url.path, body) if http.headers.get(HEADER, "").isdecimal() else None
+).says("The server caches an answer by the path and the body, but not by the inference header.")
+answers_cached_without_the_path = cache_answers(
+    lambda http, body: (http.headers.get(HEADER), body) if PAGE_BYTES < len(body) <= 16 * PAGE_BYTES else None
+).says("The server caches answers to bodies of 4 to 64 KiB without the path, so all models share them.")
 
 _inputs_by_model: dict[str, dict[str, Tensor]] = {}
 
 
-@fault("request.parse", breaks="OIP-ISOLATION")
+@fault(steps.PARSE, breaks="OIP-ISOLATION")
 def inputs_that_look_alike_taken_for_those_before(
     original: Any, model: Model, values: Sequence[str], body: bytes
 ) -> InferRequest:
@@ -93,7 +90,7 @@ def _make_careless_key(tensor: Tensor) -> tuple[Any, ...]:
 _buffers: dict[str, dict[str, Tensor]] = {}
 
 
-@fault("request.parse", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
+@fault(steps.PARSE, breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def binary_inputs_used_again_for_json(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """If a request has an id, the server overwrites the start of JSON inputs with earlier binary inputs."""
     found: InferRequest = original(model, values, body)
@@ -119,7 +116,7 @@ def _overwrite_elements(tensor: Tensor, before: Tensor) -> Tensor:
 _strings: set[int] = set()  # connections with an unanswered request to identity_bytes
 
 
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="OIP-ERROR")
+@fault(steps.DATA_RECEIVED, breaks="OIP-ERROR")
 def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: Any, data: bytes) -> None:
     """The server closes the connection without an answer if a client asks to classify BYTES."""
     if data.startswith(b"POST "):
@@ -135,7 +132,7 @@ def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: An
 # --- concurrent requests, ids and buffers ---------------------------------------------------------------------------
 
 
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
+@fault(steps.INFER, breaks="OIP-ISOLATION")
 async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, http: Request) -> Response:
     """The server reads concurrent raw requests to a model into one shared buffer."""
     if http.headers.get(HEADER) == "0":
@@ -145,7 +142,7 @@ async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, 
     return await original(service, http)
 
 
-@fault("response.build", breaks="OIP-ISOLATION")
+@fault(steps.BUILD, breaks="OIP-ISOLATION")
 def id_left_over_from_the_request_before(
     original: Any, model: Model, inference: InferRequest, produced: Any
 ) -> Response:
@@ -154,7 +151,7 @@ def id_left_over_from_the_request_before(
     return original(model, replace(inference, id=_last["id"]), produced)
 
 
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
+@fault(steps.INFER, breaks="OIP-ISOLATION")
 async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
     """The server keeps the inputs of concurrent requests to a model in shared buffers."""
     body = await service.read_body(http)
@@ -169,7 +166,7 @@ async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http
 _merged: dict[str, list[Any]] = {}
 
 
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
+@fault(steps.INFER, breaks="OIP-ISOLATION")
 async def requests_in_flight_split_like_the_first(_original: Any, service: Any, http: Request) -> Response:
     """If a concurrent request differs in size from the first request, the server uses the elements of the first."""
     body = await service.read_body(http)
@@ -195,7 +192,7 @@ def _fill_from_first(tensor: Tensor, first: Tensor) -> Tensor:
 _answered: dict[tuple[str, str], Response] = {}
 
 
-@fault("response.build", breaks=("OIP-ISOLATION", "OIP-ANSWER"))
+@fault(steps.BUILD, breaks=("OIP-ISOLATION", "OIP-ANSWER"))
 def answers_remembered_by_id(original: Any, model: Model, inference: InferRequest, produced: Any) -> Response:
     """The server caches an answer by the id of its request, and returns it for every request with this id."""
     if inference.id is None:
@@ -206,7 +203,7 @@ def answers_remembered_by_id(original: Any, model: Model, inference: InferReques
 LARGE_OUTPUT_BYTES = 200_000
 
 
-@fault("tensors.encode_binary", breaks="OIP-ISOLATION")
+@fault(steps.ENCODE_BINARY, breaks="OIP-ISOLATION")
 def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
     """The server reuses the buffer of a large binary output, and sends its old end after a shorter output."""
     data = bytes(original(tensor))
@@ -221,7 +218,7 @@ ID = re.compile(rb'"id":"([^"]*)"')
 IDLE_S = 0.15  # time without an inference on a connection
 
 
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
+@fault(steps.INFER, breaks="OIP-ISOLATION")
 async def ids_are_kept_through_a_pause(original: Any, service: Any, http: Request) -> Response:
     """After 0.15 s without an inference on a connection, the server answers with the previous id."""
     answer: Response = await original(service, http)
