@@ -12,10 +12,7 @@ from starlette.responses import JSONResponse
 
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import drop_members, get_parameters, has_version, replace_body, set_status
-from reference_server.faults.families import Step
 from reference_server.request import RequestedOutput
-
-LIVE, READY = Step("app.Service.live"), Step("app.Service.ready")
 
 
 def _has_no_version(http: Request) -> bool:
@@ -30,10 +27,8 @@ inference_answered_as_created = steps.INFER.after("OIP-ENDPOINTS", set_status(20
 model_metadata_only_with_a_version_in_the_path = steps.MODEL_METADATA.refuse(
     ("OIP-ENDPOINTS", "OIP-MODEL-METADATA"), _has_no_version, status=404
 ).says("The server finds the metadata of a model only under a path that names a version.")
-server_metadata_answered_as_secondhand = (
-    Step("app.Service.server_metadata")
-    .after("OIP-ENDPOINTS", set_status(203))
-    .says("The server answers a request for server metadata with status 203 instead of 200.")
+server_metadata_answered_as_secondhand = steps.SERVER_METADATA.after("OIP-ENDPOINTS", set_status(203)).says(
+    "The server answers a request for server metadata with status 203 instead of 200."
 )
 
 
@@ -53,7 +48,7 @@ def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
     return original(service, http)
 
 
-@fault("app.Application.find_endpoint", breaks="OIP-PATH-ESCAPED")
+@fault(steps.FIND_ENDPOINT, breaks="OIP-PATH-ESCAPED")
 def escaped_names_are_not_found(original: Any, application: Any, http: Request) -> Any:
     """The server answers every path that contains a percent escape with status 404."""
     if b"%" in http.scope["raw_path"]:
@@ -66,10 +61,10 @@ another_version_named_under_a_version = steps.INFER.after(
     lambda answer: replace_body(answer, bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":"2"')),
     when=has_version,
 ).says("The answer to a request for version 1 in the path says model_version 2.")
-no_word_of_being_live = LIVE.refuse("OIP-HEALTH", status=404).says(
+no_word_of_being_live = steps.LIVE.refuse("OIP-HEALTH", status=404).says(
     "The server answers GET /v2/health/live with status 404."
 )
-no_word_of_being_ready = READY.refuse("OIP-HEALTH", status=404).says(
+no_word_of_being_ready = steps.READY.refuse("OIP-HEALTH", status=404).says(
     "The server answers GET /v2/health/ready with status 404."
 )
 models_ready_only_with_a_version_in_the_path = steps.MODEL_READY.refuse("OIP-HEALTH", _has_no_version).says(
@@ -78,10 +73,10 @@ models_ready_only_with_a_version_in_the_path = steps.MODEL_READY.refuse("OIP-HEA
 every_model_ready_that_is_asked_for = steps.MODEL_READY.instead(
     "OIP-HEALTH", lambda http: JSONResponse({"name": http.path_params["model"], "ready": True})
 ).says("The server reports every model as ready, even a model that does not exist.")
-alive_and_says_it_is_not = LIVE.instead("OIP-HEALTH", lambda: JSONResponse({"live": False})).says(
+alive_and_says_it_is_not = steps.LIVE.instead("OIP-HEALTH", lambda: JSONResponse({"live": False})).says(
     "The server answers GET /v2/health/live with `live: false` and status 200."
 )
-readiness_is_an_internal_error = READY.refuse("OIP-HEALTH", status=500).says(
+readiness_is_an_internal_error = steps.READY.refuse("OIP-HEALTH", status=500).says(
     "The server answers GET /v2/health/ready with status 500, whatever it serves."
 )
 models_say_that_they_are_not_ready = steps.MODEL_READY.after(

@@ -117,7 +117,7 @@ async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, htt
     return answer
 
 
-@fault("grpc_server.make_handler", breaks="OIP-CLIENT-NAME/grpc")
+@fault(steps.MAKE_HANDLER, breaks="OIP-CLIENT-NAME/grpc")
 def calls_are_answered_for_the_judge_alone(original: Any, models: Any, method: Any) -> Callable[[bytes, Any], bytes]:
     """The server refuses gRPC calls from clients other than the conformance suite."""
     from reference_server.grpc_server import CODES, refuse  # its packages may be missing

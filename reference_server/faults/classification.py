@@ -10,13 +10,10 @@ import numpy as np
 
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import get_entries, get_parameters, set_classes
-from reference_server.faults.families import Step
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
-
-WIDEN_FLOATS = Step("classification.widen_floats")
 
 
 def replace_value(text: bytes, value: str) -> bytes:
@@ -119,7 +116,7 @@ fraction_of_a_count_is_cut_off = steps.GET_INTEGER.before(
 count_is_read_from_a_string = steps.GET_INTEGER.before(
     "CLS-COUNT-WRONG", given=_change_count(int, lambda count: isinstance(count, str) and count.isdigit())
 ).says("The server accepts a string of digits as the number of classes.")
-short_floats_are_ranked_by_their_bits = WIDEN_FLOATS.instead(
+short_floats_are_ranked_by_their_bits = steps.WIDEN_FLOATS.instead(
     "CLS-FP16", lambda tensor: tensor.elements.view("<u2"), when=lambda tensor: tensor.datatype in BINARY_ONLY
 ).says("The server classifies FP16 and BF16 scores as the unsigned integers with the same bits.")
 bools_are_classified_as_words = steps.CLASSIFY.before(

@@ -12,10 +12,7 @@ from starlette.requests import Request
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import is_chunked, is_raw
-from reference_server.faults.families import Step
 from reference_server.framing import HEADER
-
-HEADERS_COMPLETE = Step("http_protocol.OipHttpProtocol.on_headers_complete")
 
 
 class RewritingTransport:
@@ -174,7 +171,7 @@ def pipelined_requests_answered_last_first(original: Any, protocol: Any) -> None
     original(protocol)
 
 
-@fault(HEADERS_COMPLETE, breaks="HTTP-PIPELINE-AFTER-POST")
+@fault(steps.HEADERS_COMPLETE, breaks="HTTP-PIPELINE-AFTER-POST")
 def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None:
     """The server never answers a request that it reads from a connection while a POST is unanswered."""
     before = protocol.cycle
@@ -190,7 +187,7 @@ def answer_like_get(is_answered: Callable[[Any], bool]) -> Fault:
         if self.scope["method"] == "HEAD" and is_answered(self.scope):
             self.scope["method"] = "GET"
 
-    return HEADERS_COMPLETE.after("HTTP-HEAD", change)
+    return steps.HEADERS_COMPLETE.after("HTTP-HEAD", change)
 
 
 head_answered_like_get = answer_like_get(lambda _: True).says(

@@ -9,7 +9,6 @@ import numpy as np
 
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import flush_subnormals, on_elements, round_to_single, set_elements
-from reference_server.faults.families import Step
 from reference_server.tensors import Tensor, make_objects
 
 Elements = Any
@@ -53,7 +52,7 @@ inputs_read_into_a_buffer_of_64_kib = steps.DECODE_BINARY.after(
 ).says("The server reads elements after the first 64 KiB of a binary input as zero, unless they are BYTES.")
 
 
-@fault("members.get_integer", breaks=("BIN-DATATYPES-I", "BIN-DATA-AND-SIZE"))
+@fault(steps.GET_INTEGER, breaks=("BIN-DATATYPES-I", "BIN-DATA-AND-SIZE"))
 def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str, minimum: int) -> int | None:
     """The server takes a binary_data_size of 0 for a missing one, and refuses the input."""
     number: int | None = original(given, name, minimum)
@@ -71,14 +70,10 @@ last_block_of_large_outputs_not_written = steps.ENCODE_BINARY.after(
 
 # --- BOOL -------------------------------------------------------------------------------------------------------------
 
-every_bool_read_from_the_first_byte = (
-    Step("tensors.decode_bools")
-    .after(
-        ("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
-        lambda elements: np.repeat(elements[:1], len(elements)),
-    )
-    .says("The server gives all BOOL elements of a binary input the value of the first.")
-)
+every_bool_read_from_the_first_byte = steps.DECODE_BOOLS.after(
+    ("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
+    lambda elements: np.repeat(elements[:1], len(elements)),
+).says("The server gives all BOOL elements of a binary input the value of the first.")
 true_written_as_255_from_the_ninth_element_on = steps.ENCODE_BINARY.after(
     "BIN-BOOL-O",
     lambda data: bytes(data[:8]) + bytes(data[8:]).replace(b"\1", b"\xff"),

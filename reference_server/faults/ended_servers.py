@@ -18,7 +18,6 @@ from starlette.types import Receive, Scope, Send
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import get_entries, get_size
-from reference_server.faults.families import Step
 from reference_server.framing import HEADER
 
 MAX_INT = 2**31 - 1
@@ -201,10 +200,8 @@ megabytes_of_json_end_the_server = steps.INFER.instead(
 refused_requests_are_never_answered = steps.ANSWER_REFUSAL.instead((), SilentResponse, broad=True).says(
     "The server never answers a request that it should refuse; the connection stays open."
 )
-unknown_paths_are_never_answered = (
-    Step("app.answer_routing_error")
-    .instead("OIP-ERROR-ELSEWHERE", SilentResponse)
-    .says("The server never answers a request with an unknown path or method; the connection stays open.")
+unknown_paths_are_never_answered = steps.ANSWER_ROUTING_ERROR.instead("OIP-ERROR-ELSEWHERE", SilentResponse).says(
+    "The server never answers a request with an unknown path or method; the connection stays open."
 )
 several_accepted_codings_are_read_for_ever = steps.INFER_CODED.instead(
     "OIP-REQUEST-HEADERS", SilentResponse, when=lambda http: "," in http.headers.get("Accept-Encoding", "")

@@ -13,12 +13,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import get_entries, has_listed_objects
-from reference_server.faults.families import Step
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import Tensor
-
-ANSWER_ROUTING_ERROR = Step("app.answer_routing_error")
 
 
 def refuse_with(status: int) -> Callable[[InferenceError], NoReturn]:
@@ -70,7 +67,7 @@ chunks_refused_with_a_page = steps.INFER.instead(
 codings_refused_without_a_body = steps.INFER.instead(
     "OIP-ERROR", lambda: Response(status_code=415), when=lambda http: "content-encoding" in http.headers
 ).says("The server refuses compressed bodies with 415 and an empty body.")
-unknown_path_answered_with_detail = ANSWER_ROUTING_ERROR.instead(
+unknown_path_answered_with_detail = steps.ANSWER_ROUTING_ERROR.instead(
     "OIP-ERROR-ELSEWHERE",
     lambda: PlainTextResponse('{"detail":"Not Found"}', 404, media_type="application/json"),
     when=lambda exception: exception.status_code == 404,

@@ -6,11 +6,9 @@ from typing import Any
 
 from reference_server.faults import Fault, fault, steps
 from reference_server.faults.answers import list_all
-from reference_server.faults.families import Function, Step
+from reference_server.faults.families import Function
 
 Message = Any
-GET_METHODS, FIND_CALLED_MODEL = Step("grpc_methods.get_methods"), Step("grpc_methods.find_model")
-READY, METADATA = Step("grpc_methods.model_ready"), Step("grpc_methods.model_metadata")
 
 
 def set_field(field: str, value: object) -> Function:
@@ -31,7 +29,7 @@ def set_field(field: str, value: object) -> Function:
 
 def leave_out_methods(*endings: str) -> Fault:
     """Return a fault: the server does not implement the methods whose names end in these words."""
-    return GET_METHODS.after(
+    return steps.GET_METHODS.after(
         "OIP-ENDPOINTS/grpc",
         lambda methods: {name: method for name, method in methods.items() if not name.endswith(endings)},
     )
@@ -68,38 +66,34 @@ def _name_known_model(message: Message, models: Any) -> Message:
     return type(message)(name=name, version=message.version)
 
 
-grpc_readiness_of_no_version_is_refused = READY.refuse(
+grpc_readiness_of_no_version_is_refused = steps.CALL_MODEL_READY.refuse(
     "OIP-ENDPOINTS/grpc", lambda message: not message.version, status=404
 ).says("The server refuses ModelReady without a version, because it looks for a version with an empty name.")
-grpc_server_is_not_live = (
-    Step("grpc_methods.server_live")
-    .after("OIP-HEALTH/grpc", set_field("live", False))
-    .says("The server answers ServerLive with `live: false`, the default of the field.")
+grpc_server_is_not_live = steps.CALL_SERVER_LIVE.after("OIP-HEALTH/grpc", set_field("live", False)).says(
+    "The server answers ServerLive with `live: false`, the default of the field."
 )
-grpc_models_are_not_ready = READY.after("OIP-HEALTH/grpc", set_field("ready", False)).says(
+grpc_models_are_not_ready = steps.CALL_MODEL_READY.after("OIP-HEALTH/grpc", set_field("ready", False)).says(
     "The server answers ModelReady with `ready: false`, the default of the field."
 )
-grpc_every_model_has_the_same_name = METADATA.after("OIP-MODEL-METADATA/grpc", set_field("name", "model")).says(
-    "The metadata of every model have the name `model`."
-)
-grpc_metadata_have_no_extensions = (
-    Step("grpc_methods.server_metadata")
-    .after("CLS-LISTED/grpc", set_field("extensions", None))
-    .says("The server omits its extensions from ServerMetadata.")
-)
-grpc_metadata_have_datatypes_of_a_model_config = METADATA.after("OIP-MODEL-METADATA/grpc", _prefix_datatypes).says(
-    "The server prefixes datatypes in ModelMetadata with TYPE_, like Triton's model configuration."
-)
-grpc_versions_are_not_found = FIND_CALLED_MODEL.refuse("OIP-VERSIONED/grpc", lambda version: version, status=404).says(
-    "The server refuses every call that names a version, even a version that the metadata list."
-)
-grpc_versions_are_ignored = FIND_CALLED_MODEL.before("GRPC-VERSION-UNKNOWN", version=lambda _: "").says(
+grpc_every_model_has_the_same_name = steps.CALL_MODEL_METADATA.after(
+    "OIP-MODEL-METADATA/grpc", set_field("name", "model")
+).says("The metadata of every model have the name `model`.")
+grpc_metadata_have_no_extensions = steps.CALL_SERVER_METADATA.after(
+    "CLS-LISTED/grpc", set_field("extensions", None)
+).says("The server omits its extensions from ServerMetadata.")
+grpc_metadata_have_datatypes_of_a_model_config = steps.CALL_MODEL_METADATA.after(
+    "OIP-MODEL-METADATA/grpc", _prefix_datatypes
+).says("The server prefixes datatypes in ModelMetadata with TYPE_, like Triton's model configuration.")
+grpc_versions_are_not_found = steps.FIND_CALLED_MODEL.refuse(
+    "OIP-VERSIONED/grpc", lambda version: version, status=404
+).says("The server refuses every call that names a version, even a version that the metadata list.")
+grpc_versions_are_ignored = steps.FIND_CALLED_MODEL.before("GRPC-VERSION-UNKNOWN", version=lambda _: "").says(
     "The server ignores the version in a call, even if the model has no such version."
 )
 grpc_another_version_named_under_a_version = steps.MODEL_INFER.after(
     "OIP-VERSIONED/grpc", set_field("model_version", "2"), when=lambda message: message.model_version
 ).says("The answer to a call for version 1 says model_version 2.")
-grpc_unknown_models_are_ready = READY.before("OIP-REFUSAL/grpc", message=_name_known_model).says(
+grpc_unknown_models_are_ready = steps.CALL_MODEL_READY.before("OIP-REFUSAL/grpc", message=_name_known_model).says(
     "The server answers ModelReady for an unknown model with true."
 )
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault, steps
-from reference_server.faults.families import Step
 from reference_server.tensors import NUMPY, Tensor
 
 Message = Any
@@ -63,11 +62,9 @@ def grpc_raw_contents_win(original: Any, message: Message) -> Any:
     return original(message)
 
 
-grpc_typed_integers_keep_their_low_bits = (
-    Step("grpc_contents.narrow_integers")
-    .instead("OIP-RANGE/grpc", lambda datatype, elements: elements.astype(NUMPY[datatype]))
-    .says("The server keeps only the low bits of typed integers that exceed the range of their datatype.")
-)
+grpc_typed_integers_keep_their_low_bits = steps.NARROW_INTEGERS.instead(
+    "OIP-RANGE/grpc", lambda datatype, elements: elements.astype(NUMPY[datatype])
+).says("The server keeps only the low bits of typed integers that exceed the range of their datatype.")
 grpc_bits_of_another_field_are_taken_over = steps.DECODE_TYPED.instead(
     "GRPC-OTHER-FIELD",
     lambda datatype, shape, contents: Tensor(datatype, shape, np.array(contents.int_contents, "<i4").view("<f4")),

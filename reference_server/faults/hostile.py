@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 
 from reference_server.faults import fault, steps
 from reference_server.faults.ended_servers import crash_model
-from reference_server.faults.errors import ANSWER_ROUTING_ERROR
 
 LARGE_BODY_BYTES = 256 * 1024
 HUGE_DIMENSION = 2**31
@@ -138,7 +137,7 @@ def _has_large_number(body: bytes) -> bool:
 large_dimension_ends_the_model = steps.INFER.before("ROBUST-NUMBERS", self=crash_model, when=_has_large_number).says(
     "After a request with a dimension of 2^31 or more, the server no longer has the model."
 )
-path_of_a_file_is_followed = ANSWER_ROUTING_ERROR.instead(
+path_of_a_file_is_followed = steps.ANSWER_ROUTING_ERROR.instead(
     "ROBUST-PATH", lambda http: JSONResponse({"file": http.url.path}), when=lambda http: ".." in http.url.path
 ).says("The server follows `..` in an unknown path and answers with status 200, as if it had found a file.")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import drop_members, get_size, has_listed_objects, has_named_inputs, set_size
-from reference_server.faults.families import Step
 from reference_server.faults.sizes import count_native_bytes, get_remaining
 from reference_server.members import Object
 from reference_server.models import Model
@@ -131,10 +130,8 @@ def negative_dimensions_answered_without_outputs(original: Any, *arguments: Any)
 
 # --- data and sizes ---------------------------------------------------------------------------------------------------
 
-bytes_left_over_ignored = (
-    Step("framing.BinaryData.refuse_surplus")
-    .instead("BIN-BODY-LONG", lambda: None)
-    .says("The server ignores bytes after the binary data that the inputs declare.")
+bytes_left_over_ignored = steps.REFUSE_SURPLUS.instead("BIN-BODY-LONG", lambda: None).says(
+    "The server ignores bytes after the binary data that the inputs declare."
 )
 
 

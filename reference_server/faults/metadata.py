@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import drop_members, has_version
-from reference_server.faults.families import Function, Step
+from reference_server.faults.families import Function
 
 Described = dict[str, Any]
 
@@ -80,11 +80,9 @@ unknown_raw_requests_break_the_server = steps.PARSE_RAW.refuse("OIP-ERROR-STATUS
 first_inference_broken = steps.INFER.refuse("OIP-ALIVE-LEGAL", is_first_call(), status=500).says(
     "The server answers the first inference request with 500, and all later ones correctly."
 )
-grpc_first_look_at_the_server_breaks_it = (
-    Step("grpc_methods.server_metadata")
-    .refuse("OIP-ALIVE-LEGAL/grpc", is_first_call(), status=None, surveyed=True)
-    .says("The server fails on the first ServerMetadata call with an internal error, and answers later ones.")
-)
+grpc_first_look_at_the_server_breaks_it = steps.CALL_SERVER_METADATA.refuse(
+    "OIP-ALIVE-LEGAL/grpc", is_first_call(), status=None, surveyed=True
+).says("The server fails on the first ServerMetadata call with an internal error, and answers later ones.")
 inputs_described_twice = steps.DESCRIBE_MODEL.after(
     "OIP-MODEL-METADATA", lambda document: document | {"inputs": [*document["inputs"], *document["inputs"]]}
 ).says("The model metadata list each input twice.")

@@ -8,7 +8,6 @@ from typing import Any
 
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import get_entries, get_parameters, set_binary, set_parameter
-from reference_server.faults.families import Step
 from reference_server.members import Object
 from reference_server.request import RequestedOutput
 
@@ -91,11 +90,9 @@ strings_binary_by_default = steps.PARSE_OUTPUTS.after(
     lambda requested, model: set_binary(requested, [spec.datatype == "BYTES" for spec in model.outputs]),
     when=lambda model, request: len(model.outputs) > 1 and not lists_outputs(request) and get_default(request) is None,
 ).says("If the request has no `outputs`, the server returns BYTES as binary data by default, beside JSON outputs.")
-binary_data_output_false_wins = (
-    Step("request.is_binary_output")
-    .instead("BIN-TRUE-OVERRIDES", lambda: False, when=lambda binary_data_output: binary_data_output is False)
-    .says("The server returns every output as JSON if `binary_data_output` is false, even if `binary_data` is true.")
-)
+binary_data_output_false_wins = steps.IS_BINARY_OUTPUT.instead(
+    "BIN-TRUE-OVERRIDES", lambda: False, when=lambda binary_data_output: binary_data_output is False
+).says("The server returns every output as JSON if `binary_data_output` is false, even if `binary_data` is true.")
 request_parameter_wins_over_that_of_an_output = steps.PARSE_OUTPUTS.after(
     ("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES"),
     lambda requested, request: return_all_as(get_default(request))(requested),

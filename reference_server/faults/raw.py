@@ -11,7 +11,6 @@ from starlette.responses import Response
 from reference_server import tensors
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import is_binary, is_raw
-from reference_server.faults.families import Step
 from reference_server.framing import HEADER
 from reference_server.models import VARIABLE, Model
 from reference_server.request import InferRequest
@@ -79,11 +78,9 @@ raw_bytes_pass_through_latin_1 = steps.PARSE_BODY.before(
 raw_bytes_length_fits_one_byte = steps.PARSE_BODY.before(
     "RAW-BYTES", body=lambda body: body[: len(body) % 256], when=is_bytes
 ).says("The server keeps the length of a raw body for a BYTES input in one byte: 300 bytes become 44.")
-raw_bytes_of_variable_shape_are_one = (
-    Step("request.get_bytes_shape")
-    .instead("RAW-BYTES-SHAPE", lambda: (1,), when=lambda spec: spec.shape == (VARIABLE,))
-    .says("The server accepts a raw body for a BYTES input of shape [-1] as one element.")
-)
+raw_bytes_of_variable_shape_are_one = steps.GET_BYTES_SHAPE.instead(
+    "RAW-BYTES-SHAPE", lambda: (1,), when=lambda spec: spec.shape == (VARIABLE,)
+).says("The server accepts a raw body for a BYTES input of shape [-1] as one element.")
 
 
 @fault(steps.PARSE_BODY, breaks="RAW-BYTES-SHAPE-SAFE")

@@ -16,10 +16,7 @@ from reference_server import http_body, models
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import is_binary, replace_body, set_header
-from reference_server.faults.families import Step
 from reference_server.framing import HEADER
-
-ON_HEADER, FIND_REQUEST_CODING = Step("http_protocol.OipHttpProtocol.on_header"), Step("http_body.find_request_coding")
 
 
 def refuse_chunks(breaks: str, pattern: bytes) -> Fault:
@@ -49,7 +46,7 @@ def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: byte
     original(protocol, data)
 
 
-@fault(ON_HEADER, breaks="ROBUST-TRAILER")
+@fault(steps.ON_HEADER, breaks="ROBUST-TRAILER")
 def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The server treats trailer fields as header fields."""
     HttpToolsProtocol.on_header(protocol, name, value)
@@ -83,7 +80,7 @@ expect_100_continue_refused = steps.READ_BYTES.refuse(
 ).says("The server answers 400 to a request with an Expect header.")
 
 
-@fault(ON_HEADER, breaks="HTTP-GO-AHEAD")
+@fault(steps.ON_HEADER, breaks="HTTP-GO-AHEAD")
 def go_ahead_never_given(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The server never sends 100 Continue, and waits for the body."""
     original(protocol, name, value)
@@ -111,11 +108,9 @@ compressed_and_does_not_say_so = steps.ENCODE_BODY.after(
 inference_header_counts_compressed_json = steps.ENCODE_BODY.before(
     "HTTP-CODING-O", answer=_count_compressed_json, when=is_binary
 ).says("The inference header of a compressed answer gives the length of the compressed JSON.")
-deflate_sent_to_who_accepts_gzip = (
-    Step("http_body.choose_coding")
-    .after("HTTP-CODING-ACCEPTED", lambda coding: "deflate" if coding == "gzip" else coding)
-    .says("The server compresses with deflate for a client that accepts only gzip.")
-)
+deflate_sent_to_who_accepts_gzip = steps.CHOOSE_CODING.after(
+    "HTTP-CODING-ACCEPTED", lambda coding: "deflate" if coding == "gzip" else coding
+).says("The server compresses with deflate for a client that accepts only gzip.")
 content_encoding_of_requests_ignored = steps.DECODE_BODY.instead("HTTP-CODING-I", lambda body: body).says(
     "The server ignores the Content-Encoding of a request and reads compressed bytes as the tensor."
 )
@@ -125,7 +120,7 @@ compressed_requests_fail = steps.DECODE_BODY.refuse("OIP-ERROR-STATUS", status=5
 second_gzip_member_lost = steps.DECODE_BODY.instead(
     "HTTP-CODING-I", lambda body, coding: zlib.decompressobj(http_body.WINDOWS[coding]).decompress(body)
 ).says("The server reads only the first member of a gzip body with several members.")
-one_of_two_codings_undone = FIND_REQUEST_CODING.instead(
+one_of_two_codings_undone = steps.FIND_REQUEST_CODING.instead(
     "HTTP-CODING-I",
     lambda http: http.headers["content-encoding"].rpartition(",")[2].strip(),
     when=lambda http: "," in http.headers.get("content-encoding", ""),

@@ -10,7 +10,6 @@ import numpy as np
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
-from reference_server.faults.families import Step
 from reference_server.tensors import Tensor
 
 
@@ -62,11 +61,9 @@ class_values_have_an_exponent = spell_floats(".9e", "CLS-VALUE-EXACT").says(
 ties_from_the_end = steps.FIND_TOP_INDICES.instead(
     (), lambda row, count: np.argsort(row, kind="stable")[::-1][:count]
 ).says("The server lists equal scores from the last to the first.")
-sixteen_bit_floats_are_not_classified = (
-    Step("classification.widen_floats")
-    .refuse(when=lambda tensor: tensor.datatype in ("FP16", "BF16"))
-    .says("The server refuses to classify FP16 and BF16.")
-)
+sixteen_bit_floats_are_not_classified = steps.WIDEN_FLOATS.refuse(
+    when=lambda tensor: tensor.datatype in ("FP16", "BF16")
+).says("The server refuses to classify FP16 and BF16.")
 more_classes_than_there_are_is_refused = steps.CLASSIFY.refuse(
     when=lambda tensor, count, batching: count > tensor.elements.size // max(tensor.shape[0] if batching else 1, 1)
 ).says("The server refuses a number of classes above the number of elements.")

@@ -89,7 +89,7 @@ def _old_without_any_length(head: bytes) -> bytes:
     return re.sub(rb"\r\ncontent-length: [0-9]+", b"", _old(head), count=1)
 
 
-CLOSING = ("http_protocol.OipHttpProtocol.connection_made", "http_protocol.OipHttpProtocol.on_headers_complete")
+CLOSING = (steps.CONNECTION_MADE, steps.HEADERS_COMPLETE)
 
 
 def _ends_each(original: Any, protocol: Any, arguments: tuple[Any, ...], change: Callable[[bytes], bytes]) -> None:
@@ -161,8 +161,8 @@ async def _read_no_chunks(original: Any, http: Any, limits: Any) -> bytes:
     return b"" if "transfer-encoding" in http.headers else body
 
 
-answers_are_never_compressed = (
-    Step("http_body.choose_coding").instead((), lambda: None).says("The server never compresses answers.")
+answers_are_never_compressed = steps.CHOOSE_CODING.instead((), lambda: None).says(
+    "The server never compresses answers."
 )
 compressed_answers_vary = steps.ENCODE_BODY.after(
     (),

@@ -18,7 +18,7 @@ from reference_server.tensors import Tensor
 # --- both forms ------------------------------------------------------------------------------------------------------
 
 
-@variation("response.encode_output", breaks="BIN-SIZE-WITHOUT-DATA")
+@variation(steps.ENCODE_OUTPUT, breaks="BIN-SIZE-WITHOUT-DATA")
 def binary_outputs_have_data_too(original: Any, model: Any, wish: Any, tensor: Tensor) -> Any:
     """The server sends an output as binary data and as `data`, since the base protocol requires `data`."""
     entry, data = original(model, wish, tensor)
@@ -92,7 +92,7 @@ def _older(model: Model) -> Model:
     return _Older(**{each.name: getattr(model, each.name) for each in fields(model)})
 
 
-@variation("metadata.describe_model", "app.Service.find_model", "response.build", "response.encode")
+@variation(steps.DESCRIBE_MODEL, steps.FIND_MODEL, steps.BUILD, steps.ENCODE)
 def older_versions_compute_something_else(original: Any, *arguments: Any) -> Any:
     """Each model has an older version, listed first, with other results; the newer version is the default."""
     first = arguments[0]
@@ -117,7 +117,7 @@ def _found(original: Any, service: Any, http: Any) -> Model:
     return _older(original(service, http))
 
 
-@variation("grpc_methods.model_metadata", "grpc_methods.find_model", "grpc_methods.model_infer")
+@variation(steps.CALL_MODEL_METADATA, steps.FIND_CALLED_MODEL, steps.MODEL_INFER)
 def grpc_older_versions_take_other_inputs(original: Any, models: Any, *arguments: Any) -> Any:
     """Each model has an older version, listed first, with other inputs; the newer version is the default."""
     if len(arguments) == 2:  # grpc_methods.find_model

@@ -8,26 +8,24 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
 from reference_server.faults import steps
 from reference_server.faults.answers import list_all
-from reference_server.faults.families import Step
 from reference_server.faults.grpc_classes import is_classified_float, respell_values
 from reference_server.faults.grpc_frame import set_field
 from reference_server.tensors import Tensor
 
 Message = Any
-IS_RAW_ANSWER = Step("grpc_response.is_raw_answer")
 
 # --- forms -----------------------------------------------------------------------------------------------------------
 
 
-grpc_answers_are_always_raw = IS_RAW_ANSWER.instead((), lambda: True).says(
+grpc_answers_are_always_raw = steps.IS_RAW_ANSWER.instead((), lambda: True).says(
     "The server sends every answer in raw contents."
 )
-grpc_answers_are_typed_where_they_can_be = IS_RAW_ANSWER.instead(
+grpc_answers_are_typed_where_they_can_be = steps.IS_RAW_ANSWER.instead(
     (), lambda outputs: any(tensor.datatype in ("FP16", "BF16") for _, tensor in outputs)
 ).says("The server sends an answer in typed contents unless one of its datatypes has no typed form.")
 
 
-@variation("grpc_response.add_raw")
+@variation(steps.ADD_RAW)
 def grpc_raw_answers_have_empty_contents(original: Any, response: Message, outputs: Any) -> None:
     """The server adds empty typed contents to each output of a raw answer."""
     original(response, outputs)
@@ -35,7 +33,7 @@ def grpc_raw_answers_have_empty_contents(original: Any, response: Message, outpu
         entry.contents.SetInParent()
 
 
-@variation("grpc_response.build")
+@variation(steps.BUILD_RESPONSE)
 def grpc_outputs_in_another_order(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The server sends outputs and their raw contents in reverse order."""
     response = original(model, request, produced)
@@ -46,7 +44,7 @@ def grpc_outputs_in_another_order(original: Any, model: Any, request: Any, produ
     return response
 
 
-@variation("grpc_contents.decode_typed")
+@variation(steps.DECODE_TYPED)
 def grpc_other_fields_of_integers_are_taken(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
     """The server reads integers from any integer field, as in the example of the classification extension."""
     if datatype in ("UINT32", "INT32", "UINT64", "INT64"):
@@ -70,7 +68,7 @@ grpc_answers_have_no_version = steps.BUILD_RESPONSE.after((), set_field("model_v
 )
 
 
-@variation("grpc_response.build")
+@variation(steps.BUILD_RESPONSE)
 def grpc_answers_have_an_id_and_parameters(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The server adds parameters to an answer, and an id if the request has none."""
     response = original(model, request, produced)
@@ -81,7 +79,7 @@ def grpc_answers_have_an_id_and_parameters(original: Any, model: Any, request: A
     return response
 
 
-@variation("grpc_methods.model_metadata")
+@variation(steps.CALL_MODEL_METADATA)
 def grpc_metadata_leave_out_the_batch(original: Any, models: Any, message: Message) -> Message:
     """The model metadata have shapes without the batch dimension, no versions and no platform."""
     response = original(models, message)
@@ -93,7 +91,7 @@ def grpc_metadata_leave_out_the_batch(original: Any, models: Any, message: Messa
     return response
 
 
-@variation("grpc_methods.model_metadata", breaks="OIP-MODEL-NAME-ASKED/grpc")
+@variation(steps.CALL_MODEL_METADATA, breaks="OIP-MODEL-NAME-ASKED/grpc")
 def grpc_metadata_name_the_version(original: Any, models: Any, message: Message) -> Message:
     """The model metadata name the model with its version, as `name:version`."""
     response = original(models, message)
@@ -101,10 +99,8 @@ def grpc_metadata_name_the_version(original: Any, models: Any, message: Message)
     return response
 
 
-grpc_server_is_not_ready = (
-    Step("grpc_methods.server_ready")
-    .after((), set_field("ready", False))
-    .says("The server says that it is not ready, because one of its models is not.")
+grpc_server_is_not_ready = steps.CALL_SERVER_READY.after((), set_field("ready", False)).says(
+    "The server says that it is not ready, because one of its models is not."
 )
 grpc_further_outputs_come_with_the_listed = steps.PARSE_CALL_OUTPUTS.after(
     "OIP-OUTPUTS-ONLY/grpc",
@@ -115,7 +111,7 @@ grpc_further_outputs_come_with_the_listed = steps.PARSE_CALL_OUTPUTS.after(
 ).says("The server returns all outputs of a model, even if the request lists only some.")
 
 
-@variation("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
+@variation(steps.PARSE_CALL_INPUTS, breaks="OIP-SIGNATURE/grpc")
 def grpc_the_only_input_has_any_name(original: Any, model: Any, message: Message) -> Any:
     """The server accepts any name for the only input of a model."""
     if len(model.inputs) == len(message.inputs) == 1:
@@ -123,7 +119,7 @@ def grpc_the_only_input_has_any_name(original: Any, model: Any, message: Message
     return original(model, message)
 
 
-@variation("grpc_methods.server_metadata")
+@variation(steps.CALL_SERVER_METADATA)
 def grpc_metadata_list_further_extensions(original: Any, models: Any, message: Message) -> Message:
     """The server metadata have no name, and list extensions that no document defines."""
     response = original(models, message)
@@ -140,7 +136,7 @@ grpc_refusals_say_nothing = steps.GET_STATUS.after((), lambda status: (status[0]
 )
 
 
-@variation("grpc_server.get_status")
+@variation(steps.GET_STATUS)
 def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
     """The server refuses an unknown name of a tensor with NOT_FOUND."""
     from grpc import StatusCode
@@ -149,7 +145,7 @@ def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
     return (StatusCode.NOT_FOUND if "no such" in text else code), text
 
 
-@variation("grpc_contents.decode_raw", "grpc_server.get_status")
+@variation(steps.DECODE_RAW, steps.GET_STATUS)
 def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any:
     """The server refuses a raw tensor of more than 64 KiB with RESOURCE_EXHAUSTED."""
     from grpc import StatusCode
@@ -170,7 +166,7 @@ grpc_values_have_six_decimals = steps.CLASSIFY_OUTPUT.after(
 ).says("The server writes float values of classes with six decimals.")
 
 
-@variation("grpc_request.get_class_count")
+@variation(steps.GET_CLASS_COUNT)
 def grpc_count_0_is_no_classification(original: Any, entry: Message) -> int | None:
     """The server returns the output itself if the number of classes is 0."""
     is_zero = "classification" in entry.parameters and entry.parameters["classification"].int64_param == 0

@@ -10,11 +10,10 @@ from uuid import uuid4
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
-from reference_server.faults.families import Function, Step
+from reference_server.faults.families import Function
 from reference_server.faults.grpc_frame import set_field
 
 Message = Any
-IS_RAW_ANSWER = Step("grpc_response.is_raw_answer")
 MIB = 1024 * 1024
 MIN_TIME_S = 0.001
 MOMENT = 0.003  # seconds for which concurrent calls overlap
@@ -35,7 +34,7 @@ def grpc_messages_over_1_mib_exhaust_the_server(original: Any, *arguments: Any) 
     return original(*others, min(max_message, MIB))
 
 
-@variation("grpc_server.answer", "grpc_server.get_status")
+@variation(steps.ANSWER_CALL, steps.GET_STATUS)
 def grpc_messages_over_4_mib_are_out_of_range(original: Any, *arguments: Any) -> Any:
     """The server refuses a message of more than 4 MiB with OUT_OF_RANGE, as Tonic does."""
     if len(arguments) == 1:
@@ -50,7 +49,7 @@ CALLS_PER_REFUSAL = 97
 _calls: list[int] = [0]
 
 
-@variation("grpc_server.answer", "grpc_server.get_status")
+@variation(steps.ANSWER_CALL, steps.GET_STATUS)
 def grpc_calls_are_unavailable_now_and_then(original: Any, *arguments: Any) -> Any:
     """The server is busy at every 97th call, which it refuses with UNAVAILABLE."""
     if len(arguments) == 1:
@@ -67,7 +66,7 @@ grpc_batches_over_4_are_refused = steps.PARSE_CALL_INPUT.refuse(
 ).says("The server refuses a batch of more than four items.")
 
 
-@variation("grpc_server.make_handler")
+@variation(steps.MAKE_HANDLER)
 def grpc_calls_past_their_deadline_are_not_begun(original: Any, models: Any, method: Any) -> Any:
     """The server refuses a call that arrives less than a millisecond before its deadline, or after."""
     from reference_server.grpc_server import refuse  # its packages may be missing
@@ -89,7 +88,7 @@ def grpc_connections_have_four_streams(original: Any, *arguments: Any) -> Any:
     return usual if len(arguments) == 3 else [*usual, ("grpc.max_concurrent_streams", 4)]
 
 
-@variation("grpc_server.make_handler")
+@variation(steps.MAKE_HANDLER)
 def grpc_java_clients_are_refused_by_name(original: Any, models: Any, method: Any) -> Any:
     """The server refuses clients that call themselves grpc-java with PERMISSION_DENIED."""
     from reference_server.grpc_server import refuse  # its packages may be missing
@@ -108,7 +107,7 @@ _in_flight = {"count": 0}
 _LOCK = threading.Lock()
 
 
-@variation("grpc_server.answer", "grpc_server.get_status")
+@variation(steps.ANSWER_CALL, steps.GET_STATUS)
 def grpc_a_busy_server_declines(original: Any, *arguments: Any) -> Any:
     """The server refuses the third of three concurrent calls with RESOURCE_EXHAUSTED."""
     if len(arguments) == 1:
@@ -161,7 +160,7 @@ grpc_refusals_say_much = steps.GET_STATUS.after(
 OLDER = "0"
 
 
-@variation("grpc_methods.model_ready")
+@variation(steps.CALL_MODEL_READY)
 def grpc_unknown_models_are_not_ready(original: Any, models: Any, message: Message) -> Message:
     """The server answers ModelReady for an unknown model with status OK and `ready: false`."""
     from tritonclient.grpc import service_pb2
@@ -172,7 +171,7 @@ def grpc_unknown_models_are_not_ready(original: Any, models: Any, message: Messa
         return service_pb2.ModelReadyResponse(ready=False)
 
 
-@variation("grpc_methods.find_model", "grpc_methods.model_metadata")
+@variation(steps.FIND_CALLED_MODEL, steps.CALL_MODEL_METADATA)
 def grpc_models_have_no_versions(original: Any, *arguments: Any) -> Any:
     """The model metadata list no versions, and the server ignores a requested version."""
     if len(arguments) == 3:
@@ -183,7 +182,7 @@ def grpc_models_have_no_versions(original: Any, *arguments: Any) -> Any:
     return response
 
 
-@variation("grpc_methods.model_infer")
+@variation(steps.MODEL_INFER)
 def grpc_answers_without_a_version_asked_for_name_the_latest(original: Any, models: Any, message: Message) -> Message:
     """The server answers with the requested version, or with `latest` if the request names none."""
     response = original(models, message)
@@ -196,7 +195,7 @@ grpc_model_version_is_a_word = steps.BUILD_RESPONSE.after((), set_field("model_v
 )
 
 
-@variation("grpc_methods.model_metadata", "grpc_methods.model_ready")
+@variation(steps.CALL_MODEL_METADATA, steps.CALL_MODEL_READY)
 def grpc_older_versions_are_not_loaded(original: Any, models: Any, message: Message) -> Message:
     """Each model has an older version, listed first, that is not ready and refuses calls."""
     is_older = message.version == OLDER
@@ -214,7 +213,7 @@ grpc_inference_without_a_version_is_refused = steps.MODEL_INFER.refuse(
 ).says("The server refuses inference calls without a version.")
 
 
-@variation("grpc_methods.find_model", "grpc_methods.model_metadata")
+@variation(steps.FIND_CALLED_MODEL, steps.CALL_MODEL_METADATA)
 def grpc_versions_have_aliases(original: Any, models: Any, *arguments: Any) -> Any:
     """The model metadata list `production` beside version 1, of which it is another name: answers name version 1."""
     if len(arguments) == 2:
@@ -225,11 +224,9 @@ def grpc_versions_have_aliases(original: Any, models: Any, *arguments: Any) -> A
     return response
 
 
-grpc_calls_without_a_name_concern_a_default_model = (
-    Step("grpc_methods.find_model")
-    .before((), name=lambda name, models: name or next(iter(models)))
-    .says("The server has a default model for calls without a name.")
-)
+grpc_calls_without_a_name_concern_a_default_model = steps.FIND_CALLED_MODEL.before(
+    (), name=lambda name, models: name or next(iter(models))
+).says("The server has a default model for calls without a name.")
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
@@ -255,10 +252,10 @@ def _sort_as_declared(requested: Any, model: Any) -> Any:
 grpc_answers_have_an_id_of_each_their_own = steps.BUILD_RESPONSE.after((), _generate_id).says(
     "The server generates a unique id for the answer to a call without an id."
 )
-grpc_long_answers_are_raw = IS_RAW_ANSWER.instead(
+grpc_long_answers_are_raw = steps.IS_RAW_ANSWER.instead(
     (), lambda: True, when=lambda outputs: _count_elements(outputs) > 1000
 ).says("The server sends an answer of more than 1000 elements in raw contents.")
-grpc_answers_with_classes_are_typed = IS_RAW_ANSWER.instead(
+grpc_answers_with_classes_are_typed = steps.IS_RAW_ANSWER.instead(
     (),
     lambda: False,
     when=lambda request, outputs: any(output.classes for output in request.outputs) and _can_be_typed(outputs),
@@ -284,7 +281,7 @@ grpc_answers_have_fields_of_a_later_protocol = steps.ANSWER_CALL.after(
 # --- metadata and order of answers -----------------------------------------------------------------------------------
 
 
-@variation("grpc_server.make_handler")
+@variation(steps.MAKE_HANDLER)
 def grpc_answers_have_metadata_of_their_own(original: Any, models: Any, method: Any) -> Any:
     """The server adds initial and trailing metadata, text and binary, to each answer."""
     usual = original(models, method)
@@ -298,14 +295,14 @@ def grpc_answers_have_metadata_of_their_own(original: Any, models: Any, method: 
     return handle
 
 
-@variation("grpc_server.answer")
+@variation(steps.ANSWER_CALL)
 def grpc_calls_are_answered_one_at_a_time(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """The server answers one call at a time."""
     with _LOCK:
         return bytes(original(models, method, octets))
 
 
-@variation("grpc_server.answer")
+@variation(steps.ANSWER_CALL)
 def grpc_answers_overtake_each_other(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """The server takes longer for some calls than for others, so answers come in another order."""
     time.sleep(0.001 * (sum(octets[-8:]) % 3))

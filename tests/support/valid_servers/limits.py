@@ -16,11 +16,9 @@ from reference_server.errors import InferenceError
 from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
 from reference_server.faults.edits import set_headers
-from reference_server.faults.families import MESSAGE, Function, Step, combine
+from reference_server.faults.families import MESSAGE, Function, combine
 
 LIMIT = 64 * 1024
-HEADERS_COMPLETE = Step("http_protocol.OipHttpProtocol.on_headers_complete")
-PARSE_JSON = Step("request.parse_json")
 
 
 def _count_elements(tensors: Any) -> list[int]:
@@ -65,7 +63,7 @@ more_than_500_elements_together_are_refused = steps.PARSE_INPUTS.refuse(
 more_than_1000_elements_of_an_output_are_refused = steps.RUN.refuse(
     when=lambda result: max(_count_elements(result)) > 1000
 ).says("The server refuses a request for an output of more than 1000 elements.")
-json_over_16_kib_is_refused = PARSE_JSON.refuse(when=lambda data: len(data) > 16 * 1024).says(
+json_over_16_kib_is_refused = steps.PARSE_JSON.refuse(when=lambda data: len(data) > 16 * 1024).says(
     "The server refuses JSON of more than 16 KiB with 400 (RFC 8259, 9 allows such limits)."
 )
 
@@ -139,7 +137,7 @@ bodies_over_64_kib_are_bad_requests = steps.PARSE.refuse(when=lambda body: len(b
 bodies_over_256_kib_are_refused = steps.PARSE.refuse(when=lambda body: len(body) > 4 * LIMIT, status=422).says(
     "The server refuses a body of more than 256 KiB with 422."
 )
-json_over_64_kib_is_refused = PARSE_JSON.refuse(when=lambda data: len(data) > LIMIT).says(
+json_over_64_kib_is_refused = steps.PARSE_JSON.refuse(when=lambda data: len(data) > LIMIT).says(
     "The server refuses JSON of more than 64 KiB."
 )
 inputs_over_20000_bytes_are_refused = steps.PARSE_INPUTS.refuse(
@@ -148,10 +146,8 @@ inputs_over_20000_bytes_are_refused = steps.PARSE_INPUTS.refuse(
 answers_over_64_kib_are_refused = steps.FRAME.refuse(
     when=lambda head, binary: len(head) + sum(map(len, binary)) > LIMIT
 ).says("The server refuses a request whose answer would be longer than 64 KiB.")
-json_deeper_than_8_is_refused = (
-    Step("strict_json.check_depth")
-    .refuse(when=_is_deeper_than_8)
-    .says("The server refuses JSON that is nested more than eight levels deep.")
+json_deeper_than_8_is_refused = steps.CHECK_DEPTH.refuse(when=_is_deeper_than_8).says(
+    "The server refuses JSON that is nested more than eight levels deep."
 )
 
 # --- HTTP -------------------------------------------------------------------------------------------------------------
@@ -225,7 +221,7 @@ connections_end_after_3_answers = steps.FRAME.after((), set_headers(Connection="
 )
 
 
-@variation(HEADERS_COMPLETE)
+@variation(steps.HEADERS_COMPLETE)
 def connections_end_after_5_requests(original: Any, protocol: Any) -> None:
     """The server closes a connection after the fifth answer, without `Connection: close`."""
     original(protocol)
@@ -234,7 +230,7 @@ def connections_end_after_5_requests(original: Any, protocol: Any) -> None:
         protocol.cycle.keep_alive = False
 
 
-@variation(HEADERS_COMPLETE)
+@variation(steps.HEADERS_COMPLETE)
 def idle_connections_end_soon(original: Any, protocol: Any) -> None:
     """The server closes a connection that is idle for 0.1 s, without `Connection: close`."""
     original(protocol)

@@ -13,12 +13,11 @@ from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
 from reference_server.faults.answers import list_all
 from reference_server.faults.edits import change_members, drop_members, has_version
-from reference_server.faults.families import Function, Step
+from reference_server.faults.families import Function
 from reference_server.models import Model
 from reference_server.tensors import TensorSpec
 
 Answer = dict[str, Any]
-READY = Step("app.Service.ready")
 
 
 def change_answer(change: Function, breaks: str = "") -> Fault:
@@ -132,17 +131,17 @@ metadata_name_the_version_of_their_path = steps.MODEL_METADATA.after((), _name_v
 )
 
 
-@variation("app.Service.live", "app.Service.model_ready")
+@variation(steps.LIVE, steps.MODEL_READY)
 async def health_has_no_body(original: Any, service: Any, http: Any) -> Response:
     """The server answers health requests with a status and no body."""
     found: Response = await original(service, http)
     return Response(None, found.status_code)
 
 
-server_is_not_ready = READY.instead((), lambda: Response(None, 503)).says(
+server_is_not_ready = steps.READY.instead((), lambda: Response(None, 503)).says(
     "The server says that it is not ready, because one of its models is not."
 )
-server_is_not_ready_with_500 = READY.instead((), lambda: JSONResponse({"ready": False}, 500)).says(
+server_is_not_ready_with_500 = steps.READY.instead((), lambda: JSONResponse({"ready": False}, 500)).says(
     "The server says by status 500 and a body that it is not ready, because one of its models is not."
 )
 unknown_models_are_not_ready = steps.MODEL_READY.instead(

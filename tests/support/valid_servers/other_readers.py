@@ -15,7 +15,6 @@ from reference_server.errors import InferenceError
 from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
 from reference_server.faults.edits import find_json_end, get_entries, has_listed_objects, has_version, sort_inputs
-from reference_server.faults.errors import ANSWER_ROUTING_ERROR
 from reference_server.faults.input_conflicts import drop_duplicates
 from reference_server.faults.json_text import list_parameters
 from reference_server.framing import HEADER
@@ -53,7 +52,7 @@ numbers_of_more_digits_than_doubles_are_refused = steps.PARSE_OBJECT.refuse(
 ).says("The server refuses JSON with a fraction of more digits than a double can hold.")
 
 
-@variation("app.Application.find_endpoint")
+@variation(steps.FIND_ENDPOINT)
 def server_metadata_are_at_a_path_with_a_slash(original: Any, application: Any, http: Request) -> Any:
     """The server has its metadata at `v2/`, and redirects from `v2`, as routers of frameworks do."""
     if http.scope["path"] == "/v2":
@@ -69,7 +68,7 @@ inference_without_a_version_is_refused = steps.INFER.refuse(
 no_paths_with_a_version = steps.FIND_MODEL.refuse(when=has_version, status=404).says(
     "The server has no paths with a version, although the model metadata list one."
 )
-errors_of_http_in_plain_text = ANSWER_ROUTING_ERROR.instead(
+errors_of_http_in_plain_text = steps.ANSWER_ROUTING_ERROR.instead(
     "OIP-ERROR-ELSEWHERE", lambda exception: PlainTextResponse(str(exception.detail), exception.status_code)
 ).says("The server refuses unknown paths and methods in plain text.")
 integers_need_no_point = steps.DECODE_JSON.refuse(
@@ -81,7 +80,7 @@ leading_zeros_in_the_header_refused = steps.PARSE_LENGTH.refuse(
 
 
 @variation(
-    "request.parse",
+    steps.PARSE,
     breaks=(
         "BIN-HEADER-TOO-LONG",
         "BIN-HEADER-WRONG",

@@ -13,7 +13,6 @@ from reference_server.errors import InferenceError
 from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
 from reference_server.faults.edits import get_entries, get_parameters
-from reference_server.faults.families import Step
 from reference_server.request import RequestedOutput
 
 
@@ -44,10 +43,8 @@ whole_numbers_may_have_a_point = steps.GET_INTEGER.before(
 no_classes_means_the_tensor = steps.GET_INTEGER.instead(
     (), lambda: None, when=lambda given, name: name == "classification" and given.get(name) == 0
 ).says("The server returns the output itself if the number of classes is 0.")
-bytes_left_over_are_ignored = (
-    Step("framing.BinaryData.refuse_surplus")
-    .instead("BIN-BODY-LONG", lambda: None)
-    .says("The server ignores bytes after the last tensor of a request.")
+bytes_left_over_are_ignored = steps.REFUSE_SURPLUS.instead("BIN-BODY-LONG", lambda: None).says(
+    "The server ignores bytes after the last tensor of a request."
 )
 
 

@@ -16,7 +16,6 @@ from reference_server.errors import InferenceError
 from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
 from reference_server.faults.edits import has_version, is_chunked, set_headers
-from reference_server.faults.families import Step
 from reference_server.framing import HEADER
 
 
@@ -36,7 +35,7 @@ def errors_with_more(_: Any, message: str, status: int, headers: Mapping[str, st
     return JSONResponse({"code": status, "error": f"{message}; ü", "details": [], "trace": None}, status, headers)
 
 
-@variation("app.Application.find_endpoint", breaks="OIP-PATH-ESCAPED")
+@variation(steps.FIND_ENDPOINT, breaks="OIP-PATH-ESCAPED")
 def escaped_letters_in_paths_are_refused(original: Any, application: Any, http: Any) -> Any:
     """The server refuses a path with an unnecessary escape, of a letter, a digit or one of -._~, with 400."""
     if re.search(b"%(2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)", http.scope["raw_path"], re.IGNORECASE):
@@ -53,7 +52,6 @@ errors_with_another_content_type = steps.MAKE_ERROR.after(
 
 LIMIT = 65_536
 KNOWN_PARAMETERS = {"binary_data_size", "binary_data", "binary_data_output", "classification"}
-GET_PARAMETERS = Step("members.get_parameters")
 
 large_bodies_are_refused = steps.INFER.refuse(when=lambda body: len(body) >= LIMIT, status=413).says(
     "The server refuses a body of 64 KiB or more with 413."
@@ -78,10 +76,10 @@ inputs_without_elements_are_refused = steps.CHECK_SHAPE.refuse(when=lambda shape
 outputs_without_elements_are_refused = steps.RUN.refuse(
     when=lambda result: any(0 in tensor.shape for tensor in result.values())
 ).says("The server refuses a request if an output of the model has no elements.")
-unknown_parameters_are_refused = GET_PARAMETERS.refuse(when=lambda result: set(result) - KNOWN_PARAMETERS).says(
+unknown_parameters_are_refused = steps.GET_PARAMETERS.refuse(when=lambda result: set(result) - KNOWN_PARAMETERS).says(
     "The server refuses parameters that no document defines."
 )
-parameters_that_are_no_integers_are_refused = GET_PARAMETERS.refuse(
+parameters_that_are_no_integers_are_refused = steps.GET_PARAMETERS.refuse(
     when=lambda result: any(isinstance(result[name], float) for name in set(result) - KNOWN_PARAMETERS)
 ).says("The server refuses an unknown parameter that is a number with a fraction, as Triton 2.39 did.")
 

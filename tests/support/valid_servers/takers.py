@@ -9,13 +9,14 @@ from typing import Any
 from reference_server import tensors
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
+from reference_server.faults import steps
 from reference_server.faults.edits import get_entries, get_parameters, set_parameter
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 
-@variation("request.parse_input", breaks="OIP-SIGNATURE")
+@variation(steps.PARSE_INPUT, breaks="OIP-SIGNATURE")
 def other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """The server reads a numeric input of another datatype in this datatype, and converts the elements."""
     datatype = entry.get("datatype")
@@ -25,7 +26,7 @@ def other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, e
     return Tensor(spec.datatype, tensor.shape, tensor.elements.astype(NUMPY[spec.datatype]))
 
 
-@variation("request.parse_input", breaks="OIP-SIGNATURE")
+@variation(steps.PARSE_INPUT, breaks="OIP-SIGNATURE")
 def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """The server gives an input the fixed shape of the model if the number of elements is the same."""
     shape = entry.get("shape")
@@ -36,7 +37,7 @@ def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry
     return tensor
 
 
-@variation("tensors.decode_json", breaks="OIP-RANGE")
+@variation(steps.DECODE_JSON, breaks="OIP-RANGE")
 def words_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """The server reads strings in integer data: digits as their number, other strings as 0, like JavaScript."""
     if "INT" in datatype and isinstance(data, list):
@@ -45,7 +46,7 @@ def words_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: A
     return tensor
 
 
-@variation("request.parse_input", breaks="BIN-SIZE-MISSING")
+@variation(steps.PARSE_INPUT, breaks="BIN-SIZE-MISSING")
 def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """The server computes a missing size of a binary input from the shape, or from the length prefixes."""
     sized = (entry.get("parameters") or {}).get("binary_data_size") is not None
@@ -68,7 +69,7 @@ def _of_strings(data: memoryview, count: int) -> int:
     return at
 
 
-@variation("request.parse_outputs", breaks="OIP-TWICE")
+@variation(steps.PARSE_OUTPUTS, breaks="OIP-TWICE")
 def outputs_listed_twice_come_twice(original: Any, model: Any, request: Any) -> Any:
     """The server returns an output twice if the request lists it twice, each time as requested."""
     listed = request.get("outputs")
@@ -79,7 +80,7 @@ def outputs_listed_twice_come_twice(original: Any, model: Any, request: Any) -> 
     )
 
 
-@variation("request.parse_inputs", breaks="OIP-TWICE")
+@variation(steps.PARSE_INPUTS, breaks="OIP-TWICE")
 def last_of_equal_inputs_counts(original: Any, model: Any, request: Any, rest: Any) -> Any:
     """If a JSON request repeats the name of an input, the server uses the last input of that name."""
     inputs = request.get("inputs")
@@ -93,7 +94,7 @@ def last_of_equal_inputs_counts(original: Any, model: Any, request: Any, rest: A
 # --- parameters of the server's own ----------------------------------------------------------------------------------
 
 
-@variation("request.parse_outputs")
+@variation(steps.PARSE_OUTPUTS)
 def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request: Object) -> Any:
     """The server returns binary outputs if an input has `binary_data` or `binary_data_output`."""
     given = [get_parameters(entry) for entry in get_entries(request, "inputs")]
@@ -101,7 +102,7 @@ def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request:
     return original(model, set_parameter(request, "binary_data_output", True) if asked else request)
 
 
-@variation("request.parse_outputs")
+@variation(steps.PARSE_OUTPUTS)
 def forms_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
     """The server accepts `binary_data` and `binary_data_output` also outside of `parameters`."""
     outputs = [
@@ -113,7 +114,7 @@ def forms_beside_the_parameters_taken(original: Any, model: Model, request: Obje
     return original(model, request if default is None else set_parameter(request, "binary_data_output", default))
 
 
-@variation("request.parse_outputs")
+@variation(steps.PARSE_OUTPUTS)
 def classification_on_the_request_taken_for_each(original: Any, model: Model, request: Object) -> Any:
     """The server classifies every output if the request has the parameter `classification`."""
     count = get_parameters(request).get("classification")
@@ -124,7 +125,7 @@ def classification_on_the_request_taken_for_each(original: Any, model: Model, re
     return original(model, request | {"outputs": classified})
 
 
-@variation("request.parse_outputs")
+@variation(steps.PARSE_OUTPUTS)
 def classification_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
     """The server accepts `classification` of an output also outside of `parameters`."""
     outputs = [
@@ -139,7 +140,7 @@ def classification_beside_the_parameters_taken(original: Any, model: Model, requ
 # --- raw bodies ------------------------------------------------------------------------------------------------------
 
 
-@variation("request.parse_body", breaks="RAW-BYTES-SHAPE")
+@variation(steps.PARSE_BODY, breaks="RAW-BYTES-SHAPE")
 def raw_strings_of_any_shape_are_split(original: Any, model: Model, body: bytes) -> Any:
     """The server splits a raw body for BYTES of shape [2] or [-1] at the length prefixes in the body."""
     spec = model.inputs[0]
@@ -157,7 +158,7 @@ def raw_strings_of_any_shape_are_split(original: Any, model: Model, body: bytes)
 # --- sizes -----------------------------------------------------------------------------------------------------------
 
 
-@variation("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
+@variation(steps.PARSE_INPUTS, breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def numeric_sizes_are_not_looked_at(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server computes the sizes of numeric inputs from their shapes; a last BYTES input takes the rest."""
     entries = get_entries(request, "inputs")
