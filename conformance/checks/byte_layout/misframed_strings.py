@@ -105,14 +105,13 @@ def _send_misframed(change: Callable[[bytes, int], bytes]) -> Start:
     """
 
     def build(model: Model) -> Message:
-        tensors = model.sample()
-        tensor = next((one for one in tensors if one.datatype == "BYTES" and one.elements), None)
-        if tensor is None:
-            raise NotApplicableError(f"no request to {model.name} has a BYTES input with elements")
-        last = strings.encode(tensor.array.reshape(-1).tolist()[:-1])
-        octets = change(bytes(tensor.to_bytes()), len(last))
-        size = Set(f"inputs.{tensors.index(tensor)}.parameters.binary_data_size", len(octets))
-        return WrongRequest(send_binary, (size, Data(octets, str(tensors.index(tensor)))))(model)
+        for place, tensor in enumerate(model.sample()):
+            if tensor.datatype == "BYTES" and tensor.elements:
+                last = strings.encode(tensor.array.reshape(-1).tolist()[:-1])
+                octets = change(bytes(tensor.to_bytes()), len(last))
+                size = Set(f"inputs.{place}.parameters.binary_data_size", len(octets))
+                return WrongRequest(send_binary, (size, Data(octets, str(place))))(model)
+        raise NotApplicableError(f"no request to {model.name} has a BYTES input with elements")
 
     return build
 

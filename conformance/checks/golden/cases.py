@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from conformance.checks.support import golden_classes
@@ -12,6 +13,7 @@ from conformance.checks.support.deployed_models import attribute_to_isolation
 from conformance.checks.support.documents import expect_only_listed_outputs
 from conformance.checks.support.framing import TABLE, UNLISTED, expect_framed
 from conformance.checks.support.golden_classes import expect_classes
+from conformance.checks.support.refusals import Refusal
 from conformance.expect import attribution
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
@@ -306,6 +308,15 @@ def _are_strings_written_wrong(target: Target, case: Case) -> bool:
     return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
         target, Tensor.from_values("INPUT", "BYTES", [case.body]), "written"
     )
+
+
+# The tables of the area `raw` do not repeat these cases. Tables of requests with JSON do: they also reach models whose
+# tensors have other names, in other roles and forms.
+REFUSALS: tuple[Refusal, ...] = tuple(
+    Refusal(case.name, case.requirements[0], case.role, partial(build_case_message, case), list_extensions(case))
+    for case in load_all()
+    if not case.valid and case.name not in DANGEROUS
+)
 
 
 @check("golden.invalid-case-is-refused")

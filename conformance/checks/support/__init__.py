@@ -9,7 +9,7 @@
     binary data, read or written correctly     binary_sides.expect_side(target, model, tensors, "read" or "written")
     the two lengths in an answer's headers     framing.expect_framed(reply)
     a document and its members                 documents.expect_fits_schema and expect_document
-    a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `make_refusal_rows` for its rows
+    a request that has to be refused           a `wrong_requests.Fault` in a table of the module's `REFUSALS`
     a server that must stay alive              expect.refusals.expect_alive
     classes                                    classes.ClassifiedAnswer.ask(...).expect_rule(...)
     tensors over gRPC                          over_grpc.expect_correct_outputs, make_faulty_call for faulty ones
