@@ -7,13 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.connection_options import (
-    add_connection_options,
-    add_timeout_option,
-    add_url_argument,
-    make_settings,
-    serve_reference,
-)
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_proposed_limits, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -22,11 +15,12 @@ from conformance.judging.run_start import list_first_names
 from conformance.judging.session import Session
 from conformance.roles.declared_limits import propose_limits
 from conformance.spec.extensions import PROTOCOL
+from conformance.spec.options import add_command_options
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.transport import config
 from conformance.transport.credentials import hide
-from conformance.transport.reference import REFERENCE
-from conformance.transport.settings import SettingsError
+from conformance.transport.reference import REFERENCE, serve_reference
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.datatypes import OIP_DATATYPES
@@ -78,16 +72,7 @@ def add_subcommand(commands: Any) -> None:
         "server: those that fill a role of the suite, by name or by what they compute, and all others, which are "
         "judged by their own answers to plain requests.",
     )
-    add_url_argument(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
-    add_connection_options(parser)
-    add_timeout_option(parser)
-    parser.add_argument(
-        "--target-model",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="also try this model, which the server does not list (repeatable)",
-    )
+    add_command_options(parser, "init")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write this file, which must not exist (default: print it)"
     )
@@ -118,14 +103,12 @@ def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
         InitError: the URL is invalid, no server answers, or it lists no models.
     """
     with serve_reference(options.target_url) as url:
+        made = config.read_options(options).build_settings(url)
+        shown = REFERENCE if options.target_url == REFERENCE else made.url
         try:
-            made = make_settings(options, url)
-            shown = REFERENCE if options.target_url == REFERENCE else made.url
             with Session(Target(made)) as session, session.target.limit_silence():
                 text, unfinished = _discover_models(session, options.target_model, shown)
                 return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
-        except SettingsError as error:
-            raise InitError(str(error)) from error
         except TargetLostError as error:
             raise InitError(hide(str(error), made.secrets)) from error
 

@@ -13,27 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import client_replay, evidence_reader
-from conformance.commands.connection_options import (
-    add_connection_options,
-    add_timeout_option,
-    add_url_argument,
-    make_settings,
-    serve_reference,
-)
 from conformance.commands.evidence_reader import CHECK_FILE
-from conformance.commands.watch_options import add_gate
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
 from conformance.spec.check import Check, Row, format_label
+from conformance.spec.options import add_command_options
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.transport import config
 from conformance.transport.broken_request import is_broken
 from conformance.transport.grpc_packages import expect_grpc
-from conformance.transport.settings import SettingsError
+from conformance.transport.reference import serve_reference
 from conformance.transport.target import Target
 
 OUTCOME_LABELS = {
@@ -60,14 +54,7 @@ def add_subcommand(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="the folder of --conformance-evidence, or the folder of one row in it"
     )
-    add_url_argument(parser, "the base URL of the server, without /v2 (default: the one that was judged)")
-    parser.add_argument(
-        "--target-grpc", metavar="HOST:PORT", help="its gRPC address (default: the one that was judged)"
-    )
-    parser.add_argument("--client-adapter", metavar="COMMAND", help="the adapter, if a client was judged")
-    add_gate(parser)
-    add_connection_options(parser)
-    add_timeout_option(parser)
+    add_command_options(parser, "replay")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
@@ -118,11 +105,8 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
     grpc = options.target_grpc or about.get("grpc")
     if grpc:
         expect_grpc("gRPC")
-    try:
-        url = options.target_url or (about["url"] if about["url"].startswith("http") else "")
-        made = make_settings(options, url, grpc)
-    except SettingsError as error:
-        raise ReplayError(str(error)) from error
+    url = options.target_url or (about["url"] if about["url"].startswith("http") else "")
+    made = config.read_options(options).build_settings(url, grpc)
     placements = {role: Placement.from_dict(entry) for role, entry in about["placements"].items()}
     survey, seed = DiscoveryResult(**about["survey"]), about.get("seed")
     return _resend_broken_requests(Session(Target(made), survey, placements=placements, seed=seed))

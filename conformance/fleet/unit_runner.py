@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.fleet.units import Outcome, RunFailure, Unit
-from conformance.plugin.options import SETTING_OPTIONS
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
 from conformance.report.scope import describe_report_verdict
+from conformance.spec.options import SETTINGS, format_arguments
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 
@@ -40,9 +40,7 @@ POLL_INTERVAL_S: Final = 0.1
 GRACE_PERIOD_S: Final = 60.0
 LOG: Final = "run.log"  # pytest's output
 # Environment variables that affect a run, or make it write CI summaries that only a single run should write.
-_NOT_PASSED_ON: Final = frozenset(
-    {*(f"OIP_{name.upper()}" for name in SETTING_OPTIONS), "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"}
-)
+_NOT_PASSED_ON: Final = frozenset({*(option.variable for option in SETTINGS), "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +102,25 @@ def _prepare_arguments(unit: Unit, folder: Path) -> list[str]:
     """Write the input files of the run, and return pytest's arguments."""
     (folder / _INI).write_text("[pytest]\n", encoding="utf-8")
     (folder / TARGET).write_text(unit.target, encoding="utf-8")
-    given = [f"--target-config={TARGET}", f"--conformance-profile={unit.profile}"]
-    if unit.gate is not None:
-        given.append(f"--conformance-gate={unit.gate}")
-    if unit.baseline is not None:
-        given.append(f"--conformance-baseline={BASELINE}")
-        if unit.baseline or not unit.updates_baseline:
-            (folder / BASELINE).write_text(unit.baseline, encoding="utf-8")
+    if unit.baseline is not None and (unit.baseline or not unit.updates_baseline):
+        (folder / BASELINE).write_text(unit.baseline, encoding="utf-8")
     options: Mapping[str, Any] = {
-        "--conformance-update-baseline": unit.updates_baseline,
+        "--target-config": TARGET,
+        "--target-url": unit.url,
+        "--target-header": unit.headers,
+        "--target-model": unit.models,
+        "--conformance-profile": unit.profile,
         "--conformance-strict": unit.strict,
+        "--conformance-gate": unit.gate,
+        "--conformance-baseline": None if unit.baseline is None else BASELINE,
+        "--conformance-update-baseline": unit.updates_baseline,
+        "--conformance-concurrency": unit.connections,
+        "--conformance-evidence": EVIDENCE if unit.evidence else None,
+        "--conformance-report": (REPORT, PAGE),
     }
     return [
         *("-q", "-c", _INI, "--rootdir=.", "-p", "no:cacheprovider", "-p", "conformance.plugin", "--color=no"),
-        *given,
-        *(name for name, is_given in options.items() if is_given),
-        *([f"--target-url={unit.url}"] if unit.url else []),
-        *(f"--target-header={header}" for header in unit.headers),
-        *(f"--target-model={model}" for model in unit.models),
-        *([f"--conformance-concurrency={unit.connections}"] if unit.connections else []),
-        *([f"--conformance-evidence={EVIDENCE}"] if unit.evidence else []),
-        *(f"--conformance-report={name}" for name in (REPORT, PAGE)),
+        *format_arguments(options),
     ]
 
 

@@ -20,10 +20,9 @@ import tomlkit
 from conformance.fleet.fleet_file import Fleet, FleetError, FleetTarget
 from conformance.judging import baseline_file
 from conformance.judging.baseline_file import BaselineError
-from conformance.plugin.server_options import DEFAULT_TIMEOUT_S as TIMEOUT
 from conformance.report.json_report import compute_suite_digest
 from conformance.spec import files
-from conformance.transport import config, settings
+from conformance.transport import config
 from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError, strip_user
 
@@ -166,15 +165,8 @@ def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
         entries = {name: value for name, value in entries.items() if name not in ("headers", "tls")}
         entries |= {name: some for name, some in _PLACEHOLDERS.items() if "${" in entries.get(name, "")}
     found = config.build_config(entries, Path())
-    if found.ca_file and not Path(found.ca_file).is_file():
-        raise SettingsError(f"tls.ca {found.ca_file}: no such file")
     if REFERENCE not in (found.url, found.grpc):
-        timeout, url = found.timeout or TIMEOUT, found.url or ""
-        made = settings.make_settings(
-            url, found.headers, ca_file=found.ca_file, timeout=timeout, grpc=found.grpc, rate=found.rate
-        )
-        if found.ca_file:
-            made.build_ssl_context()
+        found.build_settings(found.url or "", found.grpc)
 
 
 def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:

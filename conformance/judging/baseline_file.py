@@ -15,6 +15,7 @@ from conformance.judging.baseline import MET, Baseline, BaselineEntry
 from conformance.judging.selection import matches_pattern
 from conformance.spec import data_files, files
 from conformance.spec.result import CheckResult
+from conformance.spec.user_error import UserError
 
 FILE_HEADER = """\
 # Known failures: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
@@ -23,7 +24,7 @@ DEFAULT_REASON = "not investigated yet"
 MAX_ROWS_PER_LINE = 3  # a longer `rows` array is written on several lines
 
 
-class BaselineError(ValueError):
+class BaselineError(UserError, ValueError):
     """The baseline file cannot be used; the message is one line."""
 
 
