@@ -24,11 +24,17 @@ from conformance.certification.manifest import BUNDLED, CertificationError, Mani
 from conformance.commands import certify_client, certify_options
 from conformance.judging.session import Session
 from conformance.report import json_report, terminal
-from conformance.report.output_files import make_empty_folder
+from conformance.report.output_files import convert_write_errors, make_empty_folder
 from conformance.report.report_file import ReportError, read
 from conformance.spec import ledger
 from conformance.spec.ledger import Party
-from conformance.spec.options import format_arguments, list_given_arguments
+from conformance.spec.options import (
+    CHILD_INI,
+    build_child_environment,
+    format_arguments,
+    list_given_arguments,
+    list_isolation_arguments,
+)
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.spec.text import join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
@@ -45,8 +51,6 @@ from conformance.wire.json_text import parse_json
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-# Environment variables that affect a user's runs. All others are kept, since headers may refer to them.
-USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
 REPORT, EVIDENCE = "report.json", "evidence"
 MAX_SHOWN_PROBLEMS = 12
 STDERR = 2  # the file descriptor
@@ -88,10 +92,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         recording = Path(empty, EVIDENCE, har.NAME)
         if not recording.is_file():
             raise CertificationError("the run left no recording")
-        try:
+        with convert_write_errors(folder, CertificationError):
             sealing.seal(folder, made, report, recording, key, third_key)
-        except OSError as error:
-            raise CertificationError(f"cannot write {folder}: {error.strerror or error}") from error
     problems = _list_problems(made, report)
     return _format_result(made, report, problems, folder), _find_exit_status(made, report, problems)
 
@@ -276,17 +278,19 @@ def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     Raises:
         CertificationError: the run left no report.
     """
-    ini = empty / "pytest.ini"
-    ini.write_text("[pytest]\n", encoding="utf-8")
-    isolated = ["-c", str(ini), "--rootdir", str(empty), "-p", "no:cacheprovider", "-p", "conformance.plugin"]
-    left = [f"--conformance-report={empty / REPORT}", f"--conformance-evidence={empty / EVIDENCE}"]
+    (empty / CHILD_INI).write_text("[pytest]\n", encoding="utf-8")
+    arguments = format_arguments(
+        {
+            "--conformance-profile": "certify",
+            # Random, so that nobody can predict which row sends which client name.
+            "--conformance-seed": None if options.client_adapter else SystemRandom().randint(0, client_names.MAX_SEED),
+            "--conformance-report": empty / REPORT,
+            "--conformance-evidence": empty / EVIDENCE,
+        }
+    )
     workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
-    # Random, so that nobody can predict which row sends which client name.
-    seed = [f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"]
-    own = [*(seed if options.client_adapter is None else []), *list_arguments(options)]
-    arguments = [*isolated, *workers, "--conformance-profile=certify", *own, *left]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
-    done = run_pytest(["-q", *arguments], {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    own = [*list_isolation_arguments(str(empty)), *workers, *arguments, *list_arguments(options)]
+    done = run_pytest(own, build_child_environment())
     try:
         return read(empty / REPORT)
     except ReportError:

@@ -38,10 +38,6 @@ NOT_FILLED = "deploy models for the others, or declare the server's limits in a 
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
-class DoctorError(UserError):
-    """The server cannot be reached; the message is one line."""
-
-
 def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
@@ -57,10 +53,10 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
     Raises:
-        DoctorError: the URL is invalid, or no server answers.
+        UserError: the URL is invalid, or no server answers.
     """
     if not (options.target_url or options.target_grpc):
-        raise DoctorError("doctor needs the URL of a server: oip-conformance doctor URL")
+        raise UserError("doctor needs the URL of a server: oip-conformance doctor URL")
     if options.target_grpc:
         expect_grpc("--target-grpc")
     with serve_reference(options.target_url or "") as url:
@@ -69,7 +65,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         try:
             lines, status = _examine_server(options, target, url)
         except TargetLostError as error:
-            raise DoctorError(str(error)) from error
+            raise UserError(str(error)) from error
     return hide("\n".join(lines), made.secrets), status
 
 

@@ -38,10 +38,6 @@ OUTCOME_LABELS = {
 }
 
 
-class ReplayError(UserError):
-    """Nothing can be replayed; the message is one line."""
-
-
 def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
@@ -61,12 +57,12 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
     Raises:
-        ReplayError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
+        UserError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
     """
     if recording := client_replay.find_recording(options.folder):
         return client_replay.replay_recording(recording, options.conformance_gate)
     if options.conformance_gate:
-        raise ReplayError("--conformance-gate: only a recording of `client watch` has a verdict")
+        raise UserError("--conformance-gate: only a recording of `client watch` has a verdict")
     with serve_reference(options.target_url or "") as options.target_url:
         results = list(_judge_rows(options))
     lines = [_format_result(result) for result in results]
@@ -83,7 +79,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
     own = options.folder / CHECK_FILE
     files = [own] if own.exists() else sorted(options.folder.glob(f"*/{CHECK_FILE}"))
     if not files:
-        raise ReplayError(f"{options.folder}: there is no evidence of a failed row")
+        raise UserError(f"{options.folder}: there is no evidence of a failed row")
     if evidence_reader.is_all_client_evidence(files):
         yield from client_replay.replay_rows(files, options.client_adapter)
         return
@@ -97,7 +93,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
 def _find_evidence_row(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
-        raise ReplayError(f"{file}: this suite has no row {escape_text(format_label(about['check'], about['row']))}")
+        raise UserError(f"{file}: this suite has no row {escape_text(format_label(about['check'], about['row']))}")
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.report import formats
 from conformance.report.json_report import compute_digest
+from conformance.report.output_files import convert_write_errors
 from conformance.report.report_file import ReportError, read
 from conformance.spec.options import REPORT_SUFFIXES, expect_report_suffix
 
@@ -39,8 +40,6 @@ def run(options: argparse.Namespace) -> str:
     if report["footer"]["digest"] != compute_digest(report):
         raise ReportError(f"{options.report} was edited or cut: its digest does not match its content")
     for path in options.output:
-        try:
+        with convert_write_errors(path):
             formats.write(report, path)
-        except OSError as error:
-            raise ReportError(f"cannot write {path}: {error.strerror}") from error
     return "\n".join(f"wrote {path}" for path in options.output)

@@ -22,7 +22,7 @@ from conformance.fleet.units import Outcome, RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
 from conformance.report.scope import describe_report_verdict
-from conformance.spec.options import SETTINGS, format_arguments
+from conformance.spec.options import CHILD_INI, build_child_environment, format_arguments, list_isolation_arguments
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 
@@ -31,7 +31,6 @@ PAGE: Final = "report.html"
 EVIDENCE: Final = "evidence"
 TARGET: Final = "target.toml"
 BASELINE: Final = "baseline.toml"
-_INI: Final = "pytest.ini"  # empty, so that the user's configuration does not affect the run
 _OWN_STATUS: Final = tuple(EXIT_STATUS.values())
 _USAGE: Final = 4
 _MAX_LOG_BYTES: Final = 64 * 1024  # bytes at the end of a log that are searched for errors
@@ -39,8 +38,8 @@ _MAX_LOG_BYTES: Final = 64 * 1024  # bytes at the end of a log that are searched
 POLL_INTERVAL_S: Final = 0.1
 GRACE_PERIOD_S: Final = 60.0
 LOG: Final = "run.log"  # pytest's output
-# Environment variables that affect a run, or make it write CI summaries that only a single run should write.
-_NOT_PASSED_ON: Final = frozenset({*(option.variable for option in SETTINGS), "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"})
+# Environment variables with which a run writes CI summaries, which only a single run should write.
+_NOT_PASSED_ON: Final = frozenset({"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def judge_unit(unit: Unit, should_continue: Callable[[], bool] = always_continue
     try:
         with _open_folder(unit) as folder:
             ended = run_process(_prepare_arguments(unit, folder), folder, unit.seconds, should_continue)
-            (folder / _INI).unlink(missing_ok=True)
+            (folder / CHILD_INI).unlink(missing_ok=True)
             return _build_outcome(unit, folder, ended, time.monotonic() - started)
     except OSError as error:
         said = f"cannot use the folder: {error.strerror or type(error).__name__}"
@@ -100,7 +99,7 @@ def _open_folder(unit: Unit) -> Iterator[Path]:
 
 def _prepare_arguments(unit: Unit, folder: Path) -> list[str]:
     """Write the input files of the run, and return pytest's arguments."""
-    (folder / _INI).write_text("[pytest]\n", encoding="utf-8")
+    (folder / CHILD_INI).write_text("[pytest]\n", encoding="utf-8")
     (folder / TARGET).write_text(unit.target, encoding="utf-8")
     if unit.baseline is not None and (unit.baseline or not unit.updates_baseline):
         (folder / BASELINE).write_text(unit.baseline, encoding="utf-8")
@@ -118,10 +117,7 @@ def _prepare_arguments(unit: Unit, folder: Path) -> list[str]:
         "--conformance-evidence": EVIDENCE if unit.evidence else None,
         "--conformance-report": (REPORT, PAGE),
     }
-    return [
-        *("-q", "-c", _INI, "--rootdir=.", "-p", "no:cacheprovider", "-p", "conformance.plugin", "--color=no"),
-        *format_arguments(options),
-    ]
+    return [*list_isolation_arguments("."), "--color=no", *format_arguments(options)]
 
 
 def _build_outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float) -> Outcome:
@@ -207,7 +203,7 @@ def run_process(
         process = subprocess.Popen(
             [sys.executable, "-m", "conformance.fleet.child"],
             cwd=folder,
-            env=_build_environment(),
+            env={name: text for name, text in build_child_environment().items() if name not in _NOT_PASSED_ON},
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -241,13 +237,3 @@ def _wait_for_exit(
                 return ProcessExit(-signal.SIGKILL, was_late=True)
             process.terminate()
             end, was_late = time.monotonic() + grace, True
-
-
-def _build_environment() -> dict[str, str]:
-    """Return the environment variables of a run: those of this process, except variables that would affect the run."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _NOT_PASSED_ON and not name.startswith("PYTEST")
-    }
-    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

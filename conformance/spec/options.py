@@ -26,6 +26,8 @@ REPORT_SUFFIXES: Final = (".shields.json", ".json", ".html", ".md", ".svg")
 # Without this variable, a pytest run inside the command would judge the server at these addresses.
 WATCHED_VARIABLE: Final = "OIP_WATCHED"
 
+CHILD_INI: Final = "pytest.ini"  # empty, so that the user's configuration does not affect the run
+
 _ACTIONS: Final[Mapping[type, Mapping[str, Any]]] = {
     bool: {"action": "store_true", "default": False},
     list: {"action": "append", "default": []},
@@ -416,3 +418,23 @@ def expect_report_suffix(path: Path) -> str:
         if path.name.endswith(known):
             return known
     raise UserError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(REPORT_SUFFIXES)}")
+
+
+# --- child processes --------------------------------------------------------------------------------------------------
+
+
+def list_isolation_arguments(folder: str) -> list[str]:
+    """Return the arguments of a pytest run that is not affected by the user's settings, plugins and cache.
+
+    Args:
+        folder: a folder with an empty `CHILD_INI`.
+    """
+    ini = os.path.join(folder, CHILD_INI)
+    return ["-q", "-c", ini, f"--rootdir={folder}", "-p", "no:cacheprovider", "-p", "conformance.plugin"]
+
+
+def build_child_environment() -> dict[str, str]:
+    """Return the environment of such a run: all variables that set no option, since headers may refer to them."""
+    dropped = {option.variable for option in SETTINGS}
+    kept = {name: value for name, value in os.environ.items() if name not in dropped and not name.startswith("PYTEST")}
+    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

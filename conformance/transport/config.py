@@ -7,7 +7,6 @@ that names the file, the setting, and the remedy.
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from conformance.roles import roles
 from conformance.roles.declared_limits import Limits, drop_empty, find_excess_of_role
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
-from conformance.spec import data_files, files, options
+from conformance.spec import files, options, schemas
 from conformance.transport import settings
 from conformance.transport.header_values import expand, expand_headers, expand_variables
 from conformance.transport.settings import DEFAULT_TIMEOUT_S, Settings, SettingsError
@@ -150,11 +149,7 @@ def read_entries(path: Path) -> dict[str, Any]:
 
 
 def _validate_schema(entries: Mapping[str, Any]) -> None:
-    from jsonschema import Draft202012Validator  # slow to import, and only needed with a file
-    from jsonschema.exceptions import best_match
-
-    schema = json.loads((data_files.find_folder("schemas") / "target.schema.json").read_text(encoding="utf-8"))
-    error = best_match(Draft202012Validator(schema).iter_errors(entries))
+    error = schemas.find_error(entries, schemas.load_schema("target"))
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
         if place.startswith("headers"):  # the message of jsonschema quotes the value
