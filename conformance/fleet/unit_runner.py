@@ -101,23 +101,15 @@ def _prepare_arguments(unit: Unit, folder: Path) -> list[str]:
     """Write the input files of the run, and return pytest's arguments."""
     (folder / CHILD_INI).write_text("[pytest]\n", encoding="utf-8")
     (folder / TARGET).write_text(unit.target, encoding="utf-8")
-    if unit.baseline is not None and (unit.baseline or not unit.updates_baseline):
+    if unit.baseline is not None and (unit.baseline or not unit.options.get("--conformance-update-baseline")):
         (folder / BASELINE).write_text(unit.baseline, encoding="utf-8")
-    options: Mapping[str, Any] = {
+    of_files = {
         "--target-config": TARGET,
-        "--target-url": unit.url,
-        "--target-header": unit.headers,
-        "--target-model": unit.models,
-        "--conformance-profile": unit.profile,
-        "--conformance-strict": unit.strict,
-        "--conformance-gate": unit.gate,
         "--conformance-baseline": None if unit.baseline is None else BASELINE,
-        "--conformance-update-baseline": unit.updates_baseline,
-        "--conformance-concurrency": unit.connections,
         "--conformance-evidence": EVIDENCE if unit.evidence else None,
         "--conformance-report": (REPORT, PAGE),
     }
-    return [*list_isolation_arguments("."), "--color=no", *format_arguments(options)]
+    return [*list_isolation_arguments("."), "--color=no", *format_arguments({**unit.options, **of_files})]
 
 
 def _build_outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float) -> Outcome:
@@ -150,9 +142,9 @@ def _find_exit_status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] 
         return EXIT_STATUS["incomplete"]
     if ended.status in _OWN_STATUS and not ended.was_late:
         return ended.status
-    gate = report.get("gate")
+    gate, required = report.get("gate"), unit.options.get("--conformance-gate")
     verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
-    is_worse = verdict.exit_status(unit.gate) == EXIT_STATUS["nonconformant"] if gate is None else not gate["passed"]
+    is_worse = verdict.exit_status(required) == EXIT_STATUS["nonconformant"] if gate is None else not gate["passed"]
     return EXIT_STATUS["nonconformant" if is_worse else "incomplete"]
 
 

@@ -41,13 +41,9 @@ class Unit:
 
     Attributes:
         name: name of the target.
-        target: text of a target file without secrets. Secrets written in the fleet file are in `headers` and `url`;
-            secrets from environment variables and files are read where the unit runs.
-        headers: headers with secrets, each "Name: value" as written.
-        url: URL with user and password; empty if `target` contains the URL.
-        models: names of the deployed models to judge; `all` stands for every model that the target lists.
-        gate: the verdict required for exit status 0, `conformant` or `interoperable`; None requires that nothing fails.
-        connections: number of simultaneous connections; None: the run's default.
+        target: text of a target file without secrets. Secrets written in the fleet file are in `options`; secrets from
+            environment variables and files are read where the unit runs.
+        options: the options of the run, by name, except those that name files.
         seconds: time limit of the run.
         baseline: text of a baseline, empty if one is to be written; None without one.
         suite: digest of the suite that must judge.
@@ -57,16 +53,9 @@ class Unit:
     name: str
     target: str = field(repr=False)
     suite: str = field(repr=False)
-    headers: tuple[str, ...] = field(default=(), repr=False)
-    url: str = field(default="", repr=False)
-    models: tuple[str, ...] = field(default=(), repr=False)
-    profile: str = field(default="certify", repr=False)
-    strict: bool = field(default=False, repr=False)
-    gate: str | None = field(default=None, repr=False)
-    connections: int | None = field(default=None, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     seconds: float = field(default=3600.0, repr=False)
     baseline: str | None = field(default=None, repr=False)
-    updates_baseline: bool = field(default=False, repr=False)
     evidence: bool = field(default=True, repr=False)
     folder: str = field(default="", repr=False)
 
@@ -140,16 +129,18 @@ def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baseli
         target.name,
         tomlkit.dumps(shown),
         compute_suite_digest(),
-        headers,
-        url,
-        target.models,
-        fleet.profile,
-        fleet.strict,
-        fleet.gate,
-        target.limits.connections,
+        {
+            "--target-url": url,
+            "--target-header": headers,
+            "--target-model": target.models,
+            "--conformance-profile": fleet.profile,
+            "--conformance-strict": fleet.strict,
+            "--conformance-gate": fleet.gate,
+            "--conformance-concurrency": target.limits.connections,
+            "--conformance-update-baseline": updates_baselines and baseline is not None,
+        },
         target.limits.time,
         baseline,
-        updates_baselines and baseline is not None,
         fleet.evidence,
     )
 
