@@ -1,30 +1,25 @@
-"""Validates the arguments of `judge` and collects them in one record; raises `JudgeError` for an unusable argument."""
+"""Reads the arguments of `judge` into the options of a run; raises `JudgeError` for an unusable argument."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import Any
 
-from conformance.judging.selection import Subjects, select_subjects
-from conformance.spec import extras
+from conformance.judging.run_options import ServerOptions
+from conformance.judging.selection import Subjects
 from conformance.spec.extensions import CHOICES, OVER_GRPC
 from conformance.spec.user_error import UserError
-from conformance.transport import config as target_files
-from conformance.transport import settings
-from conformance.transport.config import TargetConfig
-from conformance.transport.grpc_packages import EXTRA, has_grpc
+from conformance.transport.config import TargetConfig, load_given
+from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.reference import REFERENCE
-from conformance.transport.settings import Settings, SettingsError
 
 # An ASGI 3 application: `await app(scope, receive, send)`.
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 PROFILES = ("certify", "quick")
-DEFAULT_TIMEOUT_S = 10.0
 PLACEHOLDER_URL = "http://127.0.0.1"  # for validation, while the URL of the server is not known
 
 
@@ -32,52 +27,15 @@ class JudgeError(UserError):
     """An argument of `judge` cannot be used, or the app does not start; the message is one line with the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """The arguments of `judge`, merged with the target file and the defaults.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(ServerOptions):
+    """The arguments of `judge` as the options of a run.
 
     Attributes:
-        url: the URL of the target, or `reference`; empty if `app` is served, or only gRPC is judged.
         app: the application to serve and judge, or None.
-        grpc: the gRPC address as `host:port`, or None.
-        headers: the headers of every request, each as "Name: value".
-        extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
-        subjects: what to judge: model roles, deployed models, robustness.
-        file: the contents of the target file.
     """
 
-    url: str
     app: AsgiApp | None
-    grpc: str | None
-    headers: tuple[str, ...] = field(repr=False)
-    extensions: tuple[str, ...]
-    subjects: Subjects
-    profile: str
-    strict: bool
-    timeout: float
-    file: TargetConfig
-
-    def build_settings(self, url: str) -> Settings:
-        """Return the connection settings for the target at this URL.
-
-        Raises:
-            JudgeError: an address, a header or the timeout cannot be used.
-        """
-        try:
-            built = settings.make_settings(
-                url,
-                self.headers,
-                ca_file=self.file.ca_file,
-                insecure=self.file.insecure,
-                timeout=self.timeout,
-                grpc=self.grpc,
-                rate=self.file.rate,
-                restart=self.file.restart,
-            )
-            built.build_ssl_context()
-        except SettingsError as error:
-            raise JudgeError(str(error)) from error
-        return built
 
 
 def read_arguments(
@@ -100,48 +58,40 @@ def read_arguments(
     """
     if profile not in PROFILES:
         raise JudgeError(f"profile {profile!r}: give one of {', '.join(PROFILES)}")
-    file = _load_file(config)
     app = None if target is None or isinstance(target, str) else _validate_app(target)
-    url = target if isinstance(target, str) else ""
-    if app is None and not (url or file.url or grpc or file.grpc):
-        raise JudgeError("nothing to judge: give a URL, an ASGI app, or grpc")
-    arguments = Arguments(
-        url=url or (file.url or "" if app is None else ""),
-        app=app,
-        grpc=grpc or file.grpc,
-        headers=_merge_headers(headers or {}, file),
-        extensions=_validate_names("extensions", extensions) or file.extensions,
-        subjects=select_subjects(_validate_names("models", models), file.models, robustness=robustness),
-        profile=profile,
-        strict=strict,
-        timeout=file.timeout or DEFAULT_TIMEOUT_S if timeout is None else timeout,
-        file=file,
-    )
-    _validate_arguments(arguments)
-    return arguments
+    values = {
+        "url": target if isinstance(target, str) else None,
+        "grpc": grpc,
+        "headers": [f"{name}: {value}" for name, value in (headers or {}).items()],
+        "timeout": timeout,
+        "models": _validate_names("models", models),
+        "extensions": _validate_names("extensions", extensions),
+    }
+    try:
+        made = load_given(None if config is None else fspath(config)).override(values)
+        _expect_usable(made, app)
+    except UserError as error:
+        raise JudgeError(str(error)) from error
+    subjects = Subjects(tuple(made.models), robustness=robustness)
+    return Arguments(target=made, app=app, subjects=subjects, profile=profile, strict=strict)
 
 
-def _validate_arguments(arguments: Arguments) -> None:
-    """Raise an error if an extension is unknown, or cannot be judged at the given addresses.
+def _expect_usable(made: TargetConfig, app: AsgiApp | None) -> None:
+    """Raise an error if there is nothing to judge, or an extension or address cannot be judged.
 
     Raises:
-        JudgeError: an extension, address, header or timeout cannot be used.
+        UserError: the settings cannot be used.
     """
-    unknown = [name for name in arguments.extensions if name not in CHOICES]
+    if app is None and not (made.url or made.grpc):
+        raise JudgeError("nothing to judge: give a URL, an ASGI app, or grpc")
+    unknown = [name for name in made.extensions if name not in CHOICES]
     if unknown:
         raise JudgeError(f"extensions: unknown {unknown[0]!r}; give one of {', '.join(CHOICES)}")
-    if arguments.grpc and not has_grpc():
-        raise JudgeError(extras.describe_missing(EXTRA, "grpc"))
-    if not arguments.grpc and set(arguments.extensions) & set(OVER_GRPC):
+    if made.grpc:
+        expect_grpc("grpc")
+    elif set(made.extensions) & set(OVER_GRPC):
         raise JudgeError("extensions: classification_grpc needs grpc='host:port'")
-    arguments.build_settings(PLACEHOLDER_URL if arguments.app or arguments.url == REFERENCE else arguments.url)
-
-
-def _load_file(config: str | PathLike[str] | None) -> TargetConfig:
-    try:
-        return TargetConfig() if config is None else target_files.load(Path(config))
-    except SettingsError as error:
-        raise JudgeError(str(error)) from error
+    made.build_settings(PLACEHOLDER_URL if app or made.url == REFERENCE else made.url or "", made.grpc)
 
 
 def _validate_app(target: Any) -> AsgiApp:
@@ -159,10 +109,3 @@ def _validate_names(argument: str, names: Collection[str]) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise JudgeError(f"{argument}: give a list of names, not {names!r}")
     return tuple(names)
-
-
-def _merge_headers(headers: Mapping[str, str], file: TargetConfig) -> tuple[str, ...]:
-    """Merge headers: those of the caller replace those of the target file with the same name."""
-    own: Sequence[str] = [f"{name}: {value}" for name, value in headers.items()]
-    replaced = {name.lower() for name in headers}
-    return (*(line for line in file.headers if line.partition(":")[0].lower() not in replaced), *own)

@@ -19,7 +19,7 @@ from conformance.judging.selection import list_profile_rows, matches_any_pattern
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.transport import client_names
-from conformance.transport.reference import REFERENCE, ReferenceServer
+from conformance.transport.reference import serve_reference
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 
@@ -74,26 +74,22 @@ def _serve_target(arguments: Arguments) -> Iterator[str]:
 
         with serve_app(arguments.app) as url:
             yield url
-    elif arguments.url == REFERENCE:
-        server = ReferenceServer()
-        try:
-            yield server.url
-        finally:
-            server.stop()
     else:
-        yield arguments.url
+        with serve_reference(arguments.target.url or "") as url:
+            yield url
 
 
 def _judge_url(url: str, arguments: Arguments) -> Report:
-    settings, file = arguments.build_settings(url), arguments.file
+    target = arguments.target
+    settings = target.build_settings(url, target.grpc)
     seed = client_names.choose_seed(arguments.profile, settings)
     with Session(
-        Target(settings), placements=file.roles, limits=file.limits, strict=arguments.strict, seed=seed
+        Target(settings), placements=target.roles, limits=target.limits, strict=arguments.strict, seed=seed
     ) as session:
         started = _format_now()
         try:
             subjects, conclusion = start_run(
-                session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
+                session, target.extensions, arguments.subjects, target.models, names=PYTHON_NAMES
             )
         except ContradictedLimitError as error:
             raise JudgeError(f"config: {error}") from error
@@ -102,31 +98,22 @@ def _judge_url(url: str, arguments: Arguments) -> Report:
 
 
 def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
-    subjects, profile = arguments.subjects, arguments.profile
+    subjects, profile, target = arguments.subjects, arguments.profile, arguments.target
     transports = session.target.settings.transports
     survey = session.survey
     rows = list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
-    chosen = [(check, row) for check, row in rows if not matches_any_pattern(check, row, arguments.file.never)]
+    chosen = [(check, row) for check, row in rows if not matches_any_pattern(check, row, target.never)]
     results = sort_results([session.judge(check, row) for check, row in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(
         results, profile, dangerous=False, subjects=subjects, transports=transports, survey=survey
     )
-    coverage = find_coverage(results, survey, profile=profile, transports=transports, requested=arguments.extensions)
+    coverage = find_coverage(results, survey, profile=profile, transports=transports, requested=target.extensions)
     return conclude_run(results, missing, None, "", coverage=coverage)
 
 
 def _build_report(
     session: Session, conclusion: Conclusion, arguments: Arguments, settings: Settings, started: str, seed: int | None
 ) -> Report:
-    options = json_report.describe_options(
-        profile=arguments.profile,
-        dangerous=False,
-        strict=arguments.strict,
-        extensions=arguments.extensions,
-        models=arguments.subjects.models,
-        settings=settings,
-        sends_hostile_requests=arguments.subjects.robustness,
-    )
     return Report(
         json_report.build(
             conclusion.results,
@@ -134,7 +121,7 @@ def _build_report(
             conclusion.verdict,
             url=settings.url,
             grpc=settings.grpc.url if settings.grpc else "",
-            options=options,
+            options=arguments.to_report(name for name, _ in settings.headers),
             seed=seed,
             started=started,
             finished=_format_now(),

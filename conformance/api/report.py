@@ -16,6 +16,7 @@ from conformance.spec import ledger
 from conformance.spec.check import format_label
 from conformance.spec.outcome import Outcome
 from conformance.spec.text import escape_text, join_some
+from conformance.spec.user_error import UserError
 from conformance.spec.verdict import EXIT_STATUS, format_sentence
 
 # Limits of a report's text form.
@@ -140,9 +141,10 @@ class Report:
             JudgeError: the suffix is unknown.
             OSError: the file cannot be written.
         """
-        if formats.find_suffix(Path(path)) is None:
-            raise JudgeError(f"{path}: unknown suffix, known are {', '.join(formats.FORMATS)}")
-        formats.write(self.document, Path(path))
+        try:
+            formats.write(self.document, Path(path))
+        except UserError as error:
+            raise JudgeError(str(error)) from None
 
     def __str__(self) -> str:
         """Return the verdict and the unmet requirements in a few lines."""

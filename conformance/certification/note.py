@@ -14,11 +14,11 @@ from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
 from conformance.spec.check import format_key
 from conformance.spec.ledger import Party
+from conformance.spec.options import format_arguments
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.transport import client_names
 from conformance.transport.config import build_user_inputs
-
-DEFAULT_TIMEOUT_S = 10.0
+from conformance.transport.settings import DEFAULT_TIMEOUT_S
 
 _TEXT = """\
 # {label} by {vendor}
@@ -135,7 +135,7 @@ def _build_command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
     is_client = made.party == Party.CLIENT
     of_server = {
         "--target-url": target["url"],
-        "--target-grpc": target.get("grpc", "").removeprefix("grpc://") or None,
+        "--target-grpc": target.get("grpc", "").removeprefix("grpc://"),
         "--target-config": "target.toml" if _render_target_file(made) else None,
         "--target-timeout": f"{timeout:g}" if timeout != DEFAULT_TIMEOUT_S else None,
     }
@@ -143,13 +143,12 @@ def _build_command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
         **({"--client-adapter": "..."} if is_client else of_server),
         "--profile": made.profile,
         "--conformance-gate": made.standing if made.standing == INTEROPERABLE else None,
+        "--target-model": [name for name in made.models or () if name not in _find_user_inputs(made)],
+        "--target-header": [f"{name}: ..." for name in options["headers"]],
+        "--self-test": made.self_test,
+        **{f"--{name}": "..." for name in ("vendor", "product", "product-version", "contact")},
     }
-    models = [f"--target-model={name}" for name in made.models or () if name not in _find_user_inputs(made)]
-    headers = [f"--target-header={name}: ..." for name in options["headers"]]
-    who = ["--self-test"] if made.self_test else []
-    rest = [f"--{name}=..." for name in ("vendor", "product", "product-version", "contact")]
-    options_given = [f"{name}={value}" for name, value in given.items() if value is not None]
-    return ["oip-conformance", "certify", *options_given, *models, *headers, *who, *rest, "-o", "DIR"]
+    return ["oip-conformance", "certify", *format_arguments(given), "-o", "DIR"]
 
 
 def _find_user_inputs(made: Manifest) -> dict[str, UserInputs]:

@@ -11,7 +11,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import resolve_models
-from conformance.judging.selection import Subjects, list_profile_rows, select_subjects
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.roles.placement import Placement
@@ -110,7 +110,7 @@ def judge_recording(
     """
     roles = made.placements
     placements = None if roles is None else {role: Placement.from_dict(entry) for role, entry in roles.items()}
-    subjects = select_subjects(made.models or (), ())
+    subjects = Subjects(tuple(made.models or ()))
     session = Session(
         target,
         placements=placements,

@@ -27,6 +27,7 @@ from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
 from conformance.report.scope import describe_report_verdict
 from conformance.spec import files, ledger
 from conformance.spec.ledger import Party
+from conformance.spec.options import expect_report_suffix
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.spec.text import escape_text
 from conformance.spec.version import __version__
@@ -187,7 +188,7 @@ def _check_manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 def _check_pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     for name in PAGES:
-        page = formats.FORMATS[formats.find_suffix(folder / name) or ""](report)
+        page = formats.FORMATS[expect_report_suffix(folder / name)](report)
         if files.read_text(folder / name, MAX_REPORT_BYTES) != page:
             yield f"{name} is not what the report says"
     if files.read_text(folder / NOTE) != note.render(made, report):

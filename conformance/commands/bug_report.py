@@ -12,6 +12,7 @@ from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.judging.selection import find_row
 from conformance.report import bug_report, report_file
 from conformance.report.bug_report import Bug, FailedRow
+from conformance.report.output_files import convert_write_errors
 from conformance.roles import roles
 from conformance.roles.roles import Role
 from conformance.spec import ledger
@@ -19,10 +20,6 @@ from conformance.spec.ledger import Level, Party
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 from conformance.spec.version import __version__
-
-
-class BugReportError(UserError):
-    """No bug report can be made; the message is one line."""
 
 
 def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
@@ -47,7 +44,7 @@ def run(options: argparse.Namespace) -> str:
     """Return the bug reports as text; with `--output`, write them and return a message with each path.
 
     Raises:
-        BugReportError: the source cannot be read or has no failure to report, or a file cannot be written.
+        UserError: the source cannot be read or has no failure to report, or a file cannot be written.
         UnknownRequirementError: the ledger has no such requirement.
     """
     wanted = ledger.get_requirement(ledger.normalise_id(options.requirement)) if options.requirement else None
@@ -55,7 +52,7 @@ def run(options: argparse.Namespace) -> str:
     bugs = list(_collect_bugs(server, suite, rows, wanted.id if wanted else None))
     if not bugs:
         what = wanted.id if wanted else "a MUST of a server"
-        raise BugReportError(f"{options.source} has no row in which {what} is not met")
+        raise UserError(f"{options.source} has no row in which {what} is not met")
     if options.output is None:
         return "\n".join(map(_render_bug, bugs))
     return "\n".join(f"wrote {path}" for path in _write_reports(bugs, options.output))
@@ -80,25 +77,21 @@ def _render_bug(bug: Bug) -> str:
     """Return a bug report.
 
     Raises:
-        BugReportError: the evidence of the bug, which may come from a stranger, cannot be read.
+        UserError: the evidence of the bug, which may come from a stranger, cannot be read.
     """
     try:
         return bug_report.render(bug)
     except (ValueError, OSError) as error:
-        raise BugReportError(
-            f"the evidence of {bug.example.label} cannot be read: {escape_text(str(error))}"
-        ) from error
+        raise UserError(f"the evidence of {bug.example.label} cannot be read: {escape_text(str(error))}") from error
 
 
 def _write_reports(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
-    try:
+    with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for bug in bugs:
             path = folder / f"{bug.requirement.id.replace('/', '-')}.md"
             path.write_text(_render_bug(bug), encoding="utf-8")
             yield path
-    except OSError as error:
-        raise BugReportError(f"cannot write to {folder}: {error.strerror}") from error
 
 
 def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
@@ -108,7 +101,7 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
     own = source / CHECK_FILE
     files = [own] if own.exists() else sorted(source.glob(f"*/{CHECK_FILE}"))
     if not files:
-        raise BugReportError(f"{source}: there is no evidence of a failed row")
+        raise UserError(f"{source}: there is no evidence of a failed row")
     read = [(evidence_reader.read(file), file.parent) for file in files]
     survey = read[0][0]["survey"]
     rows = [_make_failed_row(about, folder) for about, folder in read if "failure" in about]

@@ -24,18 +24,24 @@ from conformance.certification.manifest import BUNDLED, CertificationError, Mani
 from conformance.commands import certify_client, certify_options
 from conformance.judging.session import Session
 from conformance.report import json_report, terminal
-from conformance.report.output_files import make_empty_folder
+from conformance.report.output_files import convert_write_errors, make_empty_folder
 from conformance.report.report_file import ReportError, read
 from conformance.spec import ledger
 from conformance.spec.ledger import Party
+from conformance.spec.options import (
+    CHILD_INI,
+    build_child_environment,
+    format_arguments,
+    list_given_arguments,
+    list_isolation_arguments,
+)
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.spec.text import join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.spec.version import __version__
-from conformance.transport import client_names, config, har, settings
+from conformance.transport import client_names, config, har
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
-from conformance.transport.header_values import expand_headers
 from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
@@ -45,8 +51,6 @@ from conformance.wire.json_text import parse_json
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-# Environment variables that affect a user's runs. All others are kept, since headers may refer to them.
-USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
 REPORT, EVIDENCE = "report.json", "evidence"
 MAX_SHOWN_PROBLEMS = 12
 STDERR = 2  # the file descriptor
@@ -76,12 +80,11 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """
     folder: Path = options.output
     _check_option_combinations(options)
-    is_client = options.client_adapter is not None
-    file = TargetConfig() if is_client else _load_target_file(options)
+    target = _read_target(options)
     key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
     third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
-    made = _build_manifest(options, file, key, third_key)
-    _expect_matching_label(made, options, file)
+    made = _build_manifest(options, target, key, third_key)
+    _expect_matching_label(made, options, target)
     make_empty_folder(folder, CertificationError)
     with tempfile.TemporaryDirectory() as empty:
         report = _run_suite(options, Path(empty))
@@ -89,10 +92,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         recording = Path(empty, EVIDENCE, har.NAME)
         if not recording.is_file():
             raise CertificationError("the run left no recording")
-        try:
+        with convert_write_errors(folder, CertificationError):
             sealing.seal(folder, made, report, recording, key, third_key)
-        except OSError as error:
-            raise CertificationError(f"cannot write {folder}: {error.strerror or error}") from error
     problems = _list_problems(made, report)
     return _format_result(made, report, problems, folder), _find_exit_status(made, report, problems)
 
@@ -128,20 +129,17 @@ def _expect_day(text: str) -> None:
         raise CertificationError(f"--expires {text}: give a day from today to {latest}")
 
 
-def _load_target_file(options: argparse.Namespace) -> TargetConfig:
-    """Load the target configuration of the user; without a file, return an empty configuration."""
-    try:
-        file = config.load(Path(options.target_config)) if options.target_config else TargetConfig()
-    except SettingsError as error:
-        raise CertificationError(str(error)) from error
-    names = (line.partition(":")[0].strip().lower() for line in (*file.headers, *options.target_header))
+def _read_target(options: argparse.Namespace) -> TargetConfig:
+    """Return the settings of the target, from its file and the other options; empty for a client."""
+    target = config.read_options(options, config.load_given(options.target_config))
+    names = (line.partition(":")[0].strip().lower() for line in target.headers)
     if client_names.HEADER.lower() in names:
         raise CertificationError(f"{client_names.HEADER}: a certification chooses the client name of each row itself")
-    return file
+    return target
 
 
 def _build_manifest(
-    options: argparse.Namespace, file: TargetConfig, key: Ed25519PrivateKey, third_key: Ed25519PrivateKey | None
+    options: argparse.Namespace, target: TargetConfig, key: Ed25519PrivateKey, third_key: Ed25519PrivateKey | None
 ) -> Manifest:
     """Return the manifest that is known before the run, without dates and digests.
 
@@ -153,7 +151,7 @@ def _build_manifest(
     if third_key is not None:
         described = sealing.describe_key(third_key, lasting=True)
         third = {"name": options.third_party, "contact": options.third_party_contact, "key": described}
-    roles = file.roles
+    roles = target.roles
     made = Manifest(
         vendor=options.vendor, product=options.product, product_version=options.product_version,
         contact=options.contact, product_url=options.product_url, licence=options.licence,
@@ -170,8 +168,8 @@ def _build_manifest(
         key=sealing.describe_key(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
-        limits=file.limits or None,
-        models=_list_models(options, file),
+        limits=target.limits or None,
+        models=_list_models(options, target),
     )  # fmt: skip
     if unfit := manifest.find_invalid_member(made):
         member, meaning = unfit
@@ -179,13 +177,13 @@ def _build_manifest(
     return made
 
 
-def _list_models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] | None:
+def _list_models(options: argparse.Namespace, target: TargetConfig) -> dict[str, Any] | None:
     """Return the judged deployed models with the inputs from the user, for reviewers who judge them again.
 
     Raises:
         CertificationError: the inputs are too large for a manifest, or JSON cannot represent them.
     """
-    tables = config.format_tables({**{name: {} for name in options.target_model}, **file.models})
+    tables = config.format_tables(target.models)
     try:
         size = len(json.dumps(tables, indent=1, allow_nan=False))
     except ValueError as error:
@@ -209,39 +207,31 @@ def _complete_manifest(made: Manifest, options: argparse.Namespace, report: dict
     )
 
 
-def _expect_matching_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
+def _expect_matching_label(made: Manifest, options: argparse.Namespace, target: TargetConfig) -> None:
     """Compare the label with the name that the server or client reports, to detect a wrong label before the run.
 
     Raises:
         CertificationError: the label does not match.
     """
     is_client = options.client_adapter is not None
-    found = certify_client.request_name(options) if is_client else _request_server_name(options, file)
+    found = certify_client.request_name(options) if is_client else _request_server_name(target)
     for problem in manifest.find_label_faults(made, found) if found else ():
         raise CertificationError(problem)
 
 
-def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> ReportedProduct | None:
+def _request_server_name(target: TargetConfig) -> ReportedProduct | None:
     """Request the name and version of the server; return None if it does not answer, since the run reports that."""
-    url = options.target_url or file.url
-    if url == REFERENCE:
+    if target.url == REFERENCE:
         return ReportedProduct(BUNDLED, "")
     try:
-        made = settings.make_settings(
-            url or "",
-            (*file.headers, *expand_headers(options.target_header)),
-            ca_file=options.target_ca or file.ca_file,
-            insecure=file.insecure,
-            timeout=options.target_timeout or file.timeout or 10.0,
-        )
-        with Session(Target(made)) as session, session.target.limit_silence():
+        with Session(Target(target.build_settings(target.url or ""))) as session, session.target.limit_silence():
             document, _ = parse_json(session.target.get("/v2").body)
     except (SettingsError, TargetLostError):
         return None
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         return None
-    target = {name: json_report.format_name(document.get(name)) for name in ("name", "version")}
-    return manifest.read_reported_product({"target": target})
+    reported = {name: json_report.format_name(document.get(name)) for name in ("name", "version")}
+    return manifest.read_reported_product({"target": reported})
 
 
 def _list_problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
@@ -288,20 +278,19 @@ def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     Raises:
         CertificationError: the run left no report.
     """
-    ini = empty / "pytest.ini"
-    ini.write_text("[pytest]\n", encoding="utf-8")
-    isolated = ["-c", str(ini), "--rootdir", str(empty), "-p", "no:cacheprovider", "-p", "conformance.plugin"]
-    left = [f"--conformance-report={empty / REPORT}", f"--conformance-evidence={empty / EVIDENCE}"]
-    secrets = [f"--target-header={header}" for header in options.target_header]
-    workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
-    # Random, so that nobody can predict which row sends which client name.
-    seed = [f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"]
-    own = (
-        [*seed, *list_arguments(options)] if options.client_adapter is None else certify_client.list_arguments(options)
+    (empty / CHILD_INI).write_text("[pytest]\n", encoding="utf-8")
+    arguments = format_arguments(
+        {
+            "--conformance-profile": "certify",
+            # Random, so that nobody can predict which row sends which client name.
+            "--conformance-seed": None if options.client_adapter else SystemRandom().randint(0, client_names.MAX_SEED),
+            "--conformance-report": empty / REPORT,
+            "--conformance-evidence": empty / EVIDENCE,
+        }
     )
-    arguments = [*isolated, *workers, "--conformance-profile=certify", *own, *left, *secrets]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
-    done = run_pytest(["-q", *arguments], {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
+    own = [*list_isolation_arguments(str(empty)), *workers, *arguments, *list_arguments(options)]
+    done = run_pytest(own, build_child_environment())
     try:
         return read(empty / REPORT)
     except ReportError:
@@ -327,15 +316,10 @@ def run_pytest(arguments: Sequence[str], environment: Mapping[str, str]) -> subp
 
 
 def list_arguments(options: argparse.Namespace) -> list[str]:
-    """Return the pytest options for the target and the selection, without secrets."""
-    given = {
-        "--target-url": options.target_url,
-        "--target-config": options.target_config,
-        "--target-grpc": options.target_grpc,
-        "--target-ca": options.target_ca,
-        "--target-timeout": options.target_timeout,
-    }
-    arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
-    judged = profiles.list_extensions(options.profile, grpc=bool(options.target_grpc))
-    models = [f"--target-model={name}" for name in options.target_model]
-    return [*arguments, *models, *[f"--target-extension={name}" for name in judged]]
+    """Return the pytest options for the server or client, and for the extensions of the profile."""
+    is_server = options.client_adapter is None
+    judged = profiles.list_extensions(options.profile, grpc=bool(options.target_grpc)) if is_server else []
+    return [
+        *list_given_arguments(options, "--target-", "--client-"),
+        *format_arguments({"--target-extension": judged}),
+    ]

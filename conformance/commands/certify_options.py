@@ -1,15 +1,13 @@
-"""The options of `certify`: the server or client, the profile, and the description of the product in the manifest."""
+"""The options that only `certify` has: the profile, and the description of the product in the manifest."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from conformance.certification import profiles
-from conformance.commands.connection_options import add_header_option, add_url_argument
-from conformance.spec.outcome import GATES
+from conformance.spec.options import add_command_options
 
 REQUIRED_OPTIONS: Mapping[str, str] = {
     "vendor": "the name of the vendor",
@@ -28,63 +26,22 @@ OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to the parser."""
-    _add_server_options(parser)
+    """Add the options to the parser: those of the suite, and the description of the product."""
+    add_command_options(parser, "certify")
     parser.add_argument(
-        "--client-adapter", metavar="COMMAND", help="certify the client of this adapter (docs/clients.md), not a server"
-    )
-    parser.add_argument(
-        "--client-timeout",
-        metavar="S",
-        type=float,
-        help="seconds that the adapter has to introduce itself (default: 10)",
+        "--profile", choices=profiles.PROFILES, default="full", help="what to certify (default: %(default)s)"
     )
     _add_product_options(parser)
     _add_key_options(parser)
     parser.add_argument(
-        "-n",
-        "--workers",
-        metavar="N",
-        type=int,
-        default=0,
-        help="use N processes (pip install pytest-xdist)",
+        "-n", "--workers", metavar="N", type=int, default=0, help="use N processes (pip install pytest-xdist)"
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write, absent or empty"
     )
 
 
-def _add_server_options(parser: argparse.ArgumentParser) -> None:
-    add_url_argument(
-        parser, "the base URL of the server, without /v2; 'reference' is the bundled one, with --self-test"
-    )
-    parser.add_argument(
-        "--target-config", metavar="FILE", help="read URL, headers, TLS, role map and more from this TOML file"
-    )
-    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="certify gRPC at this address as well")
-    parser.add_argument(
-        "--target-model",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="judge this deployed model as well (repeatable); 'all' is every model that the server lists",
-    )
-    add_header_option(parser)
-    parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
-    parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds to wait for an answer (default: 10)")
-
-
-def _add_product_options(parser: Any) -> None:
-    parser.add_argument(
-        "--profile", choices=profiles.PROFILES, default="full", help="what to certify (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--conformance-gate",
-        choices=GATES,
-        help="what a certification requires: conformant: every MUST that applies is judged and met; interoperable: "
-        "every MUST about exchanges and the transport is met, refusals aside (default: nothing fails; the server is "
-        "certified as partial if some MUSTs are not judged)",
-    )
+def _add_product_options(parser: argparse.ArgumentParser) -> None:
     for name, what in REQUIRED_OPTIONS.items():
         parser.add_argument(f"--{name}", required=True, metavar="TEXT", help=what)
     parser.add_argument(

@@ -6,7 +6,6 @@ without the clients.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -19,10 +18,10 @@ from conformance.clients.recording import archive
 from conformance.clients.recording.archive import Archive
 from conformance.clients.traffic import Traffic
 from conformance.commands.evidence_reader import read_client_evidence
-from conformance.commands.run_files import RunFiles
 from conformance.commands.watch_conclusion import Addresses, WatchResult, finish_watch
 from conformance.judging.client_failure import describe_violation
 from conformance.judging.client_session import ClientSession
+from conformance.judging.run_options import RunOptions, split_adapter_command
 from conformance.judging.selection import find_row
 from conformance.spec.check import Check, Row, format_label
 from conformance.spec.result import CheckResult
@@ -43,12 +42,9 @@ def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckRes
         UserError: there is no command, it cannot be run, or this suite has no such row.
     """
     rows = [_find_row(file) for file in files]
-    try:
-        words = shlex.split(command or "")
-    except ValueError as error:
-        raise UserError(f"--client-adapter {command!r}: {error}") from None
-    if not words:
+    if not command:
         raise UserError("the evidence of a client needs --client-adapter COMMAND")
+    words = split_adapter_command(command)
     try:
         session = ClientSession(AdapterProcess(words))
     except AdapterError as error:
@@ -91,7 +87,7 @@ def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
         traffic.add_request(recorded, client)
         traffic.add_answer(recorded)
     watched = WatchResult(traffic, addresses, _find_start(recording), recording.stopped, is_of_recording=True)
-    return finish_watch(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
+    return finish_watch(watched, RunOptions(strict=recording.is_strict, gate=gate))
 
 
 def _find_start(recording: Archive) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from conformance.commands.parser import Parser
-from conformance.commands.suite_options import USAGE_STATUS, SuiteUsageError, add_suite_options, expect_valid
+from conformance.commands.pytest_process import USAGE_STATUS, SuiteUsageError, exec_pytest
+from conformance.spec.options import add_run_options
 
 USAGE = "oip-conformance client run [OPTION ...] -- COMMAND [ARGUMENT ...]"
 
@@ -26,7 +25,7 @@ def add_subcommand(commands: Any) -> None:
         epilog="pytest's own options work as well; `pytest --help` lists them.",
     )
     parser.usage_status = USAGE_STATUS
-    add_suite_options(parser, without=("--target-", "--client-adapter"))
+    add_run_options(parser.add_argument, without=("--target-", "--client-adapter"))
 
 
 def run(_: argparse.Namespace) -> None:
@@ -50,7 +49,4 @@ def exec_program(arguments: Sequence[str]) -> None:
         return
     if not command:
         raise SuiteUsageError(f"client run needs the command of an adapter after --: {USAGE}")
-    expect_valid("oip-conformance client run", options)
-    sys.stdout.flush()
-    adapter = f"--client-adapter={shlex.join(command)}"
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", adapter, *options])  # noqa: S606 (pytest)
+    exec_pytest("oip-conformance client run", [f"--client-adapter={shlex.join(command)}", *options])

@@ -82,7 +82,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
         with _open_ports(proxy):
             addresses = _build_addresses(options, upstream_settings, proxy)
             traffic = Traffic(
-                partial(describe_violation, find_url=addresses.find_address), options.header, strict=options.is_strict
+                partial(describe_violation, find_url=addresses.find_address), options.header, strict=options.strict
             )
             with _open_listener(options, traffic, addresses) as listener:
                 proxy.serve(listener)
@@ -92,9 +92,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
                 stopped = ended.stopped or (f"the watch stopped judging: {proxy.fault}" if proxy.fault else "")
                 listener.stopped = stopped
     watched = WatchResult(traffic, addresses, started, stopped, listener.unread_reasons)
-    text, status = finish_watch(
-        watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all, gate=options.gate
-    )
+    text, status = finish_watch(watched, options)
     return text, ended.status or status
 
 
@@ -147,12 +145,12 @@ def _build_addresses(options: WatchOptions, upstream_settings: Settings, proxy: 
 @contextmanager
 def _open_listener(options: WatchOptions, traffic: Traffic, addresses: Addresses) -> Iterator[WatchListener]:
     """Yield the listener of the proxy; complete its recording afterwards."""
-    folder = options.files.evidence
+    folder = options.evidence
     if folder is None:
         yield WatchListener(traffic, _print_line)
         return
     try:
-        writer = ArchiveWriter(folder, addresses.http, addresses.grpc, is_strict=options.is_strict)
+        writer = ArchiveWriter(folder, addresses.http, addresses.grpc, is_strict=options.strict)
     except OSError as error:
         raise UserError(f"--conformance-evidence {folder}: {error.strerror}") from error
     listener = WatchListener(traffic, _print_line, folder, writer)

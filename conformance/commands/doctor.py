@@ -7,13 +7,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.commands.connection_options import (
-    add_connection_options,
-    add_timeout_option,
-    add_url_argument,
-    make_settings,
-    serve_reference,
-)
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.config_tables import format_samples
 from conformance.discovery.deployed_model import SAMPLES_HELP
@@ -24,11 +17,15 @@ from conformance.judging.session import Session
 from conformance.report.deployed_models import describe_nondeterministic_model, format_signature
 from conformance.roles import roles
 from conformance.spec.extensions import OVER_GRPC, OVER_HTTP, PROTOCOL
+from conformance.spec.options import add_command_options, format_arguments
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.transport import config
+from conformance.transport.config import TargetConfig
 from conformance.transport.credentials import hide
 from conformance.transport.grpc_packages import expect_grpc
-from conformance.transport.settings import SettingsError, strip_user
+from conformance.transport.reference import serve_reference
+from conformance.transport.settings import strip_user
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.grpc_answer import parse_message
@@ -41,10 +38,6 @@ NOT_FILLED = "deploy models for the others, or declare the server's limits in a 
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
-class DoctorError(UserError):
-    """The server cannot be reached; the message is one line."""
-
-
 def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
@@ -53,50 +46,40 @@ def add_subcommand(commands: Any) -> None:
         description="Show in a few lines what a server is, which extensions it offers, which models it has, and which "
         "command judges it. Nothing is judged. Exit status 0: something can be judged; 6: nothing can.",
     )
-    add_url_argument(parser, "the base URL of the server, without /v2; 'reference' is the bundled one")
-    parser.add_argument(
-        "--target-model",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help=f"show whether this deployed model answers, with which inputs, and which extensions work on it "
-        f"(repeatable); {ALL_MODELS!r} is every model that the server lists",
-    )
-    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="the gRPC address of the server")
-    add_connection_options(parser)
-    add_timeout_option(parser)
+    add_command_options(parser, "doctor")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
     Raises:
-        DoctorError: the URL is invalid, or no server answers.
+        UserError: the URL is invalid, or no server answers.
     """
     if not (options.target_url or options.target_grpc):
-        raise DoctorError("doctor needs the URL of a server: oip-conformance doctor URL")
+        raise UserError("doctor needs the URL of a server: oip-conformance doctor URL")
     if options.target_grpc:
         expect_grpc("--target-grpc")
     with serve_reference(options.target_url or "") as url:
+        target = config.read_options(options)
+        made = target.build_settings(url, options.target_grpc)
         try:
-            made = make_settings(options, url, options.target_grpc)
-            lines, status = _examine_server(options, url)
-        except (SettingsError, TargetLostError) as error:
-            raise DoctorError(str(error)) from error
+            lines, status = _examine_server(options, target, url)
+        except TargetLostError as error:
+            raise UserError(str(error)) from error
     return hide("\n".join(lines), made.secrets), status
 
 
-def _examine_server(options: argparse.Namespace, url: str) -> tuple[list[str], int]:
+def _examine_server(options: argparse.Namespace, target: TargetConfig, url: str) -> tuple[list[str], int]:
     """Return the lines about a server over each transport and the next commands, and the exit status."""
     lines, founds, nothing = list[str](), list[DiscoveryResult](), None
     if url:
-        with Session(Target(make_settings(options, url))) as session, session.target.limit_silence():
+        with Session(Target(target.build_settings(url))) as session, session.target.limit_silence():
             lines, nothing = _examine_over_http(session, options)
             founds.append(session.survey)
     if options.target_grpc:
         names = list(founds[0].models) if founds else [name for name in options.target_model if name != ALL_MODELS]
         try:
-            with Session(Target(make_settings(options, "", options.target_grpc))) as session:
+            with Session(Target(target.build_settings("", options.target_grpc))) as session:
                 lines += _examine_over_grpc(session, names)
                 founds.append(session.survey)
         except TargetLostError as error:
@@ -201,30 +184,29 @@ def _list_next_commands(
     options: argparse.Namespace, founds: Sequence[DiscoveryResult], *, is_stuck: bool
 ) -> Iterator[str]:
     """Yield the lines with the commands to run next: a command that runs few rows, then one that runs all rows."""
-    headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
+    more = format_arguments(
+        {
+            "--target-header": [f"{header.partition(':')[0]}: ..." for header in options.target_header],
+            "--target-ca": options.target_ca,
+            "--target-insecure": options.target_insecure,
+        }
+    )
     url = [strip_user(options.target_url)] if options.target_url else []
-    more = [part for header in headers for part in ("--target-header", header)]
-    more += ["--target-ca", options.target_ca] if options.target_ca else []
-    more += ["--target-insecure"] if options.target_insecure else []
-    over_grpc = ["--target-grpc", options.target_grpc] if options.target_grpc else []
+    over_grpc = format_arguments({"--target-grpc": options.target_grpc})
     command = ["oip-conformance", "run", *url, *over_grpc, *more]
     models = {name: model for found in reversed(founds) for name, model in found.models.items()}
     answering = list(dict.fromkeys(name for found in founds for name in _list_answering_models(found.models)))
     if url and not answering and any(model["missing"] for model in models.values()):
         init = ["oip-conformance", "init", *url, *more]
-        init += _format_model_options([name for name in options.target_model if name != ALL_MODELS])
+        init += format_arguments({"--target-model": [name for name in options.target_model if name != ALL_MODELS]})
         yield f"{'next':20}{shlex.join(init)} -o target.toml, fill in the inputs there, and: {JUDGE_COMMAND}"
         return
     if not (answering or any(found.roles for found in founds)):
-        named = shlex.join([*command, QUICK, "--target-model"])
-        yield f"{'next':20}{named} NAME, or deploy roles: oip-conformance models export --help"
+        named = shlex.join([*command, QUICK, "--target-model=NAME"])
+        yield f"{'next':20}{named}, or deploy roles: oip-conformance models export --help"
         return
     one_by_one = options.target_model and ALL_MODELS not in options.target_model
     chosen = answering if one_by_one else [ALL_MODELS] if len(models) > 1 else answering
-    command += [*_format_model_options(chosen), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])]
+    command += format_arguments({"--target-model": chosen, "--target-extension": PROTOCOL if is_stuck else None})
     yield f"{'next':20}{shlex.join([*command, QUICK])}"
     yield f"{'then':20}{shlex.join(command)}"
-
-
-def _format_model_options(models: Sequence[str]) -> list[str]:
-    return [part for name in models for part in ("--target-model", name)]

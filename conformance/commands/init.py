@@ -7,26 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.connection_options import (
-    add_connection_options,
-    add_timeout_option,
-    add_url_argument,
-    make_settings,
-    serve_reference,
-)
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_proposed_limits, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.discovery.limit_checks import remove_batch
 from conformance.judging.run_start import list_first_names
 from conformance.judging.session import Session
+from conformance.report.output_files import convert_write_errors
 from conformance.roles.declared_limits import propose_limits
 from conformance.spec.extensions import PROTOCOL
+from conformance.spec.options import add_command_options
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.transport import config
 from conformance.transport.credentials import hide
-from conformance.transport.reference import REFERENCE
-from conformance.transport.settings import SettingsError
+from conformance.transport.reference import REFERENCE, serve_reference
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.datatypes import OIP_DATATYPES
@@ -65,10 +60,6 @@ TEMPLATE = (
 )
 
 
-class InitError(UserError):
-    """The file cannot be created; the message is one line."""
-
-
 def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
@@ -78,18 +69,9 @@ def add_subcommand(commands: Any) -> None:
         "server: those that fill a role of the suite, by name or by what they compute, and all others, which are "
         "judged by their own answers to plain requests.",
     )
-    add_url_argument(parser, "the base URL of the server, without /v2; without it, the file is an empty template")
-    add_connection_options(parser)
-    add_timeout_option(parser)
+    add_command_options(parser, "init")
     parser.add_argument(
-        "--target-model",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="also try this model, which the server does not list (repeatable)",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write this file, which must not exist (default: print it)"
+        "-o", "--output", type=Path, metavar="FILE", help="write this file, which must not exist (default: print it)"
     )
 
 
@@ -97,16 +79,13 @@ def run(options: argparse.Namespace) -> str:
     """Write the file or return it; return the text to print.
 
     Raises:
-        InitError: the URL is invalid, no server answers, or the file exists.
+        UserError: the URL is invalid, no server answers, or the file exists.
     """
     text, unfinished = _draft_file(options) if options.target_url else (TEMPLATE, [])
     if options.output is None:
         return text.rstrip()
-    try:
-        with Path(options.output).open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise InitError(f"cannot write {options.output}: {error.strerror}") from error
+    with convert_write_errors(options.output), options.output.open("x", encoding="utf-8") as file:
+        file.write(text)
     todo = f"; fill in the inputs of {list_first_names(unfinished)} there, then run" if unfinished else ":"
     return escape_text(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
@@ -115,19 +94,17 @@ def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
     """Return the text of a target file, and the models for which a user has to add inputs.
 
     Raises:
-        InitError: the URL is invalid, no server answers, or it lists no models.
+        UserError: the URL is invalid, no server answers, or it lists no models.
     """
     with serve_reference(options.target_url) as url:
+        made = config.read_options(options).build_settings(url)
+        shown = REFERENCE if options.target_url == REFERENCE else made.url
         try:
-            made = make_settings(options, url)
-            shown = REFERENCE if options.target_url == REFERENCE else made.url
             with Session(Target(made)) as session, session.target.limit_silence():
                 text, unfinished = _discover_models(session, options.target_model, shown)
                 return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
-        except SettingsError as error:
-            raise InitError(str(error)) from error
         except TargetLostError as error:
-            raise InitError(hide(str(error), made.secrets)) from error
+            raise UserError(hide(str(error), made.secrets)) from error
 
 
 def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[str, list[str]]:
@@ -136,7 +113,7 @@ def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
     if not names:
         answers = hide(placement_search.describe_missing_list(target), target.settings.secrets)
-        raise InitError(
+        raise UserError(
             f"{target.settings.url} lists no models ({answers}), and none has the name of a role: "
             "name a model with --target-model NAME"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from conformance.report.output_files import write_atomically
+from conformance.report.output_files import convert_write_errors, write_atomically
 from conformance.report.report_file import ReportError
 from conformance.report.simple_page import SimplePage, render_html, render_markdown
 
@@ -36,8 +36,6 @@ def deliver_page(page: SimplePage, path: Path | None, render_as_html: Callable[[
     if path is None:
         return render_markdown(page).removesuffix("\n")
     text = render_as_html() if render_as_html and path.suffix == ".html" else FORMATS[path.suffix](page)
-    try:
+    with convert_write_errors(path, ReportError):
         write_atomically(path, text)
-    except OSError as error:
-        raise ReportError(f"cannot write {path}: {error.strerror}") from error
     return f"wrote {path}"

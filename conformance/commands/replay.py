@@ -13,27 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import client_replay, evidence_reader
-from conformance.commands.connection_options import (
-    add_connection_options,
-    add_timeout_option,
-    add_url_argument,
-    make_settings,
-    serve_reference,
-)
 from conformance.commands.evidence_reader import CHECK_FILE
-from conformance.commands.watch_options import add_gate
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
 from conformance.spec.check import Check, Row, format_label
+from conformance.spec.options import add_command_options
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.transport import config
 from conformance.transport.broken_request import is_broken
 from conformance.transport.grpc_packages import expect_grpc
-from conformance.transport.settings import SettingsError
+from conformance.transport.reference import serve_reference
 from conformance.transport.target import Target
 
 OUTCOME_LABELS = {
@@ -42,10 +36,6 @@ OUTCOME_LABELS = {
     Outcome.FAIL: "failed",
     Outcome.ADVISORY: "failed",
 }
-
-
-class ReplayError(UserError):
-    """Nothing can be replayed; the message is one line."""
 
 
 def add_subcommand(commands: Any) -> None:
@@ -60,26 +50,19 @@ def add_subcommand(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="the folder of --conformance-evidence, or the folder of one row in it"
     )
-    add_url_argument(parser, "the base URL of the server, without /v2 (default: the one that was judged)")
-    parser.add_argument(
-        "--target-grpc", metavar="HOST:PORT", help="its gRPC address (default: the one that was judged)"
-    )
-    parser.add_argument("--client-adapter", metavar="COMMAND", help="the adapter, if a client was judged")
-    add_gate(parser)
-    add_connection_options(parser)
-    add_timeout_option(parser)
+    add_command_options(parser, "replay")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
     Raises:
-        ReplayError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
+        UserError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
     """
     if recording := client_replay.find_recording(options.folder):
         return client_replay.replay_recording(recording, options.conformance_gate)
     if options.conformance_gate:
-        raise ReplayError("--conformance-gate: only a recording of `client watch` has a verdict")
+        raise UserError("--conformance-gate: only a recording of `client watch` has a verdict")
     with serve_reference(options.target_url or "") as options.target_url:
         results = list(_judge_rows(options))
     lines = [_format_result(result) for result in results]
@@ -96,7 +79,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
     own = options.folder / CHECK_FILE
     files = [own] if own.exists() else sorted(options.folder.glob(f"*/{CHECK_FILE}"))
     if not files:
-        raise ReplayError(f"{options.folder}: there is no evidence of a failed row")
+        raise UserError(f"{options.folder}: there is no evidence of a failed row")
     if evidence_reader.is_all_client_evidence(files):
         yield from client_replay.replay_rows(files, options.client_adapter)
         return
@@ -110,7 +93,7 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
 def _find_evidence_row(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
-        raise ReplayError(f"{file}: this suite has no row {escape_text(format_label(about['check'], about['row']))}")
+        raise UserError(f"{file}: this suite has no row {escape_text(format_label(about['check'], about['row']))}")
     return found
 
 
@@ -118,11 +101,8 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
     grpc = options.target_grpc or about.get("grpc")
     if grpc:
         expect_grpc("gRPC")
-    try:
-        url = options.target_url or (about["url"] if about["url"].startswith("http") else "")
-        made = make_settings(options, url, grpc)
-    except SettingsError as error:
-        raise ReplayError(str(error)) from error
+    url = options.target_url or (about["url"] if about["url"].startswith("http") else "")
+    made = config.read_options(options).build_settings(url, grpc)
     placements = {role: Placement.from_dict(entry) for role, entry in about["placements"].items()}
     survey, seed = DiscoveryResult(**about["survey"]), about.get("seed")
     return _resend_broken_requests(Session(Target(made), survey, placements=placements, seed=seed))

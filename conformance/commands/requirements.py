@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.pages import servers
-from conformance.spec.user_error import UserError
+from conformance.report.output_files import convert_write_errors
 
 RESULTS = "results"
-
-
-class PagesError(UserError):
-    """The pages cannot be written."""
 
 
 def add_subcommand(commands: Any) -> None:
@@ -35,7 +31,7 @@ def run(options: argparse.Namespace) -> str:
     """Return the index of the pages, or write all pages and return a message.
 
     Raises:
-        PagesError: the pages cannot be written.
+        UserError: the pages cannot be written.
     """
     from conformance.pages import pages  # Jinja2 is slow to import and needed only here
 
@@ -43,10 +39,8 @@ def run(options: argparse.Namespace) -> str:
     if output is None:
         return pages.render_index().removesuffix("\n")
     found = pages.render(servers.load(output.absolute().parent / RESULTS))
-    try:
+    with convert_write_errors(output):
         output.mkdir(parents=True, exist_ok=True)
         for name, text in found.items():
             (output / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise PagesError(f"cannot write {output}: {error.strerror}") from error
     return f"wrote {len(found)} pages into {output}"

@@ -14,10 +14,6 @@ from conformance.roles.roles import Role, TensorSpec
 from conformance.spec.user_error import UserError
 
 
-class UnknownRoleError(UserError):
-    """There is no role of that name; the message is one line."""
-
-
 def add_subcommand(commands: Any) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
@@ -33,14 +29,14 @@ def run(options: argparse.Namespace) -> str:
     """Return the text to print.
 
     Raises:
-        UnknownRoleError: there is no role of that name.
+        UserError: there is no role of that name.
     """
     every = roles.load()
     for name in options.names:
         if name not in every:
             like = get_close_matches(name, every, n=3)
             hint = f": did you mean {' or '.join(like)}?" if like else "; `oip-conformance roles` prints them all"
-            raise UnknownRoleError(f"there is no role {name}{hint}")
+            raise UserError(f"there is no role {name}{hint}")
     return "\n".join(line for name in options.names or every for line in _describe_role(every[name]))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from conformance.commands.parser import Parser
-from conformance.commands.suite_options import USAGE_STATUS, SuiteUsageError, add_suite_options, expect_valid
+from conformance.commands.pytest_process import USAGE_STATUS, SuiteUsageError, exec_pytest
+from conformance.spec.options import SERVER_ADDRESSES, add_run_options
 from conformance.transport.reference import REFERENCE
 
 USAGE = "oip-conformance run URL [OPTION ...]"
@@ -20,8 +19,6 @@ EPILOG = """pytest's own options work as well, among them:
   --lf             only the rows that failed last time
   --junitxml=FILE  a JUnit report
 `pytest --help` lists all of them."""
-# Options that name the server, so that no URL is needed.
-ADDRESS_OPTIONS = ("--target-url", "--target-config", "--target-grpc", "--target-replay")
 
 
 def add_subcommand(commands: Any) -> None:
@@ -38,7 +35,7 @@ def add_subcommand(commands: Any) -> None:
     parser.add_argument(
         "url", metavar="URL", help=f"the base URL of the server, without /v2; {REFERENCE!r} is the bundled one"
     )
-    add_suite_options(parser, without=("--client-", "--target-url"))
+    add_run_options(parser.add_argument, without=("--client-", "--target-url"))
 
 
 def run(_: argparse.Namespace) -> None:
@@ -57,8 +54,6 @@ def exec_program(arguments: Sequence[str]) -> None:
     options = list(arguments)
     if arguments and not arguments[0].startswith("-"):
         options[0] = f"--target-url={arguments[0]}"
-    elif not any(argument.startswith(ADDRESS_OPTIONS) for argument in arguments):
+    elif not any(argument.startswith(SERVER_ADDRESSES) for argument in arguments):
         raise SuiteUsageError(f"run needs the URL of a server: {USAGE}")
-    expect_valid("oip-conformance run", options)
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", *options])  # noqa: S606 (pytest)
+    exec_pytest("oip-conformance run", options)

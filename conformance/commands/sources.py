@@ -73,10 +73,6 @@ def find_mismatch(text: str, sentence: Sentence) -> SentenceMismatch | None:
     return None if compute_digest(text[begin:end]) == sentence.sha256 else SentenceMismatch.CHANGED
 
 
-class SourcesError(UserError):
-    """The folder cannot be checked; the message is one line."""
-
-
 def add_subcommand(commands: Any) -> None:
     """Add the command and its subcommands."""
     sources = commands.add_parser(
@@ -102,7 +98,7 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
     """Return the text to print, with the exit status if it is not 0.
 
     Raises:
-        SourcesError: DIR is not a folder, has no copy of any document, or has a file that is not a report.
+        UserError: DIR is not a folder, has no copy of any document, or has a file that is not a report.
     """
     if options.action == "errata":
         from conformance.pages import errata  # Jinja2 is slow to import and needed only here
@@ -118,11 +114,11 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
 
 def _load_servers(folder: Path) -> tuple[ServerResult, ...]:
     if not folder.is_dir():
-        raise SourcesError(f"{folder}: no such folder")
+        raise UserError(f"{folder}: no such folder")
     try:
         return servers.load(folder, bundled=True)
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise SourcesError(f"{folder}: has a file that is no report: {error}") from error
+        raise UserError(f"{folder}: has a file that is no report: {error}") from error
 
 
 def _list_copied_documents() -> list[Document]:
@@ -132,11 +128,9 @@ def _list_copied_documents() -> list[Document]:
 def _check_folder(folder: Path) -> Iterator[str]:
     """Yield a line for each sentence that does not match and each document that cannot be read."""
     if not folder.is_dir():
-        raise SourcesError(f"{folder}: no such folder")
+        raise UserError(f"{folder}: no such folder")
     if not any((folder / document.copy).is_file() for document in _list_copied_documents()):
-        raise SourcesError(
-            f"{folder}: holds none of {', '.join(document.copy for document in _list_copied_documents())}"
-        )
+        raise UserError(f"{folder}: holds none of {', '.join(document.copy for document in _list_copied_documents())}")
     for document in _list_copied_documents():
         yield from _check_document(document, folder / document.copy)
 

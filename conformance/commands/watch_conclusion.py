@@ -14,17 +14,19 @@ from typing import Any
 
 from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import Traffic
-from conformance.commands.run_files import RunFiles, apply_baseline, write_reports
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.baseline import Baseline, revert_baseline
 from conformance.judging.conclusion import Conclusion, conclude_watch, summarize_clients
-from conformance.report import github, json_report, terminal, terminal_findings
+from conformance.judging.run_options import RunOptions
+from conformance.report import formats, github, json_report, output_files, terminal, terminal_findings
 from conformance.report.findings import format_label
 from conformance.report.lines import Line
+from conformance.report.output_files import OutputWriter
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import INCOMPLETE, INTEROPERABLE, Outcome
+from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS, Verdict
-from conformance.transport.settings import Settings
 
 RULER = 78
 
@@ -65,27 +67,40 @@ class WatchResult:
     is_of_recording: bool = False
 
 
-def finish_watch(
-    watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
-) -> tuple[str, int]:
-    """Update the baseline, write reports; return the text to print and the exit status, which depends on `gate`."""
+def finish_watch(watched: WatchResult, options: RunOptions) -> tuple[str, int]:
+    """Update the baseline, write reports; return the text to print and the exit status."""
+    writer, gate = OutputWriter(), options.gate
     found = watched.traffic.list_results()
-    baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
+    baseline, results = _apply_baseline(options, found, writer, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude_watch(results, baseline, watched.stopped, gate)
     survey = summarize_clients(results, list(watched.traffic.clients))
     report = None
-    if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
-        report = _build_report(watched, conclusion, survey, is_strict=is_strict)
-        write_reports(files, report)
-        files.writer.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
+    if options.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
+        report = _build_report(watched, conclusion, survey, options)
+        for path in options.reports:
+            writer.write_or_report(f"the report {path}", partial(formats.write, report, path))
+        writer.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
     lines = [
-        *_format_output(watched, conclusion, survey, shows_all=shows_all),
+        *_format_output(watched, conclusion, survey, shows_all=options.shows_all),
         *github.build_commands(report, os.environ),
     ]
     lines.append(_format_verdict(watched, conclusion, survey))
     verdict, found_gate = _ignore_unsent_kinds(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
-    return "\n".join(lines), status if files.writer.is_whole else EXIT_STATUS[INCOMPLETE]
+    return "\n".join(lines), status if writer.is_whole else EXIT_STATUS[INCOMPLETE]
+
+
+def _apply_baseline(
+    options: RunOptions, results: Sequence[CheckResult], writer: OutputWriter, *, is_whole: bool
+) -> tuple[Baseline | None, Sequence[CheckResult]]:
+    """Update the baseline if requested; return the baseline, and the results with the baseline applied."""
+    baseline, path = options.baseline, options.baseline_file
+    if baseline is None or path is None:
+        return None, results
+    if options.updates_baseline:
+        found = [baseline.apply(result) for result in results]
+        baseline = output_files.update_baseline(path, baseline, found, writer, is_whole=is_whole)
+    return baseline, [baseline.apply(revert_baseline(result)) for result in results]
 
 
 def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
@@ -95,25 +110,17 @@ def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Ve
 
 
 def _build_report(
-    watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, is_strict: bool
+    watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, options: RunOptions
 ) -> dict[str, Any]:
     addresses = watched.addresses
     url = addresses.http or addresses.grpc
-    options = json_report.describe_options(
-        profile="certify",
-        dangerous=False,
-        strict=is_strict,
-        extensions=(),
-        models=(),
-        settings=Settings(url),
-    )
     return json_report.build(
         conclusion.results,
         survey,
         conclusion.verdict,
         url=url,
         grpc=addresses.grpc,
-        options=options,
+        options=options.to_report(),
         seed=None,
         started=watched.started,
         finished=format_now(),

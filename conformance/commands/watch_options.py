@@ -1,4 +1,4 @@
-"""The options of `client watch`: their parser and their validated values."""
+"""The options that only `client watch` has, and the validated values of all its options."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.commands.run_files import RunFiles, add_files, read_files
-from conformance.spec.outcome import GATES
+from conformance.judging.run_options import RunOptions, read_run_fields
+from conformance.report.output_files import claim_folder
+from conformance.spec.options import add_command_options
 from conformance.spec.user_error import UserError
-from conformance.transport import settings
+from conformance.transport import journal, settings
 from conformance.transport.credentials import is_credential
 from conformance.transport.grpc_packages import expect_grpc, has_grpc
 from conformance.transport.settings import Settings, SettingsError
@@ -18,8 +19,8 @@ from conformance.transport.settings import Settings, SettingsError
 PORT, GRPC_PORT = 8000, 8001
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions(RunOptions):
     """The validated options.
 
     Attributes:
@@ -28,8 +29,6 @@ class WatchOptions:
         seconds: duration of the watch; `idle`: the watch ends after this many seconds without a request.
         command: the command to run during the watch; empty for none.
         header: the header that names a client, instead of its user agent.
-        shows_all: whether to show every violated requirement in full.
-        gate: the verdict required for exit status 0, one of `GATES`; None for the default of a run.
     """
 
     host: str
@@ -40,10 +39,6 @@ class WatchOptions:
     idle: float | None
     command: tuple[str, ...]
     header: str | None
-    is_strict: bool
-    shows_all: bool
-    files: RunFiles
-    gate: str | None = None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,23 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ends.add_argument("--for", dest="seconds", type=float, metavar="S", help="end after this many seconds")
     ends.add_argument("--until-idle", type=float, metavar="S", help="end after this many seconds without a request")
     add("--client-header", metavar="NAME", help="the header that tells clients apart (default: User-Agent)")
-    add("--conformance-strict", action="store_true", help="an unmet SHOULD fails the watch")
-    add_gate(parser)
-    add(
-        "--conformance-show", choices=("first", "all"), default="first",
-        help="first: details of the ten requirements to fix first, others by name and count (default); all: details of "
-        "every one",
-    )  # fmt: skip
-    add_files(parser)
-
-
-def add_gate(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the gate, which decides the exit status."""
-    parser.add_argument(
-        "--conformance-gate", choices=GATES,
-        help="what exit status 0 requires: conformant: every MUST is met (default); interoperable: every MUST about "
-        "exchanges and the transport is met",
-    )  # fmt: skip
+    add_command_options(parser, "watch")
 
 
 def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
@@ -96,20 +75,20 @@ def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> 
         raise UserError(f"--client-header {options.client_header} carries a credential: use another header")
     upstream = _read_upstream(options)
     port, grpc_port = _read_ports(options, upstream)
-    return WatchOptions(
-        options.host,
-        port,
-        grpc_port,
-        upstream,
-        options.seconds,
-        options.until_idle,
-        tuple(command or ()),
-        options.client_header,
-        options.conformance_strict,
-        options.conformance_show == "all",
-        read_files(options),
-        options.conformance_gate,
+    found = WatchOptions(
+        host=options.host,
+        port=port,
+        grpc_port=grpc_port,
+        upstream=upstream,
+        seconds=options.seconds,
+        idle=options.until_idle,
+        command=tuple(command or ()),
+        header=options.client_header,
+        **read_run_fields(options),
     )
+    if found.evidence is not None and (fault := claim_folder(found.evidence, journal.STALE_PATTERNS)):
+        raise UserError(f"--conformance-evidence {found.evidence}: {fault}")
+    return found
 
 
 def _read_upstream(options: argparse.Namespace) -> Settings | None:

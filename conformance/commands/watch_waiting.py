@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from conformance.spec.environment import WATCHED_VARIABLE
+from conformance.spec.options import WATCHED_VARIABLE
 from conformance.spec.user_error import UserError
 
 ADDRESS_VARIABLES: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")

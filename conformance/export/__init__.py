@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from conformance.export.server_formats import FORMATS, Format, copy_files, refuse_datatypes
+from conformance.report.output_files import convert_write_errors
 from conformance.roles import roles
 from conformance.roles.roles import Role
 from conformance.spec.user_error import UserError
@@ -59,13 +60,11 @@ def export(
     if not _PREFIX.fullmatch(prefix):
         raise ExportError(f"the prefix {prefix!r} cannot begin the name of a model: use A-Z a-z 0-9 _ - .")
     models = {role.name: prefix + role.name for role in chosen}
-    try:
+    with convert_write_errors(folder, ExportError):
         _create_empty_folder(folder)
         server_format.write(folder, {models[role.name]: role for role in chosen})
         copy_files(folder, server_format.templates / "README.md")
         (folder / "target.toml").write_text(_build_role_map(server_format, models), encoding="utf-8")
-    except OSError as error:
-        raise ExportError(f"cannot write {folder}: {error.strerror}") from error
     return ExportResult(models, left_out)
 
 

@@ -25,7 +25,7 @@ from typing import Final
 
 from conformance.fleet.fleet_file import FleetError
 from conformance.fleet.units import Outcome, RunFailure, Unit
-from conformance.report.output_files import write_atomically
+from conformance.report.output_files import convert_write_errors, write_atomically
 from conformance.spec import files
 
 DONE: Final = "done.json"
@@ -78,11 +78,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
     Raises:
         FleetError: the folder cannot be written, or another fleet has locked it.
     """
-    try:
+    with convert_write_errors(folder, FleetError):
         (folder / RUNS).mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise FleetError(f"cannot write {folder}: {error.strerror}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

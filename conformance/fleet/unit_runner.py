@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.fleet.units import Outcome, RunFailure, Unit
-from conformance.plugin.options import SETTING_OPTIONS
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
 from conformance.report.scope import describe_report_verdict
+from conformance.spec.options import CHILD_INI, build_child_environment, format_arguments, list_isolation_arguments
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 
@@ -31,7 +31,6 @@ PAGE: Final = "report.html"
 EVIDENCE: Final = "evidence"
 TARGET: Final = "target.toml"
 BASELINE: Final = "baseline.toml"
-_INI: Final = "pytest.ini"  # empty, so that the user's configuration does not affect the run
 _OWN_STATUS: Final = tuple(EXIT_STATUS.values())
 _USAGE: Final = 4
 _MAX_LOG_BYTES: Final = 64 * 1024  # bytes at the end of a log that are searched for errors
@@ -39,10 +38,8 @@ _MAX_LOG_BYTES: Final = 64 * 1024  # bytes at the end of a log that are searched
 POLL_INTERVAL_S: Final = 0.1
 GRACE_PERIOD_S: Final = 60.0
 LOG: Final = "run.log"  # pytest's output
-# Environment variables that affect a run, or make it write CI summaries that only a single run should write.
-_NOT_PASSED_ON: Final = frozenset(
-    {*(f"OIP_{name.upper()}" for name in SETTING_OPTIONS), "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"}
-)
+# Environment variables with which a run writes CI summaries, which only a single run should write.
+_NOT_PASSED_ON: Final = frozenset({"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ def judge_unit(unit: Unit, should_continue: Callable[[], bool] = always_continue
     try:
         with _open_folder(unit) as folder:
             ended = run_process(_prepare_arguments(unit, folder), folder, unit.seconds, should_continue)
-            (folder / _INI).unlink(missing_ok=True)
+            (folder / CHILD_INI).unlink(missing_ok=True)
             return _build_outcome(unit, folder, ended, time.monotonic() - started)
     except OSError as error:
         said = f"cannot use the folder: {error.strerror or type(error).__name__}"
@@ -102,30 +99,17 @@ def _open_folder(unit: Unit) -> Iterator[Path]:
 
 def _prepare_arguments(unit: Unit, folder: Path) -> list[str]:
     """Write the input files of the run, and return pytest's arguments."""
-    (folder / _INI).write_text("[pytest]\n", encoding="utf-8")
+    (folder / CHILD_INI).write_text("[pytest]\n", encoding="utf-8")
     (folder / TARGET).write_text(unit.target, encoding="utf-8")
-    given = [f"--target-config={TARGET}", f"--conformance-profile={unit.profile}"]
-    if unit.gate is not None:
-        given.append(f"--conformance-gate={unit.gate}")
-    if unit.baseline is not None:
-        given.append(f"--conformance-baseline={BASELINE}")
-        if unit.baseline or not unit.updates_baseline:
-            (folder / BASELINE).write_text(unit.baseline, encoding="utf-8")
-    options: Mapping[str, Any] = {
-        "--conformance-update-baseline": unit.updates_baseline,
-        "--conformance-strict": unit.strict,
+    if unit.baseline is not None and (unit.baseline or not unit.options.get("--conformance-update-baseline")):
+        (folder / BASELINE).write_text(unit.baseline, encoding="utf-8")
+    of_files = {
+        "--target-config": TARGET,
+        "--conformance-baseline": None if unit.baseline is None else BASELINE,
+        "--conformance-evidence": EVIDENCE if unit.evidence else None,
+        "--conformance-report": (REPORT, PAGE),
     }
-    return [
-        *("-q", "-c", _INI, "--rootdir=.", "-p", "no:cacheprovider", "-p", "conformance.plugin", "--color=no"),
-        *given,
-        *(name for name, is_given in options.items() if is_given),
-        *([f"--target-url={unit.url}"] if unit.url else []),
-        *(f"--target-header={header}" for header in unit.headers),
-        *(f"--target-model={model}" for model in unit.models),
-        *([f"--conformance-concurrency={unit.connections}"] if unit.connections else []),
-        *([f"--conformance-evidence={EVIDENCE}"] if unit.evidence else []),
-        *(f"--conformance-report={name}" for name in (REPORT, PAGE)),
-    ]
+    return [*list_isolation_arguments("."), "--color=no", *format_arguments({**unit.options, **of_files})]
 
 
 def _build_outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float) -> Outcome:
@@ -158,9 +142,9 @@ def _find_exit_status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] 
         return EXIT_STATUS["incomplete"]
     if ended.status in _OWN_STATUS and not ended.was_late:
         return ended.status
-    gate = report.get("gate")
+    gate, required = report.get("gate"), unit.options.get("--conformance-gate")
     verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
-    is_worse = verdict.exit_status(unit.gate) == EXIT_STATUS["nonconformant"] if gate is None else not gate["passed"]
+    is_worse = verdict.exit_status(required) == EXIT_STATUS["nonconformant"] if gate is None else not gate["passed"]
     return EXIT_STATUS["nonconformant" if is_worse else "incomplete"]
 
 
@@ -211,7 +195,7 @@ def run_process(
         process = subprocess.Popen(
             [sys.executable, "-m", "conformance.fleet.child"],
             cwd=folder,
-            env=_build_environment(),
+            env={name: text for name, text in build_child_environment().items() if name not in _NOT_PASSED_ON},
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -245,13 +229,3 @@ def _wait_for_exit(
                 return ProcessExit(-signal.SIGKILL, was_late=True)
             process.terminate()
             end, was_late = time.monotonic() + grace, True
-
-
-def _build_environment() -> dict[str, str]:
-    """Return the environment variables of a run: those of this process, except variables that would affect the run."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _NOT_PASSED_ON and not name.startswith("PYTEST")
-    }
-    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

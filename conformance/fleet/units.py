@@ -20,10 +20,9 @@ import tomlkit
 from conformance.fleet.fleet_file import Fleet, FleetError, FleetTarget
 from conformance.judging import baseline_file
 from conformance.judging.baseline_file import BaselineError
-from conformance.plugin.server_options import DEFAULT_TIMEOUT_S as TIMEOUT
 from conformance.report.json_report import compute_suite_digest
 from conformance.spec import files
-from conformance.transport import config, settings
+from conformance.transport import config
 from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError, strip_user
 
@@ -42,13 +41,9 @@ class Unit:
 
     Attributes:
         name: name of the target.
-        target: text of a target file without secrets. Secrets written in the fleet file are in `headers` and `url`;
-            secrets from environment variables and files are read where the unit runs.
-        headers: headers with secrets, each "Name: value" as written.
-        url: URL with user and password; empty if `target` contains the URL.
-        models: names of the deployed models to judge; `all` stands for every model that the target lists.
-        gate: the verdict required for exit status 0, `conformant` or `interoperable`; None requires that nothing fails.
-        connections: number of simultaneous connections; None: the run's default.
+        target: text of a target file without secrets. Secrets written in the fleet file are in `options`; secrets from
+            environment variables and files are read where the unit runs.
+        options: the options of the run, by name, except those that name files.
         seconds: time limit of the run.
         baseline: text of a baseline, empty if one is to be written; None without one.
         suite: digest of the suite that must judge.
@@ -58,16 +53,9 @@ class Unit:
     name: str
     target: str = field(repr=False)
     suite: str = field(repr=False)
-    headers: tuple[str, ...] = field(default=(), repr=False)
-    url: str = field(default="", repr=False)
-    models: tuple[str, ...] = field(default=(), repr=False)
-    profile: str = field(default="certify", repr=False)
-    strict: bool = field(default=False, repr=False)
-    gate: str | None = field(default=None, repr=False)
-    connections: int | None = field(default=None, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     seconds: float = field(default=3600.0, repr=False)
     baseline: str | None = field(default=None, repr=False)
-    updates_baseline: bool = field(default=False, repr=False)
     evidence: bool = field(default=True, repr=False)
     folder: str = field(default="", repr=False)
 
@@ -141,16 +129,18 @@ def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baseli
         target.name,
         tomlkit.dumps(shown),
         compute_suite_digest(),
-        headers,
-        url,
-        target.models,
-        fleet.profile,
-        fleet.strict,
-        fleet.gate,
-        target.limits.connections,
+        {
+            "--target-url": url,
+            "--target-header": headers,
+            "--target-model": target.models,
+            "--conformance-profile": fleet.profile,
+            "--conformance-strict": fleet.strict,
+            "--conformance-gate": fleet.gate,
+            "--conformance-concurrency": target.limits.connections,
+            "--conformance-update-baseline": updates_baselines and baseline is not None,
+        },
         target.limits.time,
         baseline,
-        updates_baselines and baseline is not None,
         fleet.evidence,
     )
 
@@ -166,15 +156,8 @@ def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
         entries = {name: value for name, value in entries.items() if name not in ("headers", "tls")}
         entries |= {name: some for name, some in _PLACEHOLDERS.items() if "${" in entries.get(name, "")}
     found = config.build_config(entries, Path())
-    if found.ca_file and not Path(found.ca_file).is_file():
-        raise SettingsError(f"tls.ca {found.ca_file}: no such file")
     if REFERENCE not in (found.url, found.grpc):
-        timeout, url = found.timeout or TIMEOUT, found.url or ""
-        made = settings.make_settings(
-            url, found.headers, ca_file=found.ca_file, timeout=timeout, grpc=found.grpc, rate=found.rate
-        )
-        if found.ca_file:
-            made.build_ssl_context()
+        found.build_settings(found.url or "", found.grpc)
 
 
 def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:

@@ -13,8 +13,9 @@ from tomlkit.exceptions import TOMLKitError
 
 from conformance.judging.baseline import MET, Baseline, BaselineEntry
 from conformance.judging.selection import matches_pattern
-from conformance.spec import data_files, files
+from conformance.spec import files, schemas
 from conformance.spec.result import CheckResult
+from conformance.spec.user_error import UserError
 
 FILE_HEADER = """\
 # Known failures: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
@@ -23,7 +24,7 @@ DEFAULT_REASON = "not investigated yet"
 MAX_ROWS_PER_LINE = 3  # a longer `rows` array is written on several lines
 
 
-class BaselineError(ValueError):
+class BaselineError(UserError, ValueError):
     """The baseline file cannot be used; the message is one line."""
 
 
@@ -64,12 +65,8 @@ def _parse_entry(entry: Mapping[str, Any]) -> BaselineEntry:
 
 def _find_schema_violation(document: Mapping[str, Any]) -> str | None:
     """Return a message about the first schema violation of a baseline file, or None."""
-    from jsonschema import Draft202012Validator, FormatChecker
-    from jsonschema.exceptions import best_match
-
-    schema = json.loads((data_files.find_folder("schemas") / "baseline.schema.json").read_text(encoding="utf-8"))
     plain = json.loads(json.dumps(document, default=str))  # TOML dates become JSON strings
-    error = best_match(Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(plain))
+    error = schemas.find_error(plain, schemas.load_schema("baseline"), checks_formats=True)
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
         return f"{place}: {error.message}" if place else error.message

@@ -35,17 +35,6 @@ ROLES = Subjects()
 CLIENTS = Subjects(party=Party.CLIENT)
 
 
-def select_subjects(named: Iterable[str], tables: Iterable[str], *, robustness: bool = False) -> Subjects:
-    """Return the subjects of a run: the roles and the given models.
-
-    Args:
-        named: models that the user names.
-        tables: models that have a table in the target file.
-        robustness: whether the robustness rows are judged.
-    """
-    return Subjects(tuple(dict.fromkeys([*named, *tables])), robustness=robustness)
-
-
 def list_profile_rows(
     profile: str,
     *,

@@ -14,9 +14,9 @@ import pytest
 
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
+from conformance.judging.run_options import RunOptions
 from conformance.judging.selection import Subjects
 from conformance.plugin.collection import SELECTION_KEY, RunSelection
-from conformance.plugin.common_options import CommonOptions
 from conformance.report.output_files import OutputWriter, claim_folder
 from conformance.spec.check import Check, Row
 from conformance.spec.ledger import Party
@@ -41,7 +41,7 @@ class BaseRun(ABC):
     """
 
     party: ClassVar[Party]
-    options: CommonOptions
+    options: RunOptions
     extensions: Sequence[str] = ()
     never: Sequence[str] = ()
     seed: int | None = None
@@ -64,6 +64,11 @@ class BaseRun(ABC):
         folder = self.options.evidence
         if folder is not None and (fault := claim_folder(folder, journal.STALE_PATTERNS)):
             raise pytest.UsageError(f"--conformance-evidence {folder}: {fault}")
+
+    @property
+    def shows_failures(self) -> bool:
+        """Whether the summary shows failures: not with `--tb=no`."""
+        return getattr(self._config.option, "conformance_tb", "auto") != "no"
 
     @property
     @abstractmethod
@@ -126,9 +131,9 @@ class BaseRun(ABC):
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite again, without options that select checks."""
 
-    @abstractmethod
     def list_report_options(self) -> dict[str, Any]:
         """Return the options that the report shows, because they affect the verdict."""
+        return self.options.to_report()
 
     def describe_target(self) -> dict[str, Any]:
         """Return further members of the report's object `target`, which the discovery result does not contain."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -14,77 +13,11 @@ from conformance.clients.inference import Introduction
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.client_session import ClientSession, describe_client
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
+from conformance.judging.run_options import ClientOptions, read_client_options
 from conformance.judging.selection import CLIENTS, Subjects
-from conformance.plugin import common_options
 from conformance.plugin.base_run import BaseRun, find_process_id
-from conformance.plugin.common_options import CommonOptions
-from conformance.plugin.options import OPTIONS, read_setting
 from conformance.report import client_terminal
 from conformance.spec.ledger import Party
-
-MAX_WAIT_S = 600.0  # seconds
-
-
-@dataclass(frozen=True, slots=True)
-class ClientOptions(CommonOptions):
-    """The options of a run that judges a client.
-
-    Attributes:
-        command: the command of the adapter, unchanged.
-        arguments: the program and the arguments of the command.
-        timeout: the number of seconds within which the adapter must introduce itself.
-    """
-
-    command: str
-    arguments: tuple[str, ...]
-    timeout: float
-
-
-def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
-    """Read the options of a run that judges a client.
-
-    Args:
-        option: the parsed command line, as a namespace.
-        ini: returns a value of pytest's ini file by name.
-
-    Raises:
-        pytest.UsageError: an option cannot be used.
-    """
-    command = read_setting("client_adapter", option.client_adapter, ini) or ""
-    _expect_no_server(option)
-    if not 0 < option.client_timeout < MAX_WAIT_S:
-        raise pytest.UsageError(f"--client-timeout {option.client_timeout:g}: give seconds up to {MAX_WAIT_S}")
-    if option.conformance_profile == "explore":
-        raise pytest.UsageError("--conformance-profile explore is only for servers: use certify")
-    return ClientOptions(
-        command=command,
-        arguments=_split_command(command),
-        timeout=option.client_timeout,
-        **common_options.read_common_fields(option),
-    )
-
-
-def _split_command(command: str) -> tuple[str, ...]:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise pytest.UsageError(f"--client-adapter {command!r}: {error}") from None
-    if not words:
-        raise pytest.UsageError("--client-adapter: give a command")
-    return tuple(words)
-
-
-def _expect_no_server(option: Any) -> None:
-    """Raise an exception if the command line has an option that is only for servers.
-
-    Raises:
-        pytest.UsageError: there is such an option.
-    """
-    of_servers = {name: details["dest"] for name, details in OPTIONS.items() if name.startswith("--target-")}
-    named = [name for name, place in of_servers.items() if getattr(option, place)]
-    if named:
-        raise pytest.UsageError(f"{named[0]} cannot be combined with --client-adapter, which judges a client")
-
 
 MAX_SHOWN_ROWS = 3  # lines of standard error from an adapter that does not start
 
@@ -107,10 +40,10 @@ class ClientRun(BaseRun):
             from_controller: the adapter's introduction from the controller, if this process is a worker.
 
         Raises:
-            pytest.UsageError: an option cannot be used.
+            UserError: an option cannot be used.
         """
         super().__init__(config)
-        self.options = read_options(config.option, config.getini)
+        self.options = read_client_options(config.option, config.getini)
         self.session: ClientSession | None = None
         self._from_controller = from_controller
 
@@ -196,15 +129,6 @@ class ClientRun(BaseRun):
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this client, without options that select checks."""
         return shlex.join(["pytest", f"--client-adapter={self.options.command}"])
-
-    def list_report_options(self) -> dict[str, Any]:
-        """Return the options that the report shows, because they affect the verdict."""
-        options = self.options
-        from conformance.report import json_report  # lazy: not needed before the end
-
-        return json_report.describe_client_options(
-            profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.timeout
-        )
 
     def describe_target(self) -> dict[str, Any]:
         """Return the client's language, and the transports over which it was judged."""

@@ -21,6 +21,7 @@ from conformance.plugin.printing import ProgressLine
 from conformance.plugin.server_run import ServerRun
 from conformance.spec.ledger import Party
 from conformance.spec.result import CheckResult
+from conformance.spec.user_error import UserError
 from conformance.transport.journal import JournalError
 
 WAITED = "oip_conformance_waited_s"  # in the output of a pytest-xdist worker
@@ -80,7 +81,7 @@ class Hooks:
                     checks.load_every_check(of_clients=self.run.party is Party.CLIENT)
             except KeyboardInterrupt as interrupt:
                 self._defer_interrupt(interrupt)
-            except checks.SuiteError as error:
+            except UserError as error:
                 raise pytest.UsageError(str(error)) from error
             except JournalError as error:
                 raise pytest.UsageError(f"--conformance-evidence: {error.strerror}") from error
@@ -237,11 +238,14 @@ def _create_run(config: pytest.Config) -> BaseRun:
         pytest.UsageError: an option cannot be used.
     """
     from_controller = getattr(config, "workerinput", {}).get("oip_conformance")
-    if has_client(config.option, config.getini):
-        from conformance.plugin.client_run import ClientRun  # lazy: other runs do not need its peers
+    try:
+        if has_client(config.option, config.getini):
+            from conformance.plugin.client_run import ClientRun  # lazy: other runs do not need its peers
 
-        return ClientRun(config, from_controller)
-    return ServerRun(config, from_controller)
+            return ClientRun(config, from_controller)
+        return ServerRun(config, from_controller)
+    except UserError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _read_result(report: Any) -> CheckResult | None:

@@ -90,7 +90,7 @@ def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, expl
         yield "MUSTs met", terminal.format_concerns(conclusion, run.survey.offered, run.extensions, run.party)
         if explains:
             yield "words", terminal.explain_words(conclusion, run.survey.offered, run.extensions, run.party)
-    if not options.shows_no_failures:
+    if run.shows_failures:
         yield (
             "failures",
             terminal_findings.format_failures(checks, run.build_rerun_command(), max_blocks=most, patterns=patterns),

@@ -14,18 +14,18 @@ from conformance.discovery.discovery_result import DiscoveryResult, Progress, ig
 from conformance.discovery.limit_checks import ContradictedLimitError
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.evidence import SavedBodies
+from conformance.judging.run_options import ServerOptions, read_server_options
 from conformance.judging.run_start import start_run
 from conformance.judging.scheduling import ConcurrentScheduler, choose_connections, estimate_seconds
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.plugin import server_options
 from conformance.plugin.base_run import BaseRun, find_process_id
 from conformance.plugin.exploration import choose_seed
-from conformance.plugin.server_options import ServerOptions
 from conformance.report import terminal
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
+from conformance.spec.options import format_arguments
 from conformance.spec.text import escape_text
 from conformance.transport import client_names
 from conformance.transport.credentials import find_unmaskable_headers
@@ -41,6 +41,7 @@ class ServerRun(BaseRun):
     """The state of one run that judges a server.
 
     Attributes:
+        target: the settings of the target.
         addresses: URL and gRPC address of the target, including credentials; final once the run has started.
         session: the session with the target; None until the run has started.
         connections: the number of concurrent connections.
@@ -58,15 +59,16 @@ class ServerRun(BaseRun):
             from_controller: addresses, discovery result and seed of the controller, if this process is a worker.
 
         Raises:
-            pytest.UsageError: an option cannot be used.
+            UserError: an option cannot be used.
         """
         super().__init__(config)
         self._from_controller = from_controller or {}
-        self.options = server_options.read_options(config, self._from_controller)
+        self.options = read_server_options(config.option, config.getini, self._from_controller)
         if self.explores:
             self.seed = choose_seed(config, self._from_controller.get("seed"))
-        self.extensions, self.never = self.options.extensions, self.options.file.never
-        self.addresses = (self.options.url, self.options.grpc)
+        self.target = self.options.target
+        self.extensions, self.never = self.target.extensions, self.target.never
+        self.addresses = (self.target.url or "", self.target.grpc)
         self.session: Session | None = None
         self.connections = 1
         self.waited_by_workers_s = 0.0
@@ -129,7 +131,7 @@ class ServerRun(BaseRun):
         """Contact the target and run discovery; set `conclusion` if nothing can be judged."""
         options = self.options
         self.addresses = self._find_addresses()
-        settings = options.settings(*self.addresses)
+        settings = self.target.build_settings(*self.addresses)
         if not self.explores:
             self.seed = (
                 client_names.choose_seed(options.profile, settings, options.seed)
@@ -143,8 +145,8 @@ class ServerRun(BaseRun):
         self.session = Session(
             target,
             DiscoveryResult(**taken) if taken else None,
-            placements=options.file.roles,
-            limits=options.file.limits,
+            placements=self.target.roles,
+            limits=self.target.limits,
             strict=options.strict,
             evidence=options.evidence,
             is_one_of_several=bool(self._from_controller),
@@ -153,10 +155,9 @@ class ServerRun(BaseRun):
         )
         target.has_answered = taken is not None  # it answered the controller
         if taken is None:
-            given = options.file.models
             try:
                 subjects, self.conclusion = start_run(
-                    self.session, options.extensions, options.subjects, given, progress
+                    self.session, self.extensions, options.subjects, self.target.models, progress
                 )
             except ContradictedLimitError as error:
                 raise pytest.UsageError(f"--target-config {options.config_file}: {error}") from None
@@ -173,13 +174,15 @@ class ServerRun(BaseRun):
     def list_request_options(self) -> Sequence[str]:
         """Return the command-line options that determine which requests are sent, with file names without folders."""
         options, file = self.options, self.options.config_file
-        return (
-            f"--conformance-profile={options.profile}",
-            *([f"--target-config={Path(file).name}"] if file else []),
-            *[f"--target-model={name}" for name in options.subjects.models],
-            *[f"--target-extension={name}" for name in options.extensions],
-            *(["--conformance-dangerous"] if options.dangerous else []),
-            *(["--conformance-robustness"] if options.subjects.robustness else []),
+        return format_arguments(
+            {
+                "--conformance-profile": options.profile,
+                "--target-config": Path(file).name,
+                "--target-model": options.subjects.models,
+                "--target-extension": self.extensions,
+                "--conformance-dangerous": options.dangerous,
+                "--conformance-robustness": options.subjects.robustness,
+            }
         )
 
     def _describe_recording_options(self) -> str:
@@ -215,11 +218,10 @@ class ServerRun(BaseRun):
         """Create a further session with the same target; the session judges rows before their turn."""
         target = Target(self._settings)
         target.has_answered, target.shared_results = True, self._started_session.target.shared_results
-        placements = self.options.file.roles
         return Session(
             target,
             self.survey,
-            placements=placements,
+            placements=self.target.roles,
             strict=self.options.strict,
             is_one_of_several=True,
             seed=self._client_name_seed,
@@ -259,7 +261,7 @@ class ServerRun(BaseRun):
 
     def _find_addresses(self) -> tuple[str, str | None]:
         """Return URL and gRPC address of the target; start the bundled server if the user requests it."""
-        url, grpc = self.options.url, self.options.grpc
+        url, grpc = self.addresses
         if not self.options.is_bundled:
             return url, grpc
         self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
@@ -306,45 +308,32 @@ class ServerRun(BaseRun):
 
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this target, without options that select checks."""
-        parts = ["pytest", *self._list_address_options()]
-        for name in self.options.subjects.models:
-            parts += ["--target-model", name]
-        if self.options.dangerous:
-            parts.append("--conformance-dangerous")
-        if self.subjects.robustness:
-            parts.append("--conformance-robustness")
-        if self.options.seed is not None:
-            parts.append(f"--conformance-seed={self.options.seed}")
-        return shlex.join(parts)
+        arguments = format_arguments(
+            {
+                **self._find_address_options(),
+                "--target-model": self.subjects.models,
+                "--conformance-dangerous": self.options.dangerous,
+                "--conformance-robustness": self.subjects.robustness,
+                "--conformance-seed": self.options.seed,
+            }
+        )
+        return shlex.join(["pytest", *arguments])
 
-    def _list_address_options(self) -> list[str]:
+    def _find_address_options(self) -> dict[str, str]:
         """Return the options that name the target: its file, and addresses that are not in the file."""
-        options = self.options
-        if options.is_bundled:
-            return [f"--target-{'url' if options.url else 'grpc'}={REFERENCE}"]
-        file = options.config_file
-        parts = [f"--target-config={file}"] if file else []
-        if HTTP in self.transports and not (file and options.url == options.file.url):
-            parts.append(f"--target-url={self.url}")
-        if GRPC in self.transports and self.grpc_url and not (file and options.grpc == options.file.grpc):
-            parts.append(f"--target-grpc={self.grpc_url.removeprefix('grpc://')}")
-        return parts
+        target, file = self.target, self.options.file
+        if self.options.is_bundled:
+            return {"--target-url" if target.url else "--target-grpc": REFERENCE}
+        found = {"--target-config": self.options.config_file}
+        if HTTP in self.transports and target.url != file.url:
+            found["--target-url"] = self.url
+        if GRPC in self.transports and target.grpc != file.grpc:
+            found["--target-grpc"] = self.grpc_url.removeprefix("grpc://")
+        return found
 
     def list_report_options(self) -> dict[str, Any]:
         """Return the options that the report shows, because they affect the verdict."""
-        options = self.options
-        from conformance.report import json_report  # lazy: not needed before the end
-
-        return json_report.describe_options(
-            profile=options.profile,
-            dangerous=options.dangerous,
-            strict=options.strict,
-            extensions=options.extensions,
-            models=options.subjects.models,
-            sends_hostile_requests=options.subjects.robustness,
-            settings=self._settings,
-            connections=self.connections,
-        )
+        return self.options.to_report([name for name, _ in self._settings.headers], self.connections)
 
     # --- end ---
 

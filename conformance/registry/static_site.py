@@ -22,7 +22,7 @@ from conformance.registry import checking, entries, policy
 from conformance.registry.entries import SHORT_ID, Entry, Status
 from conformance.registry.policy import Policy, RegistryError
 from conformance.report import badge, formats
-from conformance.report.output_files import make_empty_folder, write_atomically
+from conformance.report.output_files import convert_write_errors, make_empty_folder, write_atomically
 from conformance.report.simple_page import build_environment
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, GATES
@@ -50,13 +50,11 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
         _refuse_unknown_signer(entries.read(path, root, registry_policy, notices, day), registry_policy)
         for path in entries.find_folders(root)
     ]
-    try:
+    with convert_write_errors(site, RegistryError):
         for name, text in _render_files(found, registry_policy, day):
             path = site / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
-    except OSError as error:
-        raise RegistryError(f"cannot write {site}: {error.strerror or error}") from error
     return found
 
 

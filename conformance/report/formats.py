@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.report.output_files import write_atomically
+from conformance.spec.options import REPORT_SUFFIXES, expect_report_suffix
 
 Report = Mapping[str, Any]
 
@@ -40,26 +41,15 @@ def _render_shields(report: Report) -> str:
     return badge.render_shields(view.build_view(report))
 
 
-# `.shields.json` must come before `.json`, its own suffix.
-FORMATS: Mapping[str, Callable[[Report], str]] = {
-    ".shields.json": _render_shields,
-    ".json": _render_json,
-    ".html": _render_html,
-    ".md": _render_markdown,
-    ".svg": _render_svg,
-}
-
-
-def find_suffix(path: Path) -> str | None:
-    """Return the suffix that selects the format of a file, or None."""
-    return next((known for known in FORMATS if path.name.endswith(known)), None)
+_RENDERERS = (_render_shields, _render_json, _render_html, _render_markdown, _render_svg)
+FORMATS: Mapping[str, Callable[[Report], str]] = dict(zip(REPORT_SUFFIXES, _RENDERERS, strict=True))
 
 
 def write(report: Report, path: Path) -> None:
     """Write the report atomically, in the format of the file's suffix.
 
     Raises:
-        KeyError: the suffix is unknown.
+        UserError: the suffix is unknown.
         OSError: the file cannot be written.
     """
-    write_atomically(path, FORMATS[find_suffix(path) or path.suffix](report))
+    write_atomically(path, FORMATS[expect_report_suffix(path)](report))

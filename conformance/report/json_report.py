@@ -27,7 +27,6 @@ from conformance.spec.tally import count_by_concern
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import Verdict
 from conformance.spec.version import __version__
-from conformance.transport.settings import Settings
 
 SCHEMA_VERSION = 3
 MAX_NAME_CHARS = 200  # characters of a name reported by a server
@@ -138,37 +137,6 @@ def build(
         )
     report["footer"] = {"complete": complete, "rows": len(results), "digest": compute_digest(report)}
     return report
-
-
-def describe_options(
-    *,
-    profile: str,
-    dangerous: bool,
-    strict: bool,
-    extensions: Sequence[str],
-    models: Sequence[str],
-    settings: Settings,
-    connections: int = 1,
-    sends_hostile_requests: bool = False,
-) -> dict[str, Any]:
-    """Return the `options` of the report, which affect the verdict; they include names of headers, but no values."""
-    return {
-        "profile": profile,
-        "dangerous": dangerous,
-        **({"robustness": True} if sends_hostile_requests else {}),
-        "strict": strict,
-        "extensions": list(extensions),
-        "timeout_s": settings.timeout,
-        "models": list(models),
-        "headers": [name for name, _ in settings.headers],
-        **({"connections": connections} if connections > 1 else {}),
-    }
-
-
-def describe_client_options(*, profile: str, dangerous: bool, strict: bool, timeout: float) -> dict[str, Any]:
-    """Return the `options` of the report of a client."""
-    of_servers: dict[str, Any] = {"extensions": [], "models": [], "headers": []}
-    return {"profile": profile, "dangerous": dangerous, "strict": strict, "timeout_s": timeout, **of_servers}
 
 
 def _describe_target(survey: DiscoveryResult) -> dict[str, Any]:

@@ -6,7 +6,8 @@ If a requested report or recording is missing, `OutputWriter.is_whole` is False,
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,15 @@ class OutputWriter:
             sys.stderr.write(f"cannot write {what}: {error.strerror or error}\n")
 
 
+@contextmanager
+def convert_write_errors(path: Path, error: type[UserError] = UserError) -> Iterator[None]:
+    """Convert an `OSError` in the block to an error of a type; its message names the path that cannot be written."""
+    try:
+        yield
+    except OSError as fault:
+        raise error(f"cannot write {path}: {fault.strerror or fault}") from fault
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a temporary file and rename it, so that the file is always complete.
 
@@ -56,12 +66,10 @@ def make_empty_folder(folder: Path, error: type[UserError]) -> None:
     Raises:
         UserError: of the given type: the folder is not empty, or cannot be created.
     """
-    try:
+    with convert_write_errors(folder, error):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise error(f"{folder} is not empty: give a new folder")
-    except OSError as fault:
-        raise error(f"cannot write {folder}: {fault.strerror}") from fault
 
 
 def claim_folder(folder: Path, names: tuple[str, ...]) -> str:

@@ -33,6 +33,7 @@ from conformance.spec import ledger
 from conformance.spec.coverage import GAP_REASONS, GapReason
 from conformance.spec.documents import Sentence
 from conformance.spec.ledger import Party
+from conformance.spec.options import format_arguments
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, OUTCOME_WORDINGS, Outcome
 from conformance.spec.tally import NOT_JUDGED, Tally, describe_absence, select_requirements, tally_report
 from conformance.spec.text import escape_text
@@ -211,18 +212,19 @@ class View:
         if self.is_of_client:
             return f"pytest --client-adapter=... -k {shlex.quote(check)}"
         options, roles = self.report["options"], self.report["target"]["roles"]
-        headers = [f"{name}: ..." for name in options["headers"]]
-        words = ["pytest", *[_format_option(address) for address in self.addresses]]
-        words += ["--target-config=..."] if any(role != model for role, model in roles.items()) else []
-        words += [part for model in options.get("models", []) for part in ("--target-model", model)]
-        words += [part for header in headers for part in ("--target-header", header)]
-        return shlex.join([*words, "-k", check])
+        given = {
+            **dict(map(_find_address_option, self.addresses)),
+            "--target-config": "..." if any(role != model for role, model in roles.items()) else None,
+            "--target-model": options.get("models"),
+            "--target-header": [f"{name}: ..." for name in options["headers"]],
+        }
+        return shlex.join(["pytest", *format_arguments(given), "-k", check])
 
 
-def _format_option(address: str) -> str:
-    """Return the command-line option for an address of the target."""
+def _find_address_option(address: str) -> tuple[str, str]:
+    """Return the option for an address of the target, and its value."""
     kind = "grpc" if address.startswith(("grpc://", "grpcs://")) else "url"
-    return f"--target-{kind}={address.removeprefix('grpc://')}"
+    return f"--target-{kind}", address.removeprefix("grpc://")
 
 
 def build_view(report: Report) -> View:

@@ -1,4 +1,4 @@
-"""Reads the file of `--target-config`: all settings of one target in TOML, defined by `schemas/target.schema.json`.
+"""The settings of one target: from the file of `--target-config`, defined by `schemas/target.schema.json`, and options.
 
 The command line, the environment and pytest's ini file take precedence over the file. An error message is one line
 that names the file, the setting, and the remedy.
@@ -7,25 +7,26 @@ that names the file, the setting, and the remedy.
 from __future__ import annotations
 
 import difflib
-import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conformance.roles import roles
 from conformance.roles.declared_limits import Limits, drop_empty, find_excess_of_role
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
-from conformance.spec import data_files, files
-from conformance.transport.header_values import expand, expand_variables
-from conformance.transport.settings import SettingsError
+from conformance.spec import files, options, schemas
+from conformance.transport import settings
+from conformance.transport.header_values import expand, expand_headers, expand_variables
+from conformance.transport.settings import DEFAULT_TIMEOUT_S, Settings, SettingsError
 from conformance.wire.request import Names
 
 
 @dataclass(frozen=True, slots=True)
 class TargetConfig:
-    """The settings of a target from one file; None or empty if the file does not set them.
+    """The settings of a target from its file and from options; None or empty if they are not set.
 
     Attributes:
         headers: the headers, each as "Name: value" with an expanded value; never part of an error message.
@@ -42,14 +43,81 @@ class TargetConfig:
     timeout: float | None = None
     rate: float | None = None
     headers: tuple[str, ...] = field(default=(), repr=False)
-    ca_file: str | None = None
-    insecure: bool = False
+    tls_ca: str | None = None
+    tls_insecure: bool = False
     extensions: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     restart: str = field(default="", repr=False)
     roles: Mapping[str, Placement] | None = None
     limits: Limits = field(default_factory=dict)
     models: Mapping[str, UserInputs] = field(default_factory=dict)
+
+    def override(self, values: Mapping[str, Any]) -> TargetConfig:
+        """Return the settings with other values, by field; a value that is not given leaves that of the file.
+
+        A header replaces those of the file with the same name. Models are judged before those of the file.
+        """
+        given = {name: value for name, value in values.items() if options.is_given(value)}
+        own = tuple(given.pop("headers", ()))
+        names = {_parse_header_name(header) for header in own}
+        headers = (*(header for header in self.headers if _parse_header_name(header) not in names), *own)
+        models = {**{name: {} for name in given.pop("models", ())}, **self.models}
+        return replace(self, **given, headers=headers, models=models)
+
+    def build_settings(self, url: str, grpc: str | None = None) -> Settings:
+        """Return the settings of connections to these addresses.
+
+        Raises:
+            SettingsError: an address, a header, the certificates, the timeout or the rate cannot be used.
+        """
+        if self.tls_ca and not Path(self.tls_ca).is_file():
+            raise SettingsError(f"--target-ca {self.tls_ca}: no such file")
+        made = settings.make_settings(
+            url,
+            self.headers,
+            ca_file=self.tls_ca,
+            insecure=self.tls_insecure,
+            timeout=DEFAULT_TIMEOUT_S if self.timeout is None else self.timeout,
+            grpc=grpc,
+            rate=self.rate,
+            restart=self.restart,
+        )
+        made.build_ssl_context()
+        return made
+
+
+def read_options(
+    given: Any,
+    file: TargetConfig | None = None,
+    ini: Callable[[str], Any] | None = None,
+    chosen: Mapping[str, Any] = MappingProxyType({}),
+) -> TargetConfig:
+    """Return the settings of a file, overridden by a parsed command line.
+
+    Args:
+        given: the parsed command line, as a namespace.
+        file: the settings of the file, if there is one.
+        ini: see `options.read_value`.
+        chosen: values that override all others, by field.
+
+    Raises:
+        UserError: a header refers to a variable or a file that does not exist, or a number is none.
+    """
+    values = options.read_target_values(given, ini)
+    return (file or TargetConfig()).override({**values, "headers": expand_headers(values["headers"]), **chosen})
+
+
+def load_given(path: str | None) -> TargetConfig:
+    """Read the settings from the file of `--target-config`; empty without a file.
+
+    Raises:
+        SettingsError: see `load`.
+    """
+    return load(Path(path)) if path else TargetConfig()
+
+
+def _parse_header_name(header: str) -> str:
+    return header.partition(":")[0].strip().lower()
 
 
 def load(path: Path) -> TargetConfig:
@@ -81,11 +149,7 @@ def read_entries(path: Path) -> dict[str, Any]:
 
 
 def _validate_schema(entries: Mapping[str, Any]) -> None:
-    from jsonschema import Draft202012Validator  # slow to import, and only needed with a file
-    from jsonschema.exceptions import best_match
-
-    schema = json.loads((data_files.find_folder("schemas") / "target.schema.json").read_text(encoding="utf-8"))
-    error = best_match(Draft202012Validator(schema).iter_errors(entries))
+    error = schemas.find_error(entries, schemas.load_schema("target"))
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
         if place.startswith("headers"):  # the message of jsonschema quotes the value
@@ -103,24 +167,23 @@ def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
     Raises:
         SettingsError: a variable is not set, a file cannot be read, or a role or tensor does not exist.
     """
-    tls = entries.get("tls", {})
-    headers = entries.get("headers", {})
     limits = drop_empty(entries.get("limits", {}))
+    tls, placed = entries.get("tls", {}), entries.get("roles")
     return TargetConfig(
         url=expand_variables(entries["url"], "url") if "url" in entries else None,
         grpc=expand_variables(entries["grpc"], "grpc") if "grpc" in entries else None,
+        headers=tuple(
+            f"{name}: {expand(value, f'headers.{name}', folder)}" for name, value in entries.get("headers", {}).items()
+        ),
         timeout=entries.get("timeout"),
-        headers=tuple(f"{name}: {expand(value, f'headers.{name}', folder)}" for name, value in headers.items()),
-        ca_file=str(folder / tls["ca"]) if "ca" in tls else None,
         rate=entries.get("rate"),
-        insecure=tls.get("insecure", False),
+        tls_ca=str(folder / tls["ca"]) if "ca" in tls else None,
+        tls_insecure=tls.get("insecure", False),
         extensions=tuple(entries.get("extensions", ())),
         never=tuple(entries.get("never", ())),
         restart=entries.get("restart", ""),
         limits=limits,
-        roles={role: _parse_placement(role, entry, limits) for role, entry in entries["roles"].items()}
-        if "roles" in entries
-        else None,
+        roles=placed and {role: _parse_placement(role, entry, limits) for role, entry in placed.items()},
         models=build_user_inputs(entries.get("models", {})),
     )
 

@@ -26,6 +26,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, Final, Protocol
 
+from conformance.spec.user_error import UserError
 from conformance.transport import credentials
 from conformance.transport.exchange import Call, Exchange, FailureKind, GoAhead, TransportFailure
 from conformance.transport.har_bodies import BodyReader
@@ -41,7 +42,7 @@ REQUEST_ENCODING, ANSWER_ENCODING = "_encoding", "encoding"
 HIDDEN = "..."
 
 
-class HarError(ValueError):
+class HarError(UserError, ValueError):
     """A file is not a recording of a run; the message is one line."""
 
 

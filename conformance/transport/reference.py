@@ -8,7 +8,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+
+from conformance.spec.user_error import UserError
 
 REFERENCE: Final = "reference"  # stands for the URL of the bundled server
 START_COMMAND = (sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", "--with-stdin")
@@ -31,7 +35,7 @@ class ReferenceServer:
             grpc: serve gRPC as well, which requires the extra.
 
         Raises:
-            RuntimeError: the server did not start.
+            UserError: the server did not start.
         """
         over_grpc = ["--grpc-port", "0"] if grpc else []
         # The addresses are its first lines of output. Further output would fill an unread pipe.
@@ -52,7 +56,7 @@ class ReferenceServer:
             watchdog.cancel()
         if not self.url.startswith("http://"):
             self.stop()
-            raise RuntimeError("the bundled reference server did not start: try `python -m reference_server`")
+            raise UserError("the bundled reference server did not start: try `python -m reference_server`")
 
     def stop(self) -> None:
         """Stop the server."""
@@ -65,3 +69,20 @@ class ReferenceServer:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+@contextmanager
+def serve_reference(url: str) -> Iterator[str]:
+    """Yield a URL; for `reference`, run the bundled server during the block, and yield the URL of this server.
+
+    Raises:
+        UserError: the bundled server does not start.
+    """
+    if url != REFERENCE:
+        yield url
+        return
+    server = ReferenceServer()
+    try:
+        yield server.url
+    finally:
+        server.stop()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.user_error import UserError
 from conformance.transport import credentials
 from conformance.transport.answer_wait import AnswerWait
 from conformance.transport.restart import Restart
@@ -65,6 +66,8 @@ _UP_TO_AT = re.compile(r"(://|\A).*@", re.DOTALL)
 _METADATA_KEY = frozenset("-_.0123456789abcdefghijklmnopqrstuvwxyz")
 
 
+# Seconds to wait for a connection, and for the next byte of an answer.
+DEFAULT_TIMEOUT_S = 10.0
 # The time limit of a whole exchange, as a multiple of the timeout of silence. A run tolerates two slow exchanges and a
 # slow plain request (`transport.wait_budget`): less than a minute, at the default of 10 s.
 DEADLINE_TIMEOUTS = 1.5
@@ -74,7 +77,7 @@ MIN_RATE_PER_S = 0.01
 MAX_ANSWER_BYTES = 128 * 1024 * 1024
 
 
-class SettingsError(ValueError):
+class SettingsError(UserError, ValueError):
     """The user's settings are invalid; the message is one line with the remedy."""
 
 
@@ -119,7 +122,7 @@ class Settings:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     ca_file: str | None = None
     insecure: bool = False
-    timeout: float = 10.0
+    timeout: float = DEFAULT_TIMEOUT_S
     max_answer: int = MAX_ANSWER_BYTES
     grpc: GrpcAddress | None = None
     segment_pause: float = 0.005
@@ -191,7 +194,7 @@ def make_settings(
     *,
     ca_file: str | None = None,
     insecure: bool = False,
-    timeout: float = 10.0,
+    timeout: float = DEFAULT_TIMEOUT_S,
     grpc: str | None = None,
     rate: float | None = None,
     restart: str = "",

@@ -216,7 +216,7 @@ USAGE = {
     "processes": (("--client-adapter=x", "-n", "2"), "-n is for servers"),
     "self-test": (("--client-adapter=x", "--self-test"), "--self-test is for the suite's own server"),
     "no-command": (("--client-adapter=",), "--client-adapter: give a command"),
-    "no-quotation": (("--client-adapter='",), "--client-adapter: No closing quotation"),
+    "no-quotation": (("--client-adapter='",), '--client-adapter "\'": No closing quotation'),
     "no-program": (("--client-adapter=/no/such",), "the adapter cannot be started"),
     "another-label": (
         (f"--client-adapter={shlex.join(ADAPTER)}",),

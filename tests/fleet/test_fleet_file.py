@@ -169,8 +169,8 @@ def test_a_unit_shows_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     said = files.parse_toml(found.target)
     assert said["url"] == "http://a/base"
     assert said["headers"] == {"Authorization": "Bearer ${TOKEN}", "X-Key": f"@{tmp_path}/key", "Host": "models"}
-    assert found.headers == ("X-Plain: s3cret-of-the-text", "X-Both: s3cret-of-both ${TOKEN}")
-    assert found.url == "http://user:s3cret-of-the-url@a/base"
+    assert found.options["--target-header"] == ("X-Plain: s3cret-of-the-text", "X-Both: s3cret-of-both ${TOKEN}")
+    assert found.options["--target-url"] == "http://user:s3cret-of-the-url@a/base"
     assert repr(found) == "Unit(name='a')"
 
 
@@ -178,7 +178,8 @@ def test_a_user_given_by_variables_stays_where_it_is(tmp_path: Path, monkeypatch
     monkeypatch.setenv("USER_NAME", "u")
     monkeypatch.setenv("PASS", "p")
     found = unit(tmp_path, '[targets.a]\nurl = "http://${USER_NAME}:${PASS}@a"')
-    assert (files.parse_toml(found.target)["url"], found.url) == ("http://${USER_NAME}:${PASS}@a", "")
+    assert files.parse_toml(found.target)["url"] == "http://${USER_NAME}:${PASS}@a"
+    assert found.options["--target-url"] == ""
 
 
 def test_on_a_cluster_secrets_are_not_looked_up_here(tmp_path: Path) -> None:
@@ -194,13 +195,20 @@ def test_a_baseline_travels_as_its_text(tmp_path: Path) -> None:
     text = 'baselines = "b"\n[targets.a]\nurl = "http://a"\n[targets.c]\nurl = "http://c"\n'
     assert [each.baseline for each in units.make_units(fleet(tmp_path, text), here=True)] == ["advice = true\n", None]
     anew = units.make_units(fleet(tmp_path, text), here=True, updates_baselines=True)
-    assert [(each.baseline, each.updates_baseline) for each in anew] == [("advice = true\n", True), ("", True)]
+    assert [(each.baseline, each.options["--conformance-update-baseline"]) for each in anew] == [
+        ("advice = true\n", True),
+        ("", True),
+    ]
 
 
 def test_the_digest_of_a_unit_is_that_of_all_but_its_folder() -> None:
-    one = Unit("a", "url", "suite", headers=("X: 1",))
+    one = Unit("a", "url", "suite", {"--target-header": ("X: 1",)})
     assert units.compute_digest(one, "salt") == units.compute_digest(replace(one, folder="/x"), "salt")
-    others = [replace(one, headers=("X: 2",)), replace(one, target="uri"), replace(one, suite="other")]
+    others = [
+        replace(one, options={"--target-header": ("X: 2",)}),
+        replace(one, target="uri"),
+        replace(one, suite="other"),
+    ]
     assert (
         len({units.compute_digest(each, "salt") for each in (one, *others)} | {units.compute_digest(one, "pepper")})
         == 5

@@ -82,7 +82,8 @@ def test_a_baseline_is_the_gate_and_can_be_written_anew(tmp_path: Path) -> None:
     with run_bundled("--model=identity_int32", "--fault=size-counts-elements") as url:
         whole = replace(unit(tmp_path, url, head=SMALL), evidence=False)
         assert unit_runner.judge_unit(whole).status == 1, log(tmp_path)
-        assert unit_runner.judge_unit(replace(whole, baseline="", updates_baseline=True)).status == 0, log(tmp_path)
+        anew = replace(whole, baseline="", options={**whole.options, "--conformance-update-baseline": True})
+        assert unit_runner.judge_unit(anew).status == 0, log(tmp_path)
         baseline = (tmp_path / "a" / "baseline.toml").read_text()
         assert "[[known]]" in baseline
         assert unit_runner.judge_unit(replace(whole, baseline=baseline)).status == 0, log(tmp_path)

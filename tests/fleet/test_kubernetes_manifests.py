@@ -13,7 +13,7 @@ import yaml
 
 from conformance.commands import main
 from conformance.fleet import fleet_file, units
-from conformance.plugin.options import OPTIONS
+from conformance.spec.options import OPTIONS
 
 FOLDER = Path(__file__).parents[2] / "docs/kubernetes"
 VERSIONS = ("1.31", "1.34")

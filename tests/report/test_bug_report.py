@@ -129,7 +129,7 @@ def test_files_are_written_for_each_requirement(reversed_outputs: Path) -> None:
         (["e", "BIN-ORDERS-O"], "unknown requirement 'BIN-ORDERS-O'; did you mean"),
         (["."], ".: there is no evidence of a failed row"),
         (["absent.json"], "cannot read absent.json: No such file or directory"),
-        (["e", "-o", "r.json"], "cannot write to r.json: File exists"),
+        (["e", "-o", "r.json"], "cannot write r.json: File exists"),
     ],
 )
 def test_errors_are_one_line(reversed_outputs: Path, arguments: list[str], message: str) -> None:

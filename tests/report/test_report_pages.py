@@ -14,6 +14,8 @@ from conformance.commands import main
 from conformance.report import badge, formats, github, page_markdown
 from conformance.report.json_report import compute_digest
 from conformance.report.view import build_view
+from conformance.spec.options import expect_report_suffix
+from conformance.spec.user_error import UserError
 from tests.support.made_reports import (
     ALL,
     ATTACK,
@@ -306,11 +308,17 @@ def test_the_summary_of_a_step_keeps_the_limit_of_all_that_is_in_it(tmp_path: Pa
     ("name", "suffix"),
     [
         ("r.json", ".json"), ("r.shields.json", ".shields.json"), ("a.b/r.html", ".html"), ("r.md", ".md"),
-        ("r.svg", ".svg"), ("r.txt", None), ("r", None), ("shields.json", ".json"), ("r.json.gz", None),
+        ("r.svg", ".svg"), ("shields.json", ".json"),
     ],
 )  # fmt: skip
-def test_suffixes(name: str, suffix: str | None) -> None:
-    assert formats.find_suffix(Path(name)) == suffix
+def test_the_suffix_of_a_report_selects_its_format(name: str, suffix: str) -> None:
+    assert expect_report_suffix(Path(name)) == suffix
+
+
+@pytest.mark.parametrize("name", ["r.txt", "r", "r.json.gz"])
+def test_an_unknown_suffix_of_a_report_is_an_error(name: str) -> None:
+    with pytest.raises(UserError, match=f"^{name}: unknown suffix '.*', known are "):
+        expect_report_suffix(Path(name))
 
 
 @EVERY

@@ -159,5 +159,5 @@ def test_what_a_plain_run_has_more_begins_with_a_prefix_of_ours(tmp_path: Path) 
 def test_a_run_that_does_not_explore_never_imports_hypothesis(tmp_path: Path, reference: str) -> None:
     options = (f"--target-url={reference}", "-k", "metadata.server", "-q")
     run = judge_afresh(tmp_path, *options, PYTHONPROFILEIMPORTTIME="1")
-    assert "| conformance.plugin.options\n" in run.stderr.replace("  ", "")
+    assert "| conformance.spec.options\n" in run.stderr.replace("  ", "")
     assert not [line for line in run.stderr.splitlines() if line.split("|")[-1].strip() == "hypothesis"]

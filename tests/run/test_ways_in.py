@@ -251,7 +251,7 @@ def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
     assert "nothing to judge" not in done.stdout
     assert len(done.stdout.splitlines()) <= 10
     assert "models              2 listed: iris, custom" in done.stdout
-    assert done.stdout.splitlines()[-1].endswith(f"run {url} --target-model all --target-extension=protocol")
+    assert done.stdout.splitlines()[-1].endswith(f"run {url} --target-model=all --target-extension=protocol")
 
 
 def test_doctor_of_a_model_that_answers(tmp_path: Path, reference: str) -> None:
@@ -261,7 +261,7 @@ def test_doctor_of_a_model_that_answers(tmp_path: Path, reference: str) -> None:
     assert "add_sub             answers B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in lines
     assert {"binary_tensor_data  works on add_sub", "classification      works on add_sub"} < set(lines)
     assert lines[3] == "raw                 not on add_sub: no request of this extension fits"
-    assert lines[-1] == f"then                oip-conformance run {reference} --target-model add_sub"
+    assert lines[-1] == f"then                oip-conformance run {reference} --target-model=add_sub"
 
 
 def test_doctor_says_what_works_and_not_what_is_listed(tmp_path: Path) -> None:
@@ -278,9 +278,9 @@ def test_doctor_says_what_works_and_not_what_is_listed(tmp_path: Path) -> None:
 
 
 MODELS_OF_DOCTOR = {
-    "iris": "run {url} --target-model iris --target-extension=protocol",
-    "custom": "init {url} --target-model custom -o target.toml, fill in the inputs there, and: ",
-    "all": "run {url} --target-model all --target-extension=protocol",
+    "iris": "run {url} --target-model=iris --target-extension=protocol",
+    "custom": "init {url} --target-model=custom -o target.toml, fill in the inputs there, and: ",
+    "all": "run {url} --target-model=all --target-extension=protocol",
 }
 
 
@@ -312,11 +312,11 @@ def test_doctor_looks_at_grpc(tmp_path: Path, both: ReferenceServer) -> None:
         "classification_grpc listed",
     ]
     roles = "roles over gRPC     1 of 57 filled"
-    command = f"then                oip-conformance run {url} --target-grpc {both.grpc}"
+    command = f"then                oip-conformance run {url} --target-grpc={both.grpc}"
     lines = run_command(tmp_path, "doctor", url, over_grpc).stdout.splitlines()
     assert lines[-5:-2] + lines[-1:] == [*found, roles, command]
     lines = run_command(tmp_path, "doctor", over_grpc, "--target-model=scores").stdout.splitlines()
-    then = f"then                oip-conformance run --target-grpc {both.grpc} --target-model scores"
+    then = f"then                oip-conformance run --target-grpc={both.grpc} --target-model=scores"
     assert lines[:2] + lines[3:4] + lines[-1:] == [*found, roles, then]
     assert lines[2].startswith("scores              answers ")
 
@@ -333,7 +333,7 @@ def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:
         done = run_command(tmp_path, "doctor", url, "--target-model=nobody", "--target-model=iris")
     lines = done.stdout.splitlines()
     assert f'nobody              {url} serves no model nobody: HTTP 404: {{"error": "unknown"}}' in lines
-    assert lines[-1].endswith(f"run {url} --target-model iris --target-extension=protocol")
+    assert lines[-1].endswith(f"run {url} --target-model=iris --target-extension=protocol")
 
 
 def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         "roles               0 of 57 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
         f" lists no models ({answers}): to judge one, name it with --target-model NAME",
-        f"next                oip-conformance run {url} --conformance-profile=quick --target-model NAME,"
+        f"next                oip-conformance run {url} --conformance-profile=quick --target-model=NAME,"
         " or deploy roles: oip-conformance models export --help",
     ]
 

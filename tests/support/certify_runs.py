@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from conformance.commands import certify, certify_client
+from conformance.commands import certify
 from conformance.commands.main import main
 from tests.support import warm
 from tests.support.few_rows import FEW_ROWS, with_few_rows
@@ -34,9 +34,8 @@ def run_pytest_warm(arguments: Sequence[str], environment: Mapping[str, str]) ->
 @contextmanager
 def certify_few_rows() -> Iterator[None]:
     """Let `certify` and `verify` judge few rows; models and coverage are judged as they are."""
-    own, of_client = certify.list_arguments, certify_client.list_arguments
+    own = certify.list_arguments
     with pytest.MonkeyPatch.context() as patch, with_few_rows():
         patch.setattr(certify, "list_arguments", lambda options: [*own(options), *FEW_ROWS])
-        patch.setattr(certify_client, "list_arguments", lambda options: [*of_client(options), *FEW_ROWS])
         patch.setattr(certify, "run_pytest", run_pytest_warm)
         yield
